@@ -1,0 +1,409 @@
+"""The cluster as the scheduler sees it: what waits, what runs, what there is, who holds it.
+
+Changed by `apply(event)` alone, in the server and in the simulator alike. Indexed so that a step costs by what changed, not
+by the length of the queue: jobs of one shape wait in one line, and only the heads of lines are ever looked at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from typing import Any
+
+from roost.core import events as ev
+from roost.core.model import Active, Claim, Conditions, Gpu, GpuRules, Host, Job, Observation, Request, Shape
+from roost.core.settings import DEFAULTS, Value
+from roost.core.states import Change, Outcome, RefusedChange, State, after
+
+NO_CONDITIONS = Conditions()
+NO_RULES = GpuRules()
+
+
+class Line:
+    """The waiting jobs of one shape, first come first. Jobs that left are skipped, and dropped when they come to the head."""
+
+    __slots__ = ("heap", "shape")
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.heap: list[tuple[int, int]] = []
+
+
+class Node:
+    """A machine with GPUs: what it has, and whether we can talk to it."""
+
+    __slots__ = ("attached", "cpu_used", "cpus", "drained", "gpus", "host", "mem_mib", "name", "reason")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.cpus = 0
+        self.mem_mib = 0
+        self.gpus: dict[str, Gpu] = {}
+        self.host: Host | None = None
+        self.attached = False
+        self.reason = "not attached yet"
+        self.drained = False
+        self.cpu_used = 0
+
+
+class Cluster:
+    """All that is not ended, and all that there is to run it on."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[int, Job] = {}
+        self.held: set[int] = set()
+        self.open: set[int] = set()
+        self.conditions: dict[int, Conditions] = {}
+        self.dependents: dict[int, list[int]] = {}
+        self.later: list[tuple[int, int]] = []
+        self.lines: dict[Shape, Line] = {}
+        self.active: dict[int, Active] = {}
+        self.nodes: dict[str, Node] = {}
+        self.rules: dict[str, GpuRules] = {}
+        self.seen: dict[str, Observation] = {}
+        self.claims: dict[str, dict[int, Claim]] = {}
+        self.settings: dict[str, Value] = dict(DEFAULTS)
+        self.is_paused = False
+        self.counts: Counter[str] = Counter()
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+
+    def state_of(self, job: int) -> State | None:
+        """The job's state, or None when it has ended or never was."""
+        if (running := self.active.get(job)) is not None:
+            return running.state
+        if job in self.jobs:
+            return State.HELD if job in self.held else State.QUEUED
+        return None
+
+    def find(self, job: int) -> Job | None:
+        """The job, waiting or active."""
+        if (running := self.active.get(job)) is not None:
+            return running.job
+        return self.jobs.get(job)
+
+    def in_line(self, line: Line) -> Iterator[Job]:
+        """The jobs of a line that may start, in order, without touching it: walks the heap from its top."""
+        heap, last = line.heap, None
+        frontier = [(heap[0], 0)] if heap else []
+        while frontier:
+            entry, i = heappop(frontier)
+            for child in (2 * i + 1, 2 * i + 2):
+                if child < len(heap):
+                    heappush(frontier, (heap[child], child))
+            if entry != last and (job := self._standing(line, entry)) is not None:
+                yield job
+            last = entry
+
+    def _standing(self, line: Line, entry: tuple[int, int]) -> Job | None:
+        """The job behind an entry of a line, unless it has left, moved or changed since."""
+        rank, job_id = entry
+        job = self.jobs.get(job_id)
+        if job is None or job_id not in self.open or job.rank != rank or job.shape != line.shape:
+            return None
+        return job
+
+    def gpus(self) -> Iterator[tuple[Node, Gpu]]:
+        """Every GPU with its node, in a fixed order."""
+        for _, node in sorted(self.nodes.items()):
+            for gpu in node.gpus.values():
+                yield node, gpu
+
+    def rules_of(self, uuid: str) -> GpuRules:
+        """What an administrator said about that GPU."""
+        return self.rules.get(uuid, NO_RULES)
+
+    def number(self, key: str) -> float:
+        """A numeric setting."""
+        value = self.settings[key]
+        assert isinstance(value, (int, float))
+        return value
+
+    def next_begin_ms(self) -> int | None:
+        """When the next `--begin` time comes."""
+        return self.later[0][0] if self.later else None
+
+    # -- changing ---------------------------------------------------------------------------------------------------
+
+    def apply(self, event: ev.Event) -> None:
+        """Take in what happened. Raises `RefusedChange`, having changed nothing, when it cannot have happened."""
+        _APPLY[type(event)](self, event)
+
+    def _submitted(self, e: ev.Submitted) -> None:
+        self._wait(e.job, e.conditions, e.held)
+        self.counts[State.HELD if e.held else State.QUEUED] += 1
+
+    def _rerun(self, e: ev.Rerun) -> None:
+        if self.find(e.id) is not None:
+            raise RefusedChange(e.id, self.state_of(e.id) or State.ENDED, Change.RERUN)
+        self._wait(e.job, e.conditions, held=False)
+        self._count(State.ENDED, State.QUEUED)
+        self.counts[e.was] -= 1
+
+    def _wait(self, job: Job, conditions: Conditions, held: bool) -> None:
+        self.jobs[job.id] = job
+        if held:
+            self.held.add(job.id)
+        if conditions != NO_CONDITIONS:
+            self.conditions[job.id] = conditions
+            for dependency in conditions.after:
+                self.dependents.setdefault(dependency.job, []).append(job.id)
+            if conditions.begin_ms is not None:
+                heappush(self.later, (conditions.begin_ms, job.id))
+        self._open_if_free(job)
+
+    def _open_if_free(self, job: Job) -> None:
+        """Put a job into its line when neither a person, nor another job, nor the time keeps it."""
+        if job.id in self.held or job.id in self.conditions:
+            self.open.discard(job.id)
+            return
+        line = self.lines.get(job.shape)
+        if line is None:
+            line = self.lines[job.shape] = Line(job.shape)
+        self.open.add(job.id)
+        heappush(line.heap, (job.rank, job.id))
+
+    def _held(self, e: ev.JobHeld) -> None:
+        after(e.id, self._state(e.id), Change.HOLD)
+        self.held.add(e.id)
+        self.open.discard(e.id)
+        self._tidy(self.jobs[e.id].shape)
+        self._count(State.QUEUED, State.HELD)
+
+    def _released(self, e: ev.Released) -> None:
+        after(e.id, self._state(e.id), Change.RELEASE)
+        self.held.discard(e.id)
+        self._open_if_free(self.jobs[e.id])
+        self._count(State.HELD, State.QUEUED)
+
+    def _moved(self, e: ev.Moved) -> None:
+        if e.id not in self.jobs:
+            raise RefusedChange(e.id, self._state(e.id), Change.HOLD)
+        old = self.jobs[e.id].shape
+        self.jobs[e.id] = e.job
+        self._open_if_free(e.job)
+        self._tidy(old)
+
+    def _edited(self, e: ev.Edited) -> None:
+        if e.id not in self.jobs:
+            raise RefusedChange(e.id, self._state(e.id), Change.HOLD)
+        old = self.jobs[e.id].shape
+        self._drop_conditions(e.id)
+        self._wait(e.job, e.conditions, e.id in self.held)
+        self._tidy(old)
+
+    def _start_intended(self, e: ev.StartIntended) -> None:
+        after(e.id, self._state(e.id), Change.INTEND)
+        job = self._leave_queue(e.id, State.STARTING)
+        job = Job(job.id, job.shape, job.rank, job.submitted_ms, e.attempt)
+        self.active[e.id] = Active(job, State.STARTING, e.attempt, e.node, e.gpus, e.at_ms)
+        self._claim(self.active[e.id])
+
+    def _started(self, e: ev.Started) -> None:
+        active = self._active(e.id, Change.START)
+        state = active.state if active.state is State.STOPPING else after(e.id, active.state, Change.START)
+        self._become(active, state, since_ms=e.at_ms, pid=e.pid)
+
+    def _start_refused(self, e: ev.StartRefused) -> None:
+        active = self._active(e.id, Change.REFUSE)
+        after(e.id, active.state, Change.REFUSE)
+        self._release(active)
+        del self.active[e.id]
+        self._wait(active.job, NO_CONDITIONS, held=False)
+        self._count(active.state, State.QUEUED)
+
+    def _paused(self, e: ev.Paused) -> None:
+        active = self._active(e.id, Change.PAUSE)
+        self._become(active, after(e.id, active.state, Change.PAUSE))
+
+    def _resumed(self, e: ev.Resumed) -> None:
+        active = self._active(e.id, Change.RESUME)
+        self._become(active, after(e.id, active.state, Change.RESUME))
+
+    def _stop_asked(self, e: ev.StopAsked) -> None:
+        active = self._active(e.id, Change.STOP)
+        self._become(active, after(e.id, active.state, Change.STOP), stop=active.stop or e.why)
+
+    def _ended(self, e: ev.Ended) -> None:
+        state = self._state(e.id)
+        after(e.id, state, Change.END)
+        if (active := self.active.pop(e.id, None)) is not None:
+            self._release(active)
+            self._count(state, State.ENDED)
+        else:
+            self._leave_queue(e.id, State.ENDED)
+        self.counts[e.outcome] += 1
+        for waiting in self.dependents.pop(e.id, ()):
+            self._dependency_ended(waiting, e.id, e.outcome)
+
+    def _dependency_ended(self, waiting: int, ended: int, outcome: Outcome) -> None:
+        """Strike out what is met. What can never be met stays: `doomed` names it and the server ends that job."""
+        conditions = self.conditions.get(waiting)
+        if conditions is None:
+            return
+        left = tuple(d for d in conditions.after if d.job != ended or not d.is_met_by(outcome))
+        self._set_conditions(waiting, Conditions(left, conditions.begin_ms))
+
+    def _removed(self, e: ev.Removed) -> None:
+        self.counts[State.ENDED] -= 1
+        self.counts[e.was] -= 1
+
+    def _setting_changed(self, e: ev.SettingChanged) -> None:
+        self.settings[e.key] = e.value
+
+    def _scheduling_switched(self, e: ev.SchedulingSwitched) -> None:
+        self.is_paused = e.paused
+
+    def _gpu_ruled(self, e: ev.GpuRuled) -> None:
+        self.rules[e.uuid] = e.rules
+        self._claim_again(e.uuid)
+
+    def _node_drained(self, e: ev.NodeDrained) -> None:
+        self.node(e.node).drained = e.drained
+
+    def _node_seen(self, e: ev.NodeSeen) -> None:
+        node = self.node(e.node)
+        node.cpus, node.mem_mib = e.cpus, e.mem_mib
+        node.gpus = {gpu.uuid: gpu for gpu in sorted(e.gpus, key=lambda g: g.index)}
+        for uuid in node.gpus:
+            self._claim_again(uuid)
+
+    def _node_attached(self, e: ev.NodeAttached) -> None:
+        self.node(e.node).attached = True
+
+    def _node_detached(self, e: ev.NodeDetached) -> None:
+        node = self.node(e.node)
+        node.attached, node.reason = False, e.reason
+        for uuid in node.gpus:
+            self.seen.pop(uuid, None)
+
+    def _sampled(self, e: ev.Sampled) -> None:
+        self.node(e.node).host = e.host
+        self.seen.update(e.gpus)
+
+    def _time_came(self, e: ev.TimeCame) -> None:
+        while self.later and self.later[0][0] <= e.now_ms:
+            begin_ms, job = heappop(self.later)
+            conditions = self.conditions.get(job)
+            if conditions is not None and conditions.begin_ms == begin_ms:
+                self._set_conditions(job, Conditions(conditions.after, None))
+
+    # -- the parts of a change --------------------------------------------------------------------------------------
+
+    def node(self, name: str) -> Node:
+        """The node of that name, made when it is new."""
+        if name not in self.nodes:
+            self.nodes[name] = Node(name)
+        return self.nodes[name]
+
+    def _state(self, job: int) -> State:
+        return self.state_of(job) or State.ENDED
+
+    def _active(self, job: int, change: Change) -> Active:
+        if (active := self.active.get(job)) is None:
+            raise RefusedChange(job, self._state(job), change)
+        return active
+
+    def _become(self, active: Active, state: State, **changed: Any) -> None:
+        self._count(active.state, state)
+        fields = {f: getattr(active, f) for f in active.__struct_fields__}
+        self.active[active.job.id] = Active(**{**fields, "state": state, **changed})
+
+    def _leave_queue(self, job_id: int, to: State) -> Job:
+        self._count(self._state(job_id), to)
+        job = self.jobs.pop(job_id)
+        self.open.discard(job_id)
+        self.held.discard(job_id)
+        self._drop_conditions(job_id)
+        self._tidy(job.shape)
+        return job
+
+    def _tidy(self, shape: Shape) -> None:
+        """Take what has left off the head of its line, and an empty line away."""
+        if (line := self.lines.get(shape)) is None:
+            return
+        while line.heap and self._standing(line, line.heap[0]) is None:
+            heappop(line.heap)
+        if not line.heap:
+            del self.lines[shape]
+
+    def _set_conditions(self, job: int, conditions: Conditions) -> None:
+        if conditions != NO_CONDITIONS:
+            self.conditions[job] = conditions
+        elif self.conditions.pop(job, None) is not None:
+            self._open_if_free(self.jobs[job])
+
+    def _drop_conditions(self, job: int) -> None:
+        conditions = self.conditions.pop(job, None)
+        for dependency in conditions.after if conditions else ():
+            if job in (waiting := self.dependents.get(dependency.job, [])):
+                waiting.remove(job)
+
+    def _claim(self, active: Active) -> None:
+        request = active.job.shape.request
+        if not active.gpus:
+            self.node(active.node).cpu_used += 1
+        for uuid in active.gpus:
+            claims = self.claims.setdefault(uuid, {})
+            claims[active.job.id] = self._claim_on(uuid, active, request)
+
+    def _claim_on(self, uuid: str, active: Active, request: Request) -> Claim:
+        gpu = self.node(active.node).gpus.get(uuid)
+        return claim(active.job.id, request, gpu, self.rules_of(uuid))
+
+    def _claim_again(self, uuid: str) -> None:
+        """Slots or memory of a GPU changed: what running jobs hold of it is counted anew."""
+        for job in list(self.claims.get(uuid, ())):
+            active = self.active[job]
+            self.claims[uuid][job] = self._claim_on(uuid, active, active.job.shape.request)
+
+    def _release(self, active: Active) -> None:
+        if not active.gpus:
+            self.node(active.node).cpu_used -= 1
+        for uuid in active.gpus:
+            claims = self.claims[uuid]
+            del claims[active.job.id]
+            if not claims:
+                del self.claims[uuid]
+
+    def _count(self, old: State, new: State) -> None:
+        self.counts[old] -= 1
+        self.counts[new] += 1
+
+
+def claim(job: int, request: Request, gpu: Gpu | None, rules: GpuRules) -> Claim:
+    """What that request takes of that GPU: memory alone when it shares, all of it when exclusive, else one slot."""
+    total = gpu.mem_mib if gpu else 0
+    if request.mem_mib is not None:
+        return Claim(job, 0, request.mem_mib)
+    if request.exclusive:
+        return Claim(job, rules.slots, total)
+    return Claim(job, 1, total // rules.slots)
+
+
+_APPLY: dict[type[ev.Event], Callable[[Cluster, Any], None]] = {
+    ev.Submitted: Cluster._submitted,
+    ev.Rerun: Cluster._rerun,
+    ev.JobHeld: Cluster._held,
+    ev.Released: Cluster._released,
+    ev.Moved: Cluster._moved,
+    ev.Edited: Cluster._edited,
+    ev.StartIntended: Cluster._start_intended,
+    ev.Started: Cluster._started,
+    ev.StartRefused: Cluster._start_refused,
+    ev.Paused: Cluster._paused,
+    ev.Resumed: Cluster._resumed,
+    ev.StopAsked: Cluster._stop_asked,
+    ev.Ended: Cluster._ended,
+    ev.Removed: Cluster._removed,
+    ev.SettingChanged: Cluster._setting_changed,
+    ev.SchedulingSwitched: Cluster._scheduling_switched,
+    ev.GpuRuled: Cluster._gpu_ruled,
+    ev.NodeDrained: Cluster._node_drained,
+    ev.NodeSeen: Cluster._node_seen,
+    ev.NodeAttached: Cluster._node_attached,
+    ev.NodeDetached: Cluster._node_detached,
+    ev.Sampled: Cluster._sampled,
+    ev.TimeCame: Cluster._time_came,
+}

@@ -1,0 +1,61 @@
+"""Errors that a person meets.
+
+    RoostError                 code, message, hint
+    ├── BadRequest             400  the words are wrong: type, value, unknown key
+    ├── Impossible             422  understood, and it can never run
+    ├── NotFound               404
+    ├── Conflict               409  the state does not allow it
+    ├── NotPermitted           403
+    ├── TooLarge               413
+    ├── TryLater               503  shutting down, starting
+    └── DiskFull               507
+
+Expected refusals inside the scheduler are values (`reasons`), not exceptions.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class RoostError(Exception):
+    """What was tried, why not, and what to do next."""
+
+    code: ClassVar[str] = "internal"
+    status: ClassVar[int] = 500
+
+    def __init__(self, message: str, hint: str | None = None, index: int | None = None) -> None:
+        super().__init__(message)
+        self.message, self.hint, self.index = message, hint, index
+
+
+class BadRequest(RoostError):
+    code, status = "bad_request", 400
+
+
+class Impossible(RoostError):
+    code, status = "impossible", 422
+
+
+class NotFound(RoostError):
+    code, status = "not_found", 404
+
+
+class Conflict(RoostError):
+    code, status = "conflict", 409
+
+
+class NotPermitted(RoostError):
+    code, status = "not_permitted", 403
+
+
+class TooLarge(RoostError):
+    code, status = "too_large", 413
+
+
+class TryLater(RoostError):
+    code, status = "try_later", 503
+
+
+class DiskFull(RoostError):
+    code, status = "disk_full", 507

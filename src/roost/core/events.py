@@ -1,0 +1,169 @@
+"""What has happened, in the past tense. Events are the only way in which the cluster state changes.
+
+Those above the line are kept in the store; those below are about the moment (a link, a sample) and die with the process.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from roost.core.model import Conditions, Gpu, GpuRules, Host, Job, Observation
+from roost.core.states import Outcome
+
+
+class Event(msgspec.Struct, frozen=True, tag=True):
+    """Something that happened."""
+
+
+class JobEvent(Event, frozen=True):
+    """Something that happened to one job."""
+
+    id: int
+    at_ms: int
+
+
+class Submitted(JobEvent, frozen=True):
+    job: Job
+    conditions: Conditions
+    held: bool
+
+
+class JobHeld(JobEvent, frozen=True):
+    pass
+
+
+class Released(JobEvent, frozen=True):
+    pass
+
+
+class Moved(JobEvent, frozen=True):
+    """Its place in the queue changed."""
+
+    job: Job
+
+
+class Edited(JobEvent, frozen=True):
+    """What it asks or runs changed; `spec` is the store's business."""
+
+    job: Job
+    conditions: Conditions
+    spec: bytes
+
+
+class StartIntended(JobEvent, frozen=True):
+    """Committed before the node is told: a start is made once, under this attempt."""
+
+    attempt: int
+    node: str
+    gpus: tuple[str, ...]
+
+
+class Started(JobEvent, frozen=True):
+    attempt: int
+    pid: int
+
+
+class StartRefused(JobEvent, frozen=True):
+    """The node could not claim what was planned; nothing ran. It waits again."""
+
+    attempt: int
+    reason: str
+
+
+class Paused(JobEvent, frozen=True):
+    pass
+
+
+class Resumed(JobEvent, frozen=True):
+    pass
+
+
+class StopAsked(JobEvent, frozen=True):
+    why: str
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What an attempt used, as far as the node could see."""
+
+    pid: int | None = None
+    started_ms: int | None = None
+    peak_mem_mib: int | None = None
+    peak_rss_mib: int | None = None
+    cpu_ms: int | None = None
+    util_mean: float | None = None
+
+
+class Ended(JobEvent, frozen=True):
+    outcome: Outcome
+    exit_code: int | None = None
+    error: str | None = None
+    usage: Usage = Usage()
+
+
+class Rerun(JobEvent, frozen=True):
+    """An ended job waits again for a further attempt."""
+
+    job: Job
+    conditions: Conditions
+    was: Outcome
+
+
+class Removed(JobEvent, frozen=True):
+    was: Outcome
+
+
+class SettingChanged(Event, frozen=True):
+    key: str
+    value: str | int | float | bool | None
+
+
+class SchedulingSwitched(Event, frozen=True):
+    paused: bool
+
+
+class GpuRuled(Event, frozen=True):
+    uuid: str
+    rules: GpuRules
+
+
+class NodeDrained(Event, frozen=True):
+    node: str
+    drained: bool
+
+
+class NodeSeen(Event, frozen=True):
+    """A node attached and said what it has. Kept, so that the next server knows what can ever run."""
+
+    node: str
+    cpus: int
+    mem_mib: int
+    gpus: tuple[Gpu, ...]
+
+
+# -- of the moment, never stored ------------------------------------------------------------------------------------
+
+
+class NodeAttached(Event, frozen=True):
+    node: str
+
+
+class NodeDetached(Event, frozen=True):
+    node: str
+    reason: str
+
+
+class Sampled(Event, frozen=True):
+    node: str
+    host: Host
+    gpus: tuple[tuple[str, Observation], ...]
+
+
+class TimeCame(Event, frozen=True):
+    """`begin` times that have passed open their jobs."""
+
+    now_ms: int
+
+
+MOMENTARY = (NodeAttached, NodeDetached, Sampled, TimeCame)
+LAZY = (Started,)
+"""Facts that the node keeps on disk as well: their commit may wait for the next batch."""

@@ -1,0 +1,148 @@
+"""The nouns: what is asked, what there is, who holds what. Values only; no behaviour beyond arithmetic on themselves."""
+
+from __future__ import annotations
+
+import msgspec
+
+from roost.core.states import Outcome, State
+
+RANK_STEP = 1 << 32
+"""Distance between the ranks of two jobs submitted one after the other: room to move others between them."""
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What a job asks for. `mem_mib` set means that it shares its GPUs by memory."""
+
+    gpus: int = 1
+    mem_mib: int | None = None
+    max_util: int | None = None
+    exclusive: bool = False
+    gpu_ids: tuple[str, ...] = ()
+    prefer_gpus: tuple[str, ...] = ()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it may sit beside others, with a memory need of its own."""
+        return self.mem_mib is not None
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """What makes two waiting jobs alike: an answer for one is an answer for all. They wait in one line."""
+
+    user: str
+    priority: int
+    request: Request
+
+
+class Job(msgspec.Struct, frozen=True, gc=False):
+    """A job that is not ended, as far as deciding needs it. All else about it is in the store."""
+
+    id: int
+    shape: Shape
+    rank: int
+    submitted_ms: int
+    attempts: int = 0
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """First come, first served, inside a priority."""
+        return (-self.shape.priority, self.rank, self.id)
+
+
+class Dependency(msgspec.Struct, frozen=True):
+    """`job` must have ended first; `wants` says how: any, success or failure."""
+
+    job: int
+    wants: str
+
+    def is_met_by(self, outcome: Outcome) -> bool:
+        """Whether that end of the other job lets this one go."""
+        if self.wants == "any":
+            return True
+        return (outcome is Outcome.SUCCEEDED) == (self.wants == "success")
+
+
+class Conditions(msgspec.Struct, frozen=True):
+    """What a queued job waits for besides resources."""
+
+    after: tuple[Dependency, ...] = ()
+    begin_ms: int | None = None
+
+
+class Active(msgspec.Struct, frozen=True):
+    """A job that has an attempt on a node: from the intent to start until nothing of it is left."""
+
+    job: Job
+    state: State
+    attempt: int
+    node: str
+    gpus: tuple[str, ...]
+    since_ms: int
+    pid: int | None = None
+    stop: str | None = None
+
+    @property
+    def run(self) -> str:
+        """The attempt's name, the same on the wire, on disk and for people."""
+        return f"{self.job.id}.{self.attempt}"
+
+
+class Gpu(msgspec.Struct, frozen=True):
+    """A device as the node found it."""
+
+    uuid: str
+    index: int
+    model: str
+    mem_mib: int
+    mig: bool = False
+
+
+class GpuRules(msgspec.Struct, frozen=True):
+    """What an administrator said about a device."""
+
+    slots: int = 1
+    disabled: bool = False
+    drained: bool = False
+    alias: str | None = None
+
+
+class Process(msgspec.Struct, frozen=True):
+    """A process on a GPU; `run` is None when it is not one of Roost's."""
+
+    pid: int
+    user: str
+    command: str
+    mem_mib: int
+    run: str | None = None
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """What the driver said of a device last. Unknown is None, and unknown is not free."""
+
+    mem_used_mib: int | None = None
+    util: int | None = None
+    temp_c: int | None = None
+    power_w: float | None = None
+    fault: str | None = None
+    procs: tuple[Process, ...] = ()
+
+    @property
+    def foreign(self) -> tuple[Process, ...]:
+        """The processes that are not Roost's."""
+        return tuple(p for p in self.procs if p.run is None)
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """What one job holds of one GPU."""
+
+    job: int
+    slots: int
+    mem_mib: int
+
+
+class Host(msgspec.Struct, frozen=True):
+    """What a node said of its memory and load last."""
+
+    mem_mib: int
+    mem_available_mib: int
+    load: float = 0.0

@@ -1,0 +1,11 @@
+"""First come, first served, inside a priority. What fits starts; what does not fit blocks nobody."""
+
+from __future__ import annotations
+
+from roost.core.cluster import Cluster
+from roost.core.model import Job
+
+
+def key(job: Job, cluster: Cluster, now_ms: int) -> tuple[int, ...]:
+    """Higher priority, then the place in the queue."""
+    return job.order

@@ -1,0 +1,218 @@
+"""Why not: every refusal as data, and its words.
+
+A reason is made where the no is made. It carries what was asked and what there was; `text` is the only place where it
+becomes words, so that CLI, API and page say the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from roost.core.model import Process
+
+
+class Reason(msgspec.Struct, frozen=True, tag_field="code", kw_only=True):
+    """One answer to "why does it wait?" or "why not there?"."""
+
+    def text(self) -> str:
+        """The reason in a line of plain words."""
+        raise NotImplementedError
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A job that has what another one waits for."""
+
+    job: int
+    user: str
+    state: str
+
+
+class Held(Reason, frozen=True, tag="held"):
+    def text(self) -> str:
+        return "held: it waits for `roost release`"
+
+
+class SchedulingPaused(Reason, frozen=True, tag="scheduling_paused"):
+    def text(self) -> str:
+        return "scheduling is paused: `roost scheduler resume` goes on"
+
+
+class WaitsForJob(Reason, frozen=True, tag="waits_for_job"):
+    job: int
+    wants: str
+    state: str
+
+    def text(self) -> str:
+        how = {"any": "to end", "success": "to succeed", "failure": "to fail"}[self.wants]
+        return f"waits for job {self.job} {how} (it is {self.state})"
+
+
+class NotBefore(Reason, frozen=True, tag="not_before"):
+    begin_ms: int
+    left_s: int
+
+    def text(self) -> str:
+        return f"not before its begin time, in {self.left_s} s"
+
+
+class NodeAway(Reason, frozen=True, tag="node_unreachable"):
+    node: str
+    why: str
+
+    def text(self) -> str:
+        return f"{self.node} cannot be reached: {self.why}"
+
+
+class NodeIsDrained(Reason, frozen=True, tag="node_drained"):
+    node: str
+
+    def text(self) -> str:
+        return f"{self.node} is drained: `roost undrain {self.node}` opens it"
+
+
+class HostMemory(Reason, frozen=True, tag="host_memory"):
+    node: str
+    available_mib: int
+    floor_mib: int
+
+    def text(self) -> str:
+        return (
+            f"{self.node} has {self.available_mib} MiB of memory available, under the floor of {self.floor_mib} MiB "
+            "(safety.host_mem)"
+        )
+
+
+class CpuSlots(Reason, frozen=True, tag="cpu_slots"):
+    node: str
+    slots: int
+    holders: tuple[Holder, ...] = ()
+
+    def text(self) -> str:
+        return f"all {self.slots} CPU slots of {self.node} are taken{_by(self.holders)}"
+
+
+class TooFewGpus(Reason, frozen=True, tag="gpus_busy"):
+    """The sum of it; the reasons of the single GPUs follow."""
+
+    node: str
+    asked: int
+    free: int
+    total: int
+
+    def text(self) -> str:
+        return f"needs {self.asked} GPU{'s' * (self.asked != 1)} at once on {self.node}: {self.free} of {self.total} would do now"
+
+
+class GpuReason(Reason, frozen=True, kw_only=True):
+    """Why one GPU will not do."""
+
+    gpu: str
+    """`node:index`, for people."""
+
+
+class GpuTaken(GpuReason, frozen=True, tag="gpu_taken"):
+    slots: int
+    holders: tuple[Holder, ...]
+
+    def text(self) -> str:
+        what = "is taken" if self.slots == 1 else f"has all {self.slots} slots taken"
+        return f"GPU {self.gpu} {what}{_by(self.holders)}"
+
+
+class GpuForeign(GpuReason, frozen=True, tag="gpu_foreign"):
+    procs: tuple[Process, ...]
+
+    def text(self) -> str:
+        who = "; ".join(f"pid {p.pid} of {p.user}, {p.mem_mib} MiB: {p.command}" for p in self.procs)
+        return f"GPU {self.gpu} is used by others: {who}"
+
+
+class GpuMemory(GpuReason, frozen=True, tag="gpu_memory"):
+    asked_mib: int
+    free_mib: int
+    total_mib: int
+    holders: tuple[Holder, ...] = ()
+    procs: tuple[Process, ...] = ()
+
+    def text(self) -> str:
+        others = "".join(f"; pid {p.pid} of {p.user} has {p.mem_mib} MiB: {p.command}" for p in self.procs)
+        return (
+            f"GPU {self.gpu} has {self.free_mib} of {self.total_mib} MiB free, {self.asked_mib} MiB are needed"
+            f"{_by(self.holders)}{others}"
+        )
+
+
+class GpuBusy(GpuReason, frozen=True, tag="gpu_utilization"):
+    util: int | None
+    max_util: int
+
+    def text(self) -> str:
+        if self.util is None:
+            return f"GPU {self.gpu} does not report its utilization, at most {self.max_util} % was asked"
+        return f"GPU {self.gpu} is {self.util} % busy, at most {self.max_util} % was asked"
+
+
+class GpuFault(GpuReason, frozen=True, tag="gpu_fault"):
+    fault: str
+
+    def text(self) -> str:
+        return f"GPU {self.gpu} is set aside: {self.fault}"
+
+
+class GpuUnknown(GpuReason, frozen=True, tag="gpu_unknown"):
+    def text(self) -> str:
+        return f"GPU {self.gpu} has not been read yet"
+
+
+class GpuClosed(GpuReason, frozen=True, tag="gpu_drained"):
+    how: str
+
+    def text(self) -> str:
+        verb = "undrain" if self.how == "drained" else "gpu enable"
+        return f"GPU {self.gpu} is {self.how}: `roost {verb} {self.gpu}` opens it"
+
+
+class GpuNotAsked(GpuReason, frozen=True, tag="gpu_not_asked"):
+    asked: tuple[str, ...]
+
+    def text(self) -> str:
+        return f"GPU {self.gpu} was not asked for (--gpu-id {','.join(self.asked)})"
+
+
+class NoNodes(Reason, frozen=True, tag="no_nodes"):
+    def text(self) -> str:
+        return "no node is known yet"
+
+
+class Ahead(Reason, frozen=True, tag="behind"):
+    """It would fit; others are first."""
+
+    jobs: int
+
+    def text(self) -> str:
+        return "it would fit now: it starts in the next round" if not self.jobs else f"{self.jobs} jobs are ahead of it"
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why a request was not placed now."""
+
+    reasons: tuple[Reason, ...]
+
+    def text(self) -> str:
+        """All of it in one line."""
+        return "; ".join(reason.text() for reason in self.reasons)
+
+
+def as_data(reason: Reason) -> dict[str, Any]:
+    """The reason for JSON: its code, its words, and the numbers behind them."""
+    data: dict[str, Any] = msgspec.to_builtins(reason)
+    return {"code": data.pop("code"), "text": reason.text(), **data}
+
+
+def _by(holders: tuple[Holder, ...]) -> str:
+    if not holders:
+        return ""
+    named = ", ".join(f"job {h.job} of {h.user}" for h in holders[:4])
+    return f" by {named}" + (f" and {len(holders) - 4} more" if len(holders) > 4 else "")

@@ -1,0 +1,101 @@
+"""Every live setting in one table: its key, default, range and meaning. `roost set` lists exactly this."""
+
+from __future__ import annotations
+
+import msgspec
+
+Value = str | int | float | bool | None
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One row of the table."""
+
+    key: str
+    default: Value
+    kind: type
+    meaning: str
+    low: float | None = None
+    high: float | None = None
+
+
+TABLE: tuple[Setting, ...] = (
+    Setting("policy", "fifo", str, "in which order waiting jobs are looked at"),
+    Setting("cpu.slots", 0, int, "jobs without a GPU that may run at once on a node; 0: one a core", 0, 100_000),
+    Setting(
+        "safety.host_mem",
+        0.02,
+        float,
+        "part of a node's memory that must be available for anything to start",
+        0,
+        0.95,
+    ),
+    Setting("safety.gpu_mem", 0.0, float, "part of a GPU's memory that sharing jobs may not take", 0, 0.95),
+    Setting("job.grace_s", 30, int, "seconds between TERM and KILL, unless the job says otherwise", 0, 86_400),
+    Setting(
+        "job.warn_s",
+        90,
+        int,
+        "seconds before a time limit at which the warning signal comes; 0: none",
+        0,
+        86_400,
+    ),
+    Setting(
+        "log.max_mib",
+        1024,
+        int,
+        "size past which the middle of a job's own log is dropped; 0: never",
+        0,
+        1 << 30,
+    ),
+    Setting("ls.recent_h", 24, int, "hours for which `roost ls` shows an ended job", 0, 100_000),
+    Setting(
+        "archive.keep",
+        0,
+        int,
+        "ended jobs to keep; older ones move to the archive file by themselves; 0: all",
+        0,
+        1 << 40,
+    ),
+    Setting("node.sample_ms", 500, int, "how often a node with running jobs reads its GPUs", 50, 600_000),
+    Setting("disk.min_mib", 64, int, "free disk space under which nothing new is accepted", 0, 1 << 30),
+)
+
+BY_KEY = {row.key: row for row in TABLE}
+DEFAULTS: dict[str, Value] = {row.key: row.default for row in TABLE}
+
+
+class BadSetting(ValueError):
+    """The key is unknown or the value does not fit; the message says what does."""
+
+
+def check(key: str, value: object) -> Value:
+    """The value as that setting holds it, or `BadSetting`."""
+    row = BY_KEY.get(key)
+    if row is None:
+        raise BadSetting(f"no setting named {key!r}; `roost set` lists them")
+    converted = _convert(row, value)
+    if isinstance(converted, (int, float)) and not isinstance(converted, bool):
+        if (row.low is not None and converted < row.low) or (row.high is not None and converted > row.high):
+            raise BadSetting(f"{key} must lie between {row.low:g} and {row.high:g}, not {converted}")
+    return converted
+
+
+def _convert(row: Setting, value: object) -> Value:
+    wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[row.kind]
+    try:
+        if isinstance(value, bool) or value is None:
+            raise ValueError
+        if row.kind is int:
+            if isinstance(value, float) and not value.is_integer():
+                raise ValueError
+            return int(value)  # type: ignore[call-overload, no-any-return]
+        if row.kind is float:
+            number = float(value)  # type: ignore[arg-type]
+            if number != number:
+                raise ValueError
+            return number
+        if not isinstance(value, str):
+            raise ValueError
+        return value
+    except (ValueError, TypeError, OverflowError):
+        raise BadSetting(f"{row.key} takes {wanted}, not {value!r}") from None

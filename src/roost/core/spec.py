@@ -1,0 +1,204 @@
+"""What a person submits, checked. The same value goes over the API, into the store and to the node.
+
+Pure: turning words into a value, or into one line that says what is wrong with them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from roost.core.errors import BadRequest, RoostError, TooLarge
+from roost.core.model import Conditions, Dependency, Request
+
+MAX_ARGUMENT_BYTES = 131_071
+"""The kernel's limit for one argument (MAX_ARG_STRLEN less the final NUL)."""
+MAX_COMMAND_BYTES = 1_500_000
+MAX_SCRIPT_BYTES = 4 << 20
+MAX_GPUS = 100_000
+SIGNALS = ("HUP", "INT", "QUIT", "USR1", "USR2", "TERM", "CONT", "ABRT", "ALRM")
+
+
+class JobSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A job as it was asked for."""
+
+    command: list[str] | str
+    script: str | None = None
+    cwd: str | None = None
+    env: dict[str, str] | int | None = None
+    name: str | None = None
+    desc: str | None = None
+    labels: tuple[str, ...] = ()
+    gpus: int = 1
+    mem_mib: int | None = None
+    max_util: int | None = None
+    exclusive: bool = False
+    gpu_ids: tuple[str | int, ...] = ()
+    prefer_gpus: tuple[str | int, ...] = ()
+    priority: int = 0
+    hold: bool = False
+    after: tuple[int, ...] = ()
+    after_any: tuple[int, ...] = ()
+    after_fail: tuple[int, ...] = ()
+    begin_at: str | None = None
+    time_limit_s: int | None = None
+    warn_s: int | None = None
+    warn_signal: str = "USR2"
+    grace_s: int | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+    open: Literal["new", "append", "overwrite"] = "new"
+    fill: bool = False
+    umask: int | None = None
+
+    def request(self) -> Request:
+        """The part of it that the scheduler reads."""
+        if (self.gpus, self.mem_mib, self.max_util, self.exclusive, self.gpu_ids, self.prefer_gpus) == (1, None, None, False, (), ()):
+            return _PLAIN
+        return Request(
+            self.gpus,
+            self.mem_mib,
+            self.max_util,
+            self.exclusive,
+            tuple(str(g) for g in self.gpu_ids),
+            tuple(str(g) for g in self.prefer_gpus),
+        )
+
+    def dependencies(self) -> tuple[Dependency, ...]:
+        """The jobs it waits for, each with what it wants of them."""
+        wanted = (("success", self.after), ("any", self.after_any), ("failure", self.after_fail))
+        return tuple(Dependency(job, wants) for wants, jobs in wanted for job in jobs)
+
+    def conditions(self, begin_ms: int | None) -> Conditions:
+        """What it waits for besides resources."""
+        return Conditions(self.dependencies(), begin_ms)
+
+
+_PLAIN = Request()
+
+
+def display_command(spec: JobSpec) -> str:
+    """The command in one line, for people: an argv is quoted as a shell would need it."""
+    if isinstance(spec.command, str):
+        return spec.command
+    return " ".join(_quoted(word) for word in spec.command)
+
+
+def default_name(spec: JobSpec) -> str:
+    """A name from the command: the script when an interpreter runs one, else the program."""
+    words = spec.command.split() if isinstance(spec.command, str) else spec.command
+    base = [word.rpartition("/")[2] for word in words[:8]]
+    if not base:
+        return "job"
+    if base[0].startswith(("python", "bash", "sh", "perl", "Rscript", "julia", "node")):
+        for word in base[1:]:
+            if not word.startswith("-"):
+                return word[:60] or base[0]
+    return base[0][:60] or "job"
+
+
+def check(spec: JobSpec, index: int | None = None) -> None:
+    """Raise `BadRequest` or `TooLarge` with one clear line when the values make no sense."""
+    try:
+        _check_command(spec)
+        _check_numbers(spec)
+        _check_texts(spec)
+    except RoostError as error:
+        error.index = index
+        raise
+
+
+def _check_command(spec: JobSpec) -> None:
+    words = [spec.command] if isinstance(spec.command, str) else spec.command
+    if not words or not words[0].strip():
+        raise BadRequest("the command is empty", "roost submit python train.py")
+    sizes = [len(w.encode("utf-8", "replace")) for w in words]
+    hint = "put it into a script file and submit that"
+    if max(sizes) > MAX_ARGUMENT_BYTES:
+        raise TooLarge(f"an argument of the command has {max(sizes):,} bytes, the kernel takes {MAX_ARGUMENT_BYTES:,}", hint)
+    if sum(sizes) > MAX_COMMAND_BYTES:
+        raise TooLarge(f"the command has {sum(sizes):,} bytes, at most {MAX_COMMAND_BYTES:,} can be run", hint)
+    if spec.script is not None and len(spec.script.encode("utf-8", "replace")) > MAX_SCRIPT_BYTES:
+        raise TooLarge(f"the script is longer than {MAX_SCRIPT_BYTES:,} bytes", "call it from a short script")
+    if spec.script is not None and isinstance(spec.command, str):
+        raise BadRequest("with a script, the command is the list of its name and arguments")
+
+
+def _check_numbers(spec: JobSpec) -> None:
+    limits: tuple[tuple[str, int | None, int, int], ...] = (
+        ("gpus", spec.gpus, 0, MAX_GPUS),
+        ("mem_mib", spec.mem_mib, 1, 1 << 40),
+        ("max_util", spec.max_util, 0, 100),
+        ("priority", spec.priority, -1_000_000, 1_000_000),
+        ("time_limit_s", spec.time_limit_s, 1, 10**9),
+        ("warn_s", spec.warn_s, 0, 10**9),
+        ("grace_s", spec.grace_s, 0, 86_400),
+        ("umask", spec.umask, 0, 0o777),
+    )
+    for name, value, low, high in limits:
+        if value is not None and not low <= value <= high:
+            raise BadRequest(f"{name} must lie between {low:,} and {high:,}, not {value:,}")
+    if spec.gpus == 0 and (spec.gpu_ids or spec.mem_mib is not None):
+        raise BadRequest("a job without GPUs (-g 0) cannot name GPUs or GPU memory")
+    if spec.exclusive and spec.mem_mib is not None:
+        raise BadRequest("--exclusive takes whole GPUs, --mem shares them: choose one")
+    if spec.gpu_ids and len(spec.gpu_ids) < spec.gpus:
+        raise BadRequest(f"asked for {spec.gpus} GPUs but named {len(spec.gpu_ids)} (--gpu-id)", f"-g {len(spec.gpu_ids)}")
+    if spec.warn_signal not in SIGNALS:
+        raise BadRequest(f"no signal named {spec.warn_signal!r}; known: {', '.join(SIGNALS)}")
+
+
+def _check_texts(spec: JobSpec) -> None:
+    for name, limit in (("name", 200), ("desc", 10_000), ("cwd", 4096), ("stdout", 4096), ("stderr", 4096)):
+        text = getattr(spec, name)
+        if text is not None:
+            _check_text(name, text, limit)
+    for label in spec.labels:
+        _check_text("label", label, 200)
+        if not label or "," in label:
+            raise BadRequest(f"a label is not empty and has no comma: {label!r}")
+    if spec.cwd is not None and not spec.cwd.startswith("/"):
+        raise BadRequest(f"cwd must be an absolute path, not {spec.cwd!r}")
+    words = [spec.command] if isinstance(spec.command, str) else spec.command
+    for text in (*words, spec.script or ""):
+        if "\0" in text:
+            raise BadRequest("the command holds a NUL byte, which no program can be given")
+    if isinstance(spec.env, dict):
+        check_env(spec.env)
+
+
+def _check_text(name: str, text: str, limit: int) -> None:
+    if len(text) > limit:
+        raise BadRequest(f"{name} has {len(text):,} characters, at most {limit:,} are kept")
+    if any(ord(c) < 32 and c not in "\t\n" for c in text) or (name != "desc" and "\n" in text):
+        raise BadRequest(f"{name} holds a control character: {text[:40]!r}")
+
+
+def check_env(env: dict[str, str]) -> None:
+    """Raise when the environment could not be given to a process."""
+    total = 0
+    for key, value in env.items():
+        if not key or "=" in key or "\0" in key or "\0" in value:
+            raise BadRequest(f"not a name and value for an environment: {key[:40]!r}")
+        size = len(key.encode("utf-8", "replace")) + len(value.encode("utf-8", "replace")) + 2
+        if size > MAX_ARGUMENT_BYTES:
+            raise TooLarge(f"the environment variable {key} has {size:,} bytes, the kernel takes {MAX_ARGUMENT_BYTES:,}")
+        total += size
+    if total > MAX_COMMAND_BYTES:
+        raise TooLarge(f"the environment has {total:,} bytes", "--export NAME,… passes only those named")
+
+
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
+
+
+def _quoted(word: str) -> str:
+    if word and all(c in _SAFE or ord(c) > 127 for c in word):
+        return word
+    return "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def changed(spec: JobSpec, changes: dict[str, Any]) -> JobSpec:
+    """The spec with some keys replaced, decoded as strictly as a new one."""
+    data = {**msgspec.to_builtins(spec), **changes}
+    return msgspec.convert(data, JobSpec)
