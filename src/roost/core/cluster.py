@@ -21,7 +21,7 @@ NO_RULES = GpuRules()
 
 
 class Line:
-    """The waiting jobs of one shape, first come first. Jobs that left are skipped, and dropped when they come to the head."""
+    """The waiting jobs of one shape, first come first. Those that left are dropped when they come to the head."""
 
     __slots__ = ("heap", "shape")
 
@@ -130,6 +130,12 @@ class Cluster:
         """Take in what happened. Raises `RefusedChange`, having changed nothing, when it cannot have happened."""
         _APPLY[type(event)](self, event)
 
+    def restore(self, active: Active) -> None:
+        """Take in a job that had an attempt when the last server ended."""
+        self.active[active.job.id] = active
+        self._claim(active)
+        self.counts[active.state] += 1
+
     def _submitted(self, e: ev.Submitted) -> None:
         self._wait(e.job, e.conditions, e.held)
         self.counts[State.HELD if e.held else State.QUEUED] += 1
@@ -210,7 +216,7 @@ class Cluster:
         after(e.id, active.state, Change.REFUSE)
         self._release(active)
         del self.active[e.id]
-        self._wait(active.job, NO_CONDITIONS, held=False)
+        self._wait(active.job, Conditions((), e.again_ms), held=False)
         self._count(active.state, State.QUEUED)
 
     def _paused(self, e: ev.Paused) -> None:

@@ -43,11 +43,10 @@ class Moved(JobEvent, frozen=True):
 
 
 class Edited(JobEvent, frozen=True):
-    """What it asks or runs changed; `spec` is the store's business."""
+    """What it asks or runs changed."""
 
     job: Job
     conditions: Conditions
-    spec: bytes
 
 
 class StartIntended(JobEvent, frozen=True):
@@ -56,6 +55,7 @@ class StartIntended(JobEvent, frozen=True):
     attempt: int
     node: str
     gpus: tuple[str, ...]
+    indices: tuple[int, ...] = ()
 
 
 class Started(JobEvent, frozen=True):
@@ -64,10 +64,11 @@ class Started(JobEvent, frozen=True):
 
 
 class StartRefused(JobEvent, frozen=True):
-    """The node could not claim what was planned; nothing ran. It waits again."""
+    """The node could not claim what was planned; nothing ran. It waits again, and not before `again_ms`."""
 
     attempt: int
     reason: str
+    again_ms: int
 
 
 class Paused(JobEvent, frozen=True):

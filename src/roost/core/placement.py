@@ -1,7 +1,7 @@
 """Where a request fits: the GPUs that leave the best room, or the reasons why there are none.
 
-Pure. `Space` is the cluster as a plan in the making sees it: what is held, and what this plan has already given away. A GPU is
-one sum: slots, memory, and what the driver said. Exclusive, slots, memory shares and MIG slices are the same arithmetic.
+Pure. `Space` is the cluster as a plan in the making sees it: what is held, and what this plan has already given away. A GPU
+is one sum: slots, memory, and what the driver said. Exclusive, slots, memory shares and MIG slices are the same arithmetic.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Space:
             return Refusal((NoNodes(),))
         best: tuple[tuple[int, ...], Place] | None = None
         reasons: list[Reason] = []
-        for name, node in sorted(self.cluster.nodes.items()):
+        for _, node in sorted(self.cluster.nodes.items()):
             found = self._place_on(node, request)
             if isinstance(found, Place):
                 score = self._node_score(node, request, found)
@@ -77,7 +77,7 @@ class Space:
 
     def _node_score(self, node: Node, request: Request, place: Place) -> tuple[int, ...]:
         """Preferred GPUs first, then the node that is fullest: whole nodes stay whole."""
-        wanted = sum(not is_named(node, node.gpus[u], request.prefer_gpus) for u in place.gpus)
+        wanted = sum(not is_named(self.cluster, node, node.gpus[u], request.prefer_gpus) for u in place.gpus)
         free = sum(not self.claims(uuid) for uuid in node.gpus)
         return (wanted if request.prefer_gpus else 0, free)
 
@@ -124,14 +124,14 @@ class Space:
 
     def _gpu_score(self, node: Node, gpu: Gpu, request: Request) -> tuple[int, ...]:
         """Preferred first; sharing jobs onto the fullest GPU that has room; then the lowest index."""
-        preferred = bool(request.prefer_gpus) and is_named(node, gpu, request.prefer_gpus)
+        preferred = bool(request.prefer_gpus) and is_named(self.cluster, node, gpu, request.prefer_gpus)
         return (not preferred, self.free_mib(gpu), gpu.index)
 
     def refuses(self, node: Node, gpu: Gpu, request: Request) -> Reason | None:
         """Why that GPU will not do for that request now; None when it will."""
         cluster, name = self.cluster, f"{node.name}:{gpu.index}"
         rules = cluster.rules_of(gpu.uuid)
-        if request.gpu_ids and not is_named(node, gpu, request.gpu_ids):
+        if request.gpu_ids and not is_named(cluster, node, gpu, request.gpu_ids):
             return GpuNotAsked(gpu=name, asked=request.gpu_ids)
         if rules.disabled or rules.drained:
             return GpuClosed(gpu=name, how="disabled" if rules.disabled else "drained")
@@ -206,9 +206,10 @@ def cpu_slots(cluster: Cluster, node: Node) -> int:
     return int(cluster.number("cpu.slots")) or node.cpus
 
 
-def is_named(node: Node, gpu: Gpu, names: tuple[str, ...]) -> bool:
-    """Whether one of the names (index, UUID, `node:index`) means that GPU."""
-    return any(name in (str(gpu.index), gpu.uuid, f"{node.name}:{gpu.index}") for name in names)
+def is_named(cluster: Cluster, node: Node, gpu: Gpu, names: tuple[str, ...]) -> bool:
+    """Whether one of the names (index, UUID, `node:index`, alias) means that GPU."""
+    known = (str(gpu.index), gpu.uuid, f"{node.name}:{gpu.index}", cluster.rules_of(gpu.uuid).alias)
+    return any(name in known for name in names)
 
 
 class Impossible(msgspec.Struct, frozen=True):
@@ -229,7 +230,7 @@ def impossible(cluster: Cluster, request: Request) -> Impossible | None:
             "-g 0 runs without one; `roost down && roost up --sim 4x24G --detach` simulates some",
         )
     for name in request.gpu_ids:
-        if not any(is_named(n, g, (name,)) for n, g in gpus):
+        if not any(is_named(cluster, n, g, (name,)) for n, g in gpus):
             return Impossible(f"there is no GPU {name}: {_named(gpus)}", "roost gpus")
     best = 0
     for node in cluster.nodes.values():
@@ -241,7 +242,7 @@ def impossible(cluster: Cluster, request: Request) -> Impossible | None:
 
 
 def _could_fit(cluster: Cluster, node: Node, gpu: Gpu, request: Request) -> bool:
-    if request.gpu_ids and not is_named(node, gpu, request.gpu_ids):
+    if request.gpu_ids and not is_named(cluster, node, gpu, request.gpu_ids):
         return False
     floor = cluster.number("safety.gpu_mem") if request.is_shared else 0
     return request.mem_mib is None or request.mem_mib <= gpu.mem_mib - int(floor * gpu.mem_mib)

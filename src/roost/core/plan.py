@@ -27,8 +27,8 @@ class Start(msgspec.Struct, frozen=True):
 def plan(cluster: Cluster, now_ms: int, limit: int = 256) -> list[Start]:
     """Choose what starts: heads of lines in the policy's order, whatever fits.
 
-    One shape has one answer: a line whose head does not fit is done for this round, and so is every line that asks the same. At
-    most `limit` starts, so that a round stays short; the next follows at once.
+    One shape has one answer: a line whose head does not fit is done for this round, and so is every line that asks the same.
+    At most `limit` starts, so that a round stays short; the next follows at once.
     """
     space = Space(cluster)
     if cluster.is_paused or not cluster.lines or space.is_full():

@@ -102,7 +102,8 @@ class TooFewGpus(Reason, frozen=True, tag="gpus_busy"):
     total: int
 
     def text(self) -> str:
-        return f"needs {self.asked} GPU{'s' * (self.asked != 1)} at once on {self.node}: {self.free} of {self.total} would do now"
+        gpus = "1 GPU" if self.asked == 1 else f"{self.asked} GPUs at once"
+        return f"needs {gpus} on {self.node}: {self.free} of {self.total} would do now"
 
 
 class GpuReason(Reason, frozen=True, kw_only=True):

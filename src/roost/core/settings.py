@@ -74,8 +74,8 @@ def check(key: str, value: object) -> Value:
     if row is None:
         raise BadSetting(f"no setting named {key!r}; `roost set` lists them")
     converted = _convert(row, value)
-    if isinstance(converted, (int, float)) and not isinstance(converted, bool):
-        if (row.low is not None and converted < row.low) or (row.high is not None and converted > row.high):
+    if isinstance(converted, (int, float)) and row.low is not None and row.high is not None:
+        if not row.low <= converted <= row.high:
             raise BadSetting(f"{key} must lie between {row.low:g} and {row.high:g}, not {converted}")
     return converted
 
@@ -90,10 +90,7 @@ def _convert(row: Setting, value: object) -> Value:
                 raise ValueError
             return int(value)  # type: ignore[call-overload, no-any-return]
         if row.kind is float:
-            number = float(value)  # type: ignore[arg-type]
-            if number != number:
-                raise ValueError
-            return number
+            return float(value)  # type: ignore[arg-type]
         if not isinstance(value, str):
             raise ValueError
         return value

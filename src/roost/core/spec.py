@@ -54,7 +54,14 @@ class JobSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
     def request(self) -> Request:
         """The part of it that the scheduler reads."""
-        if (self.gpus, self.mem_mib, self.max_util, self.exclusive, self.gpu_ids, self.prefer_gpus) == (1, None, None, False, (), ()):
+        if (self.gpus, self.mem_mib, self.max_util, self.exclusive, self.gpu_ids, self.prefer_gpus) == (
+            1,
+            None,
+            None,
+            False,
+            (),
+            (),
+        ):
             return _PLAIN
         return Request(
             self.gpus,

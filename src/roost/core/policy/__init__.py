@@ -1,7 +1,7 @@
 """Policies, found by name: each is a module here with one function, `key`.
 
-`key(job, cluster, now_ms)` returns a tuple; waiting jobs are looked at in ascending order of it. It must end in the job's id, so that
-the same input in any order gives the same plan.
+`key(job, cluster, now_ms)` returns a tuple; waiting jobs are looked at in ascending order of it. It must end in the job's
+id, so that the same input in any order gives the same plan.
 """
 
 from __future__ import annotations

@@ -1,0 +1,109 @@
+"""The cluster state, rebuilt from the store. Everything that is not ended comes into memory, nothing else."""
+
+from __future__ import annotations
+
+import msgspec
+from sqlalchemy import select
+
+from roost.core import events as ev
+from roost.core.cluster import NO_CONDITIONS, Cluster
+from roost.core.model import Active, Conditions, Dependency, Gpu, GpuRules, Job, Request, Shape
+from roost.core.settings import BadSetting, check
+from roost.core.states import Outcome, State
+from roost.store import reads, schema
+from roost.store.rows import AttemptRow, JobRow
+from roost.store.store import Store
+
+
+class Interned:
+    """One object for equal requests and shapes: a million jobs share a few."""
+
+    def __init__(self) -> None:
+        self._requests: dict[str, Request] = {}
+        self._shapes: dict[Shape, Shape] = {}
+
+    def request(self, text: str) -> Request:
+        """The request behind its stored text."""
+        if (known := self._requests.get(text)) is None:
+            known = self._requests[text] = msgspec.json.decode(text, type=Request)
+        return known
+
+    def shape(self, user: str, priority: int, request: Request) -> Shape:
+        """The one shape of these parts."""
+        shape = Shape(user, priority, request)
+        return self._shapes.setdefault(shape, shape)
+
+
+def load(store: Store) -> Cluster:
+    """A cluster as it was at the last commit; no node is attached yet."""
+    cluster, interned = Cluster(), Interned()
+    cluster.is_paused = store.meta().get("paused") == "1"
+    _load_settings(store, cluster)
+    _load_devices(store, cluster)
+    _load_active(store, cluster, interned)
+    _load_waiting(store, cluster, interned)
+    for outcome, count in store.read(reads.outcomes).items():
+        cluster.counts[Outcome(outcome)] += count
+        cluster.counts[State.ENDED] += count
+    return cluster
+
+
+def _load_settings(store: Store, cluster: Cluster) -> None:
+    with store.reader() as db:
+        for key, value in db.execute(select(schema.settings)):
+            try:
+                cluster.settings[key] = check(key, msgspec.json.decode(value))
+            except BadSetting:
+                continue  # a setting of another release: its row is kept, its value unused
+
+
+def _load_devices(store: Store, cluster: Cluster) -> None:
+    with store.reader() as db:
+        by_node: dict[str, list[Gpu]] = {}
+        for uuid, node, number, model, mem_mib, mig, slots, disabled, drained, alias in db.execute(select(schema.gpus)):
+            cluster.rules[uuid] = GpuRules(slots, disabled, drained, alias)
+            if node is not None:
+                by_node.setdefault(node, []).append(Gpu(uuid, number, model, mem_mib, mig))
+        for name, cpus, mem_mib, drained in db.execute(select(schema.nodes)):
+            cluster.apply(ev.NodeSeen(name, cpus, mem_mib, tuple(by_node.get(name, ()))))
+            cluster.nodes[name].drained = drained
+
+
+def _load_active(store: Store, cluster: Cluster, interned: Interned) -> None:
+    for row, attempt in store.read(reads.active):
+        cluster.restore(_active(row, attempt, interned))
+
+
+def _active(row: JobRow, attempt: AttemptRow, interned: Interned) -> Active:
+    shape = interned.shape(row.user, row.priority, interned.request(row.request))
+    job = Job(row.id, shape, row.rank, row.submitted_ms, row.attempts)
+    gpus = tuple(uuid for uuid, _ in attempt.devices())
+    since = attempt.started_ms or attempt.intended_ms
+    return Active(job, State(row.state), attempt.attempt, attempt.node, gpus, since, attempt.pid, attempt.stop)
+
+
+def _load_waiting(store: Store, cluster: Cluster, interned: Interned) -> None:
+    with_conditions: list[tuple[Job, str, bool]] = []
+    with store.reader() as db:
+        for job_id, user, priority, rank, request, waits, attempts, submitted_ms, state in reads.waiting(db):
+            job = Job(job_id, interned.shape(user, priority, interned.request(request)), rank, submitted_ms, attempts)
+            if waits is not None:
+                with_conditions.append((job, waits, state == "held"))
+            else:
+                cluster.apply(ev.Submitted(job_id, submitted_ms, job, NO_CONDITIONS, state == "held"))
+    for job, waits, held in with_conditions:
+        conditions = _still_open(store, msgspec.json.decode(waits, type=Conditions))
+        cluster.apply(ev.Submitted(job.id, job.submitted_ms, job, conditions, held))
+
+
+def _still_open(store: Store, conditions: Conditions) -> Conditions:
+    """Strike out what was met while nobody looked: a dependency that has ended as wanted."""
+    ended = store.read(reads.jobs, [d.job for d in conditions.after])
+
+    def is_open(dependency: Dependency) -> bool:
+        row = ended.get(dependency.job)
+        if row is None:
+            return False
+        return row.outcome is None or not dependency.is_met_by(Outcome(row.outcome))
+
+    return Conditions(tuple(d for d in conditions.after if is_open(d)), conditions.begin_ms)

@@ -1,0 +1,201 @@
+"""Questions to the store, each in SQL next to its words. Always by an index, never by counting what is not shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal_column, or_, select, text, true
+
+from roost.core.states import ACTIVE, WAITING, Outcome, State
+from roost.store import schema as t
+from roost.store.rows import ATTEMPT_COLUMNS, JOB_COLUMNS, AttemptRow, EventRow, Filter, JobRow
+
+_JOB = [t.jobs.c[name] for name in JOB_COLUMNS]
+_ATTEMPT = [t.attempts.c[name] for name in ATTEMPT_COLUMNS]
+_GROUPS = (t.ACTIVE, t.WAITING, t.ENDED)
+"""The three parts of a listing, in the order in which they are shown."""
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A part of a listing; `next` continues it, None at the end."""
+
+    jobs: list[JobRow]
+    next: str | None
+
+
+class BadCursor(ValueError):
+    """The cursor was not one of ours."""
+
+
+def page(db: Connection, wanted: Filter, limit: int, cursor: str | None) -> Page:
+    """One page: active jobs by id, then waiting ones in queue order, then ended ones, the latest first."""
+    group, position = _parse_cursor(cursor)
+    rows: list[JobRow] = []
+    while group < len(_GROUPS):
+        if _may_hold(group, wanted):
+            found = db.execute(_group_query(group, wanted, position).limit(limit - len(rows) + 1)).fetchall()
+            rows.extend(JobRow(*row) for row in found)
+            if len(rows) > limit:
+                return Page(rows[:limit], _cursor_after(group, rows[limit - 1]))
+        group, position = group + 1, None
+    return Page(rows, None)
+
+
+def _may_hold(group: int, wanted: Filter) -> bool:
+    """Whether that part of the listing can have anything that is asked for: spares a walk through an index."""
+    if not wanted.states:
+        return True
+    names = (ACTIVE, WAITING, {State.ENDED, *Outcome})[group]
+    return any(state in {n.value for n in names} for state in wanted.states)
+
+
+def _group_query(group: int, wanted: Filter, position: Sequence[int] | None) -> Select[Any]:
+    job = t.jobs.c
+    orders: tuple[Sequence[Any], ...] = (
+        (job.id,),
+        (literal_column("priority DESC"), job.rank, job.id),
+        (job.ended_ms.desc(), job.id.desc()),
+    )
+    query = select(*_JOB).where(text(_GROUPS[group]), _condition(wanted, is_ended=group == 2)).order_by(*orders[group])
+    return query if position is None else query.where(_after(group, position))
+
+
+def _condition(wanted: Filter, is_ended: bool) -> ColumnElement[bool]:
+    job = t.jobs.c
+    parts: list[ColumnElement[bool]] = [true()]
+    if wanted.ids:
+        parts.append(or_(*(job.id == a if a == b else job.id.between(a, b) for a, b in wanted.ids)))
+    if wanted.states:
+        parts.append(or_(job.state.in_(wanted.states), job.outcome.in_(wanted.states)))
+    if wanted.users:
+        parts.append(job.user.in_(wanted.users))
+    for label in wanted.labels:
+        parts.append(job.id.in_(select(t.labels.c.job).where(t.labels.c.label == label)))
+    if is_ended and wanted.ended_since_ms is not None:
+        parts.append(job.ended_ms >= wanted.ended_since_ms)
+    return and_(*parts)
+
+
+def _after(group: int, position: Sequence[int]) -> ColumnElement[bool]:
+    job = t.jobs.c
+    if group == 0:
+        return job.id > position[0]
+    if group == 1:
+        priority, rank, last = position
+        return or_(
+            job.priority < priority,
+            and_(job.priority == priority, job.rank > rank),
+            and_(job.priority == priority, job.rank == rank, job.id > last),
+        )
+    ended, last = position
+    return or_(job.ended_ms < ended, and_(job.ended_ms == ended, job.id < last))
+
+
+def _cursor_after(group: int, row: JobRow) -> str:
+    numbers = ((row.id,), (row.priority, row.rank, row.id), (row.ended_ms, row.id))[group]
+    return "-".join(str(n) for n in (group, *numbers)).replace("--", "-m")
+
+
+def _parse_cursor(cursor: str | None) -> tuple[int, Sequence[int] | None]:
+    if cursor is None:
+        return 0, None
+    try:
+        group, *position = (int(part.replace("m", "-")) for part in cursor.split("-"))
+        if len(position) != (1, 3, 2)[group]:
+            raise ValueError
+    except (ValueError, IndexError):
+        raise BadCursor(f"not a cursor: {cursor!r}") from None
+    return group, position
+
+
+def ids(db: Connection, wanted: Filter, limit: int) -> list[int]:
+    """The ids that match, ascending."""
+    query = select(t.jobs.c.id).where(_condition(wanted, is_ended=False)).order_by(t.jobs.c.id).limit(limit)
+    return [row[0] for row in db.execute(query)]
+
+
+def last_id(db: Connection, user: str, back: int) -> int | None:
+    """The id of the user's last job, or the one `back` before it."""
+    query = select(t.jobs.c.id).where(t.jobs.c.user == user).order_by(t.jobs.c.id.desc()).offset(back).limit(1)
+    row = db.execute(query).first()
+    return row[0] if row else None
+
+
+def jobs(db: Connection, wanted: Sequence[int]) -> dict[int, JobRow]:
+    """Those jobs, as far as they exist."""
+    found: dict[int, JobRow] = {}
+    for start in range(0, len(wanted), 500):
+        query = select(*_JOB).where(t.jobs.c.id.in_(wanted[start : start + 500]))
+        found.update((row[0], JobRow(*row)) for row in db.execute(query))
+    return found
+
+
+def attempts(db: Connection, wanted: Sequence[int]) -> dict[int, list[AttemptRow]]:
+    """The attempts of those jobs, oldest first."""
+    found: dict[int, list[AttemptRow]] = {}
+    for start in range(0, len(wanted), 500):
+        query = select(*_ATTEMPT).where(t.attempts.c.job.in_(wanted[start : start + 500]))
+        for row in db.execute(query.order_by(t.attempts.c.job, t.attempts.c.attempt)):
+            found.setdefault(row[0], []).append(AttemptRow(*row))
+    return found
+
+
+def events(db: Connection, job: int, limit: int = 200) -> list[EventRow]:
+    """What was done to a job, oldest first."""
+    query = select(t.events).where(t.events.c.job == job).order_by(t.events.c.id).limit(limit)
+    return [EventRow(*row) for row in db.execute(query)]
+
+
+def environment(db: Connection, env: int) -> bytes | None:
+    """A kept environment, packed."""
+    row = db.execute(select(t.environments.c.data).where(t.environments.c.id == env)).first()
+    return row[0] if row else None
+
+
+def ahead(db: Connection, row: JobRow, limit: int = 1000) -> int:
+    """How many waiting jobs stand before that one in the queue; at most `limit`."""
+    job = t.jobs.c
+    before = or_(
+        job.priority > row.priority,
+        and_(job.priority == row.priority, or_(job.rank < row.rank, and_(job.rank == row.rank, job.id < row.id))),
+    )
+    inner = select(job.id).where(text(t.WAITING), before).limit(limit).subquery()
+    return int(db.execute(select(func.count()).select_from(inner)).scalar_one())
+
+
+def queue_head(db: Connection, length: int) -> list[tuple[int, int, int]]:
+    """The first jobs of the queue: id, priority, rank."""
+    job = t.jobs.c
+    query = select(job.id, job.priority, job.rank).where(text(t.WAITING))
+    ordered = query.order_by(literal_column("priority DESC"), job.rank, job.id).limit(length)
+    return [(row[0], row[1], row[2]) for row in db.execute(ordered)]
+
+
+def oldest_ended(db: Connection, beyond: int, limit: int) -> list[int]:
+    """Ended jobs past the newest `beyond`, for the archive."""
+    job = t.jobs.c
+    query = select(job.id).where(text(t.ENDED)).order_by(job.ended_ms.desc(), job.id.desc()).offset(beyond).limit(limit)
+    return [row[0] for row in db.execute(query)]
+
+
+def waiting(db: Connection) -> Iterator[tuple[int, str, int, int, str, str | None, int, int, str]]:
+    """Every job that waits: id, user, priority, rank, request, waits, attempts, submitted, state."""
+    job = t.jobs.c
+    columns = (job.id, job.user, job.priority, job.rank, job.request, job.waits, job.attempts, job.submitted_ms, job.state)
+    yield from db.execution_options(yield_per=10_000).execute(select(*columns).where(text(t.WAITING)))
+
+
+def active(db: Connection) -> list[tuple[JobRow, AttemptRow]]:
+    """Every job with a live attempt, and that attempt."""
+    rows = [JobRow(*row) for row in db.execute(select(*_JOB).where(text(t.ACTIVE)))]
+    tried = attempts(db, [row.id for row in rows])
+    return [(row, tried[row.id][-1]) for row in rows]
+
+
+def outcomes(db: Connection) -> dict[str, int]:
+    """How many jobs ended in which way."""
+    job = t.jobs.c
+    query = select(job.outcome, func.count()).where(text(t.ENDED)).group_by(job.outcome)
+    return {row[0]: row[1] for row in db.execute(query)}

@@ -1,0 +1,87 @@
+"""Rows as values: what the store says of a job when asked."""
+
+from __future__ import annotations
+
+import msgspec
+
+from roost.core.spec import JobSpec
+
+
+class JobRow(msgspec.Struct, frozen=True):
+    """A job as it is kept."""
+
+    id: int
+    user: str
+    name: str
+    state: str
+    outcome: str | None
+    exit_code: int | None
+    error: str | None
+    priority: int
+    rank: int
+    request: str
+    waits: str | None
+    attempts: int
+    submitted_ms: int
+    started_ms: int | None
+    ended_ms: int | None
+    env: int | None
+    spec: bytes
+
+    def decoded(self) -> JobSpec:
+        """What was asked for."""
+        return msgspec.json.decode(self.spec, type=JobSpec)
+
+
+class AttemptRow(msgspec.Struct, frozen=True):
+    """An attempt as it is kept."""
+
+    job: int
+    attempt: int
+    node: str
+    gpus: str
+    state: str
+    stop: str | None
+    pid: int | None
+    intended_ms: int
+    started_ms: int | None
+    ended_ms: int | None
+    outcome: str | None
+    exit_code: int | None
+    error: str | None
+    peak_mem_mib: int | None
+    peak_rss_mib: int | None
+    cpu_ms: int | None
+    util_mean: float | None
+
+    def devices(self) -> list[tuple[str, int]]:
+        """UUID and index of each of its GPUs."""
+        return msgspec.json.decode(self.gpus, type=list[tuple[str, int]])
+
+
+JOB_COLUMNS = JobRow.__struct_fields__
+ATTEMPT_COLUMNS = AttemptRow.__struct_fields__
+
+
+class EventRow(msgspec.Struct, frozen=True):
+    """Something that was done to a job or to the cluster."""
+
+    id: int
+    at_ms: int
+    job: int | None
+    actor: str | None
+    kind: str
+    data: str
+
+
+class Filter(msgspec.Struct, frozen=True):
+    """Which jobs are meant. Every given part must match."""
+
+    ids: tuple[tuple[int, int], ...] = ()
+    """Ranges, both ends included."""
+    states: tuple[str, ...] = ()
+    """States and outcomes."""
+    users: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    ended_since_ms: int | None = None
+    """Leave out what ended before."""

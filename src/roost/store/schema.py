@@ -1,0 +1,130 @@
+"""The tables. Changed only together with a new numbered migration in `migrations/`."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+VERSION = "0001"
+"""The newest migration. A store of an older version is migrated when it is opened, one of a newer version is refused."""
+
+WAITING = "state IN ('queued', 'held')"
+ACTIVE = "state IN ('starting', 'running', 'paused', 'stopping')"
+ENDED = "state = 'ended'"
+
+metadata = MetaData()
+
+meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", Text, nullable=False))
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("user", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("outcome", String),
+    Column("exit_code", Integer),
+    Column("error", Text),
+    Column("priority", Integer, nullable=False),
+    Column("rank", BigInteger, nullable=False),
+    Column("request", Text, nullable=False),
+    Column("waits", Text),
+    Column("attempts", Integer, nullable=False, default=0),
+    Column("submitted_ms", BigInteger, nullable=False),
+    Column("started_ms", BigInteger),
+    Column("ended_ms", BigInteger),
+    Column("env", Integer, index=True),
+    Column("spec", LargeBinary, nullable=False),
+    Index("jobs_waiting", text("priority DESC"), "rank", "id", sqlite_where=text(WAITING), postgresql_where=text(WAITING)),
+    Index("jobs_active", "id", sqlite_where=text(ACTIVE), postgresql_where=text(ACTIVE)),
+    Index("jobs_ended", "ended_ms", "id", sqlite_where=text(ENDED), postgresql_where=text(ENDED)),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("job", Integer, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("node", String, nullable=False),
+    Column("gpus", Text, nullable=False),
+    Column("state", String, nullable=False),
+    Column("stop", String),
+    Column("pid", Integer),
+    Column("intended_ms", BigInteger, nullable=False),
+    Column("started_ms", BigInteger),
+    Column("ended_ms", BigInteger),
+    Column("outcome", String),
+    Column("exit_code", Integer),
+    Column("error", Text),
+    Column("peak_mem_mib", Integer),
+    Column("peak_rss_mib", Integer),
+    Column("cpu_ms", BigInteger),
+    Column("util_mean", Float),
+    sqlite_with_rowid=False,
+)
+
+labels = Table(
+    "labels",
+    metadata,
+    Column("label", String, primary_key=True),
+    Column("job", Integer, primary_key=True, index=True),
+    sqlite_with_rowid=False,
+)
+
+environments = Table(
+    "environments",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("digest", String, nullable=False, unique=True),
+    Column("data", LargeBinary, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("job", Integer, index=True),
+    Column("actor", String),
+    Column("kind", String, nullable=False),
+    Column("data", Text, nullable=False),
+)
+
+settings = Table("settings", metadata, Column("key", String, primary_key=True), Column("value", Text, nullable=False))
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("cpus", Integer, nullable=False),
+    Column("mem_mib", Integer, nullable=False),
+    Column("drained", Boolean, nullable=False, default=False),
+)
+
+gpus = Table(
+    "gpus",
+    metadata,
+    Column("uuid", String, primary_key=True),
+    Column("node", String),
+    Column("number", Integer),
+    Column("model", String),
+    Column("mem_mib", Integer),
+    Column("mig", Boolean),
+    Column("slots", Integer, nullable=False, default=1),
+    Column("disabled", Boolean, nullable=False, default=False),
+    Column("drained", Boolean, nullable=False, default=False),
+    Column("alias", String),
+)

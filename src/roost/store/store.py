@@ -1,0 +1,197 @@
+"""The store in SQLite: one writer with group commit, readers beside it, nothing lost at a power cut.
+
+`synchronous=FULL` in WAL mode: a commit that returned is on the disk. A batch of events is one transaction; when it fails,
+all of it is undone and `CommitFailed` says why.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from sqlalchemy import Connection, Engine, create_engine, event, select
+from sqlalchemy.pool import NullPool, QueuePool
+
+from roost.store import reads, schema
+from roost.store.rows import JOB_COLUMNS, JobRow
+from roost.store.writes import Batch, Writer
+
+T = TypeVar("T")
+
+
+class CommitFailed(Exception):
+    """The transaction was undone. `disk_full` tells the ordinary cause."""
+
+    def __init__(self, message: str, disk_full: bool) -> None:
+        super().__init__(message)
+        self.disk_full = disk_full
+
+
+class WrongVersion(Exception):
+    """The database was written by a newer release."""
+
+
+class Store:
+    """The port to the database. `commit` belongs to one thread at a time; reading is for everybody."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._writing = _engine(path, NullPool)
+        _migrate(self._writing, path)
+        self._reading = _engine(path, QueuePool)
+        self._connection = self._writing.raw_connection()
+        self._driver: Any = self._connection.driver_connection
+        self._writer = Writer(self._writing.dialect)
+        self._lock = threading.Lock()
+
+    def commit(self, batch: Batch) -> dict[int, JobRow]:
+        """Write the batch in one transaction; answers with the rows named in `batch.fetch`, as they are then."""
+        with self._lock:
+            cursor = self._driver.cursor()
+            try:
+                cursor.execute("BEGIN IMMEDIATE")
+                self._writer.write(cursor, batch)
+                fetched = self._fetch(cursor, batch.fetch)
+                cursor.execute("COMMIT")
+                return fetched
+            except sqlite3.Error as error:
+                self._undo(cursor)
+                raise CommitFailed(_words(error), _is_disk_full(error)) from error
+            except BaseException:
+                self._undo(cursor)
+                raise
+            finally:
+                cursor.close()
+
+    def _undo(self, cursor: Any) -> None:
+        self._writer.forget()
+        if self._driver.in_transaction:
+            cursor.execute("ROLLBACK")
+
+    def _fetch(self, cursor: Any, ids: list[int]) -> dict[int, JobRow]:
+        rows = {}
+        for job in ids:
+            cursor.execute(_FETCH, (job,))
+            rows[job] = JobRow(*cursor.fetchone())
+        return rows
+
+    @contextmanager
+    def reader(self) -> Iterator[Connection]:
+        """A connection that sees what is committed."""
+        with self._reading.connect() as connection:
+            yield connection
+
+    def read(self, question: Callable[..., T], *arguments: Any) -> T:
+        """Ask one of the questions of `reads`."""
+        with self.reader() as db:
+            return question(db, *arguments)
+
+    def environment(self, env: int | None) -> dict[str, str]:
+        """A job's environment, unpacked."""
+        packed = self.read(reads.environment, env) if env is not None else None
+        return unpack_env(packed) if packed is not None else {}
+
+    def meta(self) -> dict[str, str]:
+        """The small facts: last job id, whether scheduling is paused."""
+        with self.reader() as db:
+            return {row[0]: row[1] for row in db.execute(select(schema.meta))}
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Keep a small fact."""
+        with self._lock:
+            self._driver.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def backup(self, path: Path) -> None:
+        """A consistent copy of everything, made while the server runs. The file must not exist."""
+        source, partial = sqlite3.connect(self.path), path.with_name(path.name + ".part")
+        try:
+            descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            os.close(descriptor)
+            target = sqlite3.connect(partial)
+            source.backup(target, pages=4096)
+            target.execute("PRAGMA journal_mode=DELETE")
+            target.close()
+            os.link(partial, path)
+        finally:
+            source.close()
+            partial.unlink(missing_ok=True)
+
+    def free_mib(self) -> int:
+        """Free space on the disk of the database."""
+        return shutil.disk_usage(self.path.parent).free >> 20
+
+    def close(self) -> None:
+        """Close every connection; the write-ahead log is folded in."""
+        with self._lock:
+            self._connection.close()
+        self._reading.dispose()
+        self._writing.dispose()
+
+
+def pack_env(env: dict[str, str]) -> bytes:
+    """An environment as it is kept."""
+    return zlib.compress(msgspec.json.encode(env, order="sorted"), 1)
+
+
+def unpack_env(data: bytes) -> dict[str, str]:
+    """The environment again."""
+    return msgspec.json.decode(zlib.decompress(data), type=dict[str, str])
+
+
+_FETCH = f"SELECT {', '.join(JOB_COLUMNS)} FROM jobs WHERE id = ?"
+
+
+def _engine(path: Path, pool: Any) -> Engine:
+    engine = create_engine(
+        f"sqlite:///{path}",
+        poolclass=pool,
+        connect_args={"check_same_thread": False, "isolation_level": None, "timeout": 30},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _set_up(connection: Any, _: object) -> None:
+        for pragma in (
+            "journal_mode=WAL",
+            "synchronous=FULL",
+            "busy_timeout=30000",
+            "cache_size=-65536",
+            "temp_store=MEMORY",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+
+    return engine
+
+
+def _migrate(engine: Engine, path: Path) -> None:
+    """Make the tables, or bring them to this version. The tool for it is imported only when there is something to do."""
+    with engine.connect() as db:
+        tables = {row[0] for row in db.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        version = None
+        if "alembic_version" in tables:
+            version = db.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+    if version == schema.VERSION:
+        return
+    if version is not None and version > schema.VERSION:
+        raise WrongVersion(f"{path} was written by a newer Roost (schema {version}, this one knows {schema.VERSION})")
+    if not tables:
+        os.chmod(path, 0o600)
+    from roost.store.migrate import upgrade
+
+    upgrade(engine)
+
+
+def _words(error: sqlite3.Error) -> str:
+    return "the disk is full" if _is_disk_full(error) else f"the database refused: {error}"
+
+
+def _is_disk_full(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)

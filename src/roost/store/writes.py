@@ -1,0 +1,429 @@
+"""What an event changes in the tables. One function a kind of event; each statement is built once, by SQLAlchemy for the
+dialect at hand, and then run on the driver itself: that is where the speed of a commit comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from typing import Any
+
+import msgspec
+from sqlalchemy import Dialect, Executable, bindparam, case, delete, exists, func, insert, literal_column, select, update
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from roost.core import events as ev
+from roost.core.states import State
+from roost.store import schema as t
+
+Row = dict[str, Any]
+_encode = msgspec.json.encode
+
+
+class NewJob(msgspec.Struct, frozen=True):
+    """What the store keeps of a job besides what the scheduler knows."""
+
+    name: str
+    spec: bytes
+    labels: tuple[str, ...]
+    env: str | None
+    """Digest of its environment; the environment itself travels once, in `Batch.envs`."""
+
+
+class Batch(msgspec.Struct):
+    """One transaction: what happened, and what is needed from the store to act on it."""
+
+    events: list[ev.Event] = []
+    new: dict[int, NewJob] = {}
+    envs: dict[str, bytes] = {}
+    actors: dict[int, str] = {}
+    """Who asked for it, by the event's position: only for what a person did."""
+    fetch: list[int] = []
+    last_job: int | None = None
+
+
+class Writer:
+    """Runs batches on one connection; remembers which environments are there."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._sql = {name: _Statement(statement, dialect) for name, statement in _statements().items()}
+        self._envs: dict[str, int] = {}
+
+    def write(self, cursor: Any, batch: Batch) -> None:
+        """Write the whole batch. The transaction around it is the caller's."""
+        for digest, data in batch.envs.items():
+            self._envs[digest] = self._environment(cursor, digest, data)
+        if batch.last_job is not None:
+            self._run(cursor, "meta", [{"key": "last_job", "value": str(batch.last_job)}])
+        stored = [(i, e) for i, e in enumerate(batch.events) if not isinstance(e, ev.MOMENTARY)]
+        for kind, group in groupby(stored, key=lambda pair: type(pair[1])):
+            pairs = list(group)
+            _WRITE[kind](self, cursor, [e for _, e in pairs], batch)
+            if kind in _LOGGED:
+                self._log(cursor, pairs, batch)
+
+    def forget(self) -> None:
+        """Forget what is known of the tables: a transaction was rolled back."""
+        self._envs.clear()
+
+    def _run(self, cursor: Any, name: str, rows: Iterable[Row]) -> None:
+        statement = self._sql[name]
+        cursor.executemany(statement.sql, [statement.parameters(row) for row in rows])
+
+    def _environment(self, cursor: Any, digest: str, data: bytes) -> int:
+        if (known := self._envs.get(digest)) is not None:
+            return known
+        self._run(cursor, "env", [{"digest": digest, "data": data}])
+        found = self._sql["env_id"]
+        cursor.execute(found.sql, found.parameters({"d": digest}))
+        return int(cursor.fetchone()[0])
+
+    def _log(self, cursor: Any, pairs: list[tuple[int, Any]], batch: Batch) -> None:
+        rows = []
+        for i, e in pairs:
+            data = msgspec.to_builtins(e)
+            kind = data.pop("type")
+            job, at_ms = data.pop("id", None), data.pop("at_ms", 0)
+            data.pop("job", None)
+            rows.append(
+                {"at_ms": at_ms, "job": job, "actor": batch.actors.get(i), "kind": kind, "data": _encode(data).decode()}
+            )
+        self._run(cursor, "event", rows)
+
+    # -- a function a kind of event ---------------------------------------------------------------------------------
+
+    def _submitted(self, cursor: Any, events: list[ev.Submitted], batch: Batch) -> None:
+        requests: dict[int, str] = {}
+        rows = []
+        for e in events:
+            shape, new = e.job.shape, batch.new[e.id]
+            request = requests.get(id(shape.request))
+            if request is None:
+                request = requests[id(shape.request)] = _encode(shape.request).decode()
+            rows.append(
+                {
+                    "id": e.id,
+                    "user": shape.user,
+                    "name": new.name,
+                    "state": "held" if e.held else "queued",
+                    "priority": shape.priority,
+                    "rank": e.job.rank,
+                    "request": request,
+                    "waits": _waits(e),
+                    "attempts": 0,
+                    "submitted_ms": e.job.submitted_ms,
+                    "env": self._env_of(cursor, new.env),
+                    "spec": new.spec,
+                }
+            )
+        self._run(cursor, "submit", rows)
+        labelled = [{"label": label, "job": e.id} for e in events for label in batch.new[e.id].labels]
+        if labelled:
+            self._run(cursor, "label", labelled)
+
+    def _env_of(self, cursor: Any, digest: str | None) -> int | None:
+        if digest is None:
+            return None
+        if digest not in self._envs:
+            found = self._sql["env_id"]
+            cursor.execute(found.sql, found.parameters({"d": digest}))
+            self._envs[digest] = int(cursor.fetchone()[0])
+        return self._envs[digest]
+
+    def _edited(self, cursor: Any, events: list[ev.Edited], batch: Batch) -> None:
+        for e in events:
+            shape, new = e.job.shape, batch.new[e.id]
+            row = {
+                "b_id": e.id,
+                "name": new.name,
+                "priority": shape.priority,
+                "rank": e.job.rank,
+                "request": _encode(shape.request).decode(),
+                "waits": _waits(e),
+                "env": self._env_of(cursor, new.env),
+                "spec": new.spec,
+            }
+            self._run(cursor, "edit", [row])
+            self._run(cursor, "unlabel", [{"b_id": e.id}])
+            if new.labels:
+                self._run(cursor, "label", [{"label": label, "job": e.id} for label in new.labels])
+
+    def _state(self, state: State) -> Callable[[Any, list[Any]], None]:
+        return lambda cursor, events: self._run(cursor, "state", [{"b_id": e.id, "state": state.value} for e in events])
+
+    def _held(self, cursor: Any, events: list[ev.JobHeld], batch: Batch) -> None:
+        self._state(State.HELD)(cursor, events)
+
+    def _released(self, cursor: Any, events: list[ev.Released], batch: Batch) -> None:
+        self._state(State.QUEUED)(cursor, events)
+
+    def _paused(self, cursor: Any, events: list[ev.Paused], batch: Batch) -> None:
+        self._state(State.PAUSED)(cursor, events)
+
+    def _resumed(self, cursor: Any, events: list[ev.Resumed], batch: Batch) -> None:
+        self._state(State.RUNNING)(cursor, events)
+
+    def _stop_asked(self, cursor: Any, events: list[ev.StopAsked], batch: Batch) -> None:
+        self._state(State.STOPPING)(cursor, events)
+        self._run(cursor, "attempt_stop", [{"b_job": e.id, "stop": e.why} for e in events])
+
+    def _moved(self, cursor: Any, events: list[ev.Moved], batch: Batch) -> None:
+        rows = [{"b_id": e.id, "priority": e.job.shape.priority, "rank": e.job.rank} for e in events]
+        self._run(cursor, "move", rows)
+
+    def _rerun(self, cursor: Any, events: list[ev.Rerun], batch: Batch) -> None:
+        rows = [{"b_id": e.id, "rank": e.job.rank, "waits": _waits(e)} for e in events]
+        self._run(cursor, "rerun", rows)
+
+    def _start_intended(self, cursor: Any, events: list[ev.StartIntended], batch: Batch) -> None:
+        self._run(cursor, "intend", [{"b_id": e.id, "attempts": e.attempt} for e in events])
+        rows = [
+            {
+                "job": e.id,
+                "attempt": e.attempt,
+                "node": e.node,
+                "gpus": _encode(list(zip(e.gpus, e.indices, strict=True))).decode(),
+                "state": "starting",
+                "intended_ms": e.at_ms,
+            }
+            for e in events
+        ]
+        self._run(cursor, "attempt", rows)
+
+    def _started(self, cursor: Any, events: list[ev.Started], batch: Batch) -> None:
+        self._run(cursor, "start", [{"b_id": e.id, "started_ms": e.at_ms} for e in events])
+        rows = [{"b_job": e.id, "b_attempt": e.attempt, "started_ms": e.at_ms, "pid": e.pid} for e in events]
+        self._run(cursor, "attempt_start", rows)
+
+    def _start_refused(self, cursor: Any, events: list[ev.StartRefused], batch: Batch) -> None:
+        self._run(cursor, "requeue", [{"b_id": e.id} for e in events])
+        rows = [{"b_job": e.id, "b_attempt": e.attempt, "ended_ms": e.at_ms, "error": e.reason} for e in events]
+        self._run(cursor, "attempt_refuse", rows)
+
+    def _ended(self, cursor: Any, events: list[ev.Ended], batch: Batch) -> None:
+        rows = [
+            {
+                "b_id": e.id,
+                "outcome": e.outcome.value,
+                "exit_code": e.exit_code,
+                "error": e.error,
+                "ended_ms": e.at_ms,
+                "b_started_ms": e.usage.started_ms,
+            }
+            for e in events
+        ]
+        self._run(cursor, "end", rows)
+        self._run(cursor, "attempt_end", [_attempt_end(e) for e in events])
+
+    def _removed(self, cursor: Any, events: list[ev.Removed], batch: Batch) -> None:
+        rows = [{"b_id": e.id} for e in events]
+        found = self._sql["job_env"]
+        envs: set[int] = set()
+        for row in rows:
+            cursor.execute(found.sql, found.parameters(row))
+            envs.update(r[0] for r in cursor.fetchall() if r[0] is not None)
+        for name in ("remove", "remove_attempts", "unlabel", "remove_events"):
+            self._run(cursor, name, rows)
+        if envs:
+            self._run(cursor, "prune_env", [{"b_env": env} for env in sorted(envs)])
+            self.forget()
+
+    def _setting(self, cursor: Any, events: list[ev.SettingChanged], batch: Batch) -> None:
+        self._run(cursor, "setting", [{"key": e.key, "value": _encode(e.value).decode()} for e in events])
+
+    def _switched(self, cursor: Any, events: list[ev.SchedulingSwitched], batch: Batch) -> None:
+        self._run(cursor, "meta", [{"key": "paused", "value": "1" if e.paused else "0"} for e in events])
+
+    def _gpu_ruled(self, cursor: Any, events: list[ev.GpuRuled], batch: Batch) -> None:
+        rows = [{"uuid": e.uuid, **msgspec.structs.asdict(e.rules)} for e in events]
+        self._run(cursor, "gpu_rules", rows)
+
+    def _node_drained(self, cursor: Any, events: list[ev.NodeDrained], batch: Batch) -> None:
+        self._run(cursor, "drain", [{"b_name": e.node, "drained": e.drained} for e in events])
+
+    def _node_seen(self, cursor: Any, events: list[ev.NodeSeen], batch: Batch) -> None:
+        for e in events:
+            self._run(cursor, "node", [{"name": e.node, "cpus": e.cpus, "mem_mib": e.mem_mib, "drained": False}])
+            self._run(cursor, "gpus_gone", [{"b_node": e.node}])
+            rows = [
+                {"uuid": g.uuid, "node": e.node, "number": g.index, "model": g.model, "mem_mib": g.mem_mib, "mig": g.mig}
+                for g in e.gpus
+            ]
+            self._run(cursor, "gpu", rows)
+
+
+class _Statement:
+    """SQL for one dialect, and how its parameters are laid out."""
+
+    def __init__(self, statement: Executable, dialect: Dialect) -> None:
+        compiled = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
+        self.sql = str(compiled)
+        self._order: list[str] | None = compiled.positiontup
+        self._constants: Row = {k: v for k, v in compiled.params.items() if v is not None}
+
+    def parameters(self, row: Row) -> Any:
+        values = {**self._constants, **row}
+        return [values.get(name) for name in self._order] if self._order is not None else values
+
+
+def _waits(e: ev.Submitted | ev.Edited | ev.Rerun) -> str | None:
+    if not e.conditions.after and e.conditions.begin_ms is None:
+        return None
+    return _encode(e.conditions).decode()
+
+
+def _attempt_end(e: ev.Ended) -> Row:
+    usage = msgspec.structs.asdict(e.usage)
+    return {
+        "b_job": e.id,
+        "outcome": e.outcome.value,
+        "exit_code": e.exit_code,
+        "error": e.error,
+        "ended_ms": e.at_ms,
+        **{f"b_{k}" if k in ("pid", "started_ms") else k: v for k, v in usage.items()},
+    }
+
+
+def _statements() -> dict[str, Executable]:
+    """Every statement of the hot path, by name."""
+    job, attempt = t.jobs, t.attempts
+    this_job = job.c.id == bindparam("b_id")
+    this_attempt = (attempt.c.job == bindparam("b_job")) & (attempt.c.attempt == bindparam("b_attempt"))
+    last_attempt = (attempt.c.job == bindparam("b_job")) & (attempt.c.ended_ms.is_(None))
+
+    def set_job(*columns: str, **constants: Any) -> Executable:
+        return update(job).where(this_job).values({**{c: bindparam(c) for c in columns}, **constants})
+
+    def set_attempt(where: Any, *columns: str, **constants: Any) -> Executable:
+        return update(attempt).where(where).values({**{c: bindparam(c) for c in columns}, **constants})
+
+    def put(table: Any, key: str, *columns: str) -> Executable:
+        statement = upsert(table).values({c: bindparam(c) for c in (key, *columns)})
+        return statement.on_conflict_do_update([key], set_={c: statement.excluded[c] for c in columns})
+
+    fresh = {c: None for c in ("outcome", "exit_code", "error", "started_ms", "ended_ms")}
+    new_columns = [
+        "id",
+        "user",
+        "name",
+        "state",
+        "priority",
+        "rank",
+        "request",
+        "waits",
+        "attempts",
+        "submitted_ms",
+        "env",
+        "spec",
+    ]
+    node_put = upsert(t.nodes).values({c: bindparam(c) for c in ("name", "cpus", "mem_mib", "drained")})
+    usage = ("peak_mem_mib", "peak_rss_mib", "cpu_ms", "util_mean")
+    keep_pid = {k: _coalesce(bindparam(f"b_{k}"), attempt.c[k]) for k in ("pid", "started_ms")}
+    return {
+        "meta": put(t.meta, "key", "value"),
+        "env": upsert(t.environments).values(digest=bindparam("digest"), data=bindparam("data")).on_conflict_do_nothing(),
+        "env_id": select(t.environments.c.id).where(t.environments.c.digest == bindparam("d")),
+        "submit": insert(job).values({c: bindparam(c) for c in new_columns}),
+        "label": upsert(t.labels).values(label=bindparam("label"), job=bindparam("job")).on_conflict_do_nothing(),
+        "unlabel": delete(t.labels).where(t.labels.c.job == bindparam("b_id")),
+        "edit": set_job("name", "priority", "rank", "request", "waits", "env", "spec"),
+        "state": set_job("state"),
+        "move": set_job("priority", "rank"),
+        "rerun": set_job("rank", "waits", **fresh, state="queued"),
+        "intend": set_job("attempts", state="starting"),
+        "start": update(job).where(this_job).values(started_ms=bindparam("started_ms"), state=_unless_stopping(job)),
+        "requeue": set_job(state="queued", started_ms=None),
+        "end": set_job(
+            "outcome",
+            "exit_code",
+            "error",
+            "ended_ms",
+            state="ended",
+            started_ms=_coalesce(bindparam("b_started_ms"), job.c.started_ms),
+        ),
+        "attempt": insert(attempt).values(
+            {c: bindparam(c) for c in ("job", "attempt", "node", "gpus", "state", "intended_ms")}
+        ),
+        "attempt_start": set_attempt(this_attempt, "started_ms", "pid", state="running"),
+        "attempt_stop": set_attempt(last_attempt, "stop"),
+        "attempt_refuse": set_attempt(this_attempt, "ended_ms", "error", state="refused"),
+        "attempt_end": set_attempt(
+            last_attempt, "ended_ms", "outcome", "exit_code", "error", *usage, state="ended", **keep_pid
+        ),
+        "job_env": select(job.c.env).where(this_job),
+        "remove": delete(job).where(this_job),
+        "remove_attempts": delete(attempt).where(attempt.c.job == bindparam("b_id")),
+        "remove_events": delete(t.events).where(t.events.c.job == bindparam("b_id")),
+        "prune_env": delete(t.environments).where(
+            (t.environments.c.id == bindparam("b_env")) & ~exists().where(job.c.env == t.environments.c.id)
+        ),
+        "event": insert(t.events).values({c: bindparam(c) for c in ("at_ms", "job", "actor", "kind", "data")}),
+        "setting": put(t.settings, "key", "value"),
+        "gpu_rules": put(t.gpus, "uuid", "slots", "disabled", "drained", "alias"),
+        "gpu": _put_gpu(),
+        "gpus_gone": update(t.gpus).where(t.gpus.c.node == bindparam("b_node")).values(node=None),
+        "drain": update(t.nodes).where(t.nodes.c.name == bindparam("b_name")).values(drained=bindparam("drained")),
+        "node": node_put.on_conflict_do_update(
+            ["name"], set_={"cpus": node_put.excluded.cpus, "mem_mib": node_put.excluded.mem_mib}
+        ),
+    }
+
+
+def _put_gpu() -> Executable:
+    columns = ("node", "number", "model", "mem_mib", "mig")
+    statement = upsert(t.gpus).values(
+        {**{c: bindparam(c) for c in ("uuid", *columns)}, "slots": 1, "disabled": False, "drained": False}
+    )
+    return statement.on_conflict_do_update(["uuid"], set_={c: statement.excluded[c] for c in columns})
+
+
+def _coalesce(first: Any, second: Any) -> Any:
+    return func.coalesce(first, second)
+
+
+def _unless_stopping(job: Any) -> Any:
+    """A start that is reported after the stop was asked does not undo the asking."""
+    return case(
+        (job.c.state == literal_column("'stopping'"), literal_column("'stopping'")), else_=literal_column("'running'")
+    )
+
+
+_WRITE: dict[type[ev.Event], Callable[[Writer, Any, list[Any], Batch], None]] = {
+    ev.Submitted: Writer._submitted,
+    ev.Edited: Writer._edited,
+    ev.JobHeld: Writer._held,
+    ev.Released: Writer._released,
+    ev.Moved: Writer._moved,
+    ev.StartIntended: Writer._start_intended,
+    ev.Started: Writer._started,
+    ev.StartRefused: Writer._start_refused,
+    ev.Paused: Writer._paused,
+    ev.Resumed: Writer._resumed,
+    ev.StopAsked: Writer._stop_asked,
+    ev.Ended: Writer._ended,
+    ev.Rerun: Writer._rerun,
+    ev.Removed: Writer._removed,
+    ev.SettingChanged: Writer._setting,
+    ev.SchedulingSwitched: Writer._switched,
+    ev.GpuRuled: Writer._gpu_ruled,
+    ev.NodeDrained: Writer._node_drained,
+    ev.NodeSeen: Writer._node_seen,
+}
+
+_LOGGED = frozenset(
+    {
+        ev.JobHeld,
+        ev.Released,
+        ev.Moved,
+        ev.Edited,
+        ev.StartRefused,
+        ev.Paused,
+        ev.Resumed,
+        ev.StopAsked,
+        ev.Rerun,
+        ev.SettingChanged,
+        ev.SchedulingSwitched,
+        ev.GpuRuled,
+        ev.NodeDrained,
+    }
+)
+"""What the story of a job needs besides its attempts: mostly what people did."""
