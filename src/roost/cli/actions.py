@@ -1,0 +1,52 @@
+"""Do something to jobs and say what was done: what kill, hold, rm and their like have in common."""
+
+import sys
+
+from roost.cli.connect import server
+from roost.cli.options import Args
+from roost.cli.output import clean, print_json
+from roost.cli.selecting import names_ids, selection
+from roost.cli.values import compress
+from roost.client.errors import EXIT_FAILED, EXIT_NOT_PERMITTED, EXIT_USAGE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_EXIT = {"not_found": EXIT_USAGE, "not_permitted": EXIT_NOT_PERMITTED}
+_FEW = 10
+
+
+def act(args: Args, action: str, done_word: str, **parameters: "Any") -> int:
+    """Act on the selected jobs, print what was done, and give the exit code."""
+    answer = server().act(action, selection(args, action), **parameters)
+    return tell(answer, done_word, named=names_ids(args), as_json=args.json)
+
+
+def tell(answer: "dict[str, Any]", done_word: str, *, named: bool, as_json: bool) -> int:
+    """Print the outcome of an action. Skipping a job that was named is a failure, and so is doing nothing at all."""
+    skipped = answer.get("skipped") or []
+    if as_json:
+        print_json({"version": 1, **answer})
+    else:
+        done = answer.get("done") or []
+        if done:
+            print(f"{done_word} {counted(done)}")
+        for line in skipped_lines(skipped):
+            print(f"roost: {line}", file=sys.stderr)
+    if not skipped or (answer.get("done") and not named):
+        return 0
+    return max(_EXIT.get(entry.get("code", ""), EXIT_FAILED) for entry in skipped)
+
+
+def counted(ids: list[int]) -> str:
+    """`12, 13`, or `120 jobs: 1-100, 105-124`."""
+    return ", ".join(map(str, ids)) if len(ids) <= _FEW else f"{len(ids):,} jobs: {compress(ids)}"
+
+
+def skipped_lines(skipped: "list[dict[str, Any]]") -> list[str]:
+    """One line per reason."""
+    by_reason: dict[str, list[int]] = {}
+    for entry in skipped:
+        by_reason.setdefault(clean(entry.get("reason", "skipped")), []).append(entry["id"])
+    return [f"{counted(ids)}: {reason}" for reason, ids in by_reason.items()]

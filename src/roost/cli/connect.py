@@ -1,0 +1,59 @@
+"""Reach the server; for the verbs that may, start one when there is none."""
+
+import os
+import sys
+
+from roost.client import paths
+from roost.client.client import Roost
+from roost.client.errors import ServerUnreachable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    Answer = TypeVar("Answer")
+
+START_COMMAND = "roost up --detach"
+
+
+def server(timeout_s: float | None = 120.0) -> Roost:
+    """The server of this user, not yet contacted."""
+    return Roost(paths.address(), timeout_s=timeout_s)
+
+
+def reach(call: "Callable[[Roost], Answer]") -> "Answer":
+    """What the call gives; a server is started first when none answers and that is allowed."""
+    roost = server()
+    try:
+        return call(roost)
+    except ServerUnreachable as error:
+        if error.sent:
+            error.hint = "whether it took the request is not known: roost ls"
+            raise
+        if paths.is_foreign() or os.environ.get("ROOST_AUTOSTART") == "0":
+            raise explained(error) from None
+    autostart(roost)
+    return call(roost)
+
+
+def autostart(roost: Roost) -> None:
+    """Start a server for this user and say so, with how to stop it."""
+    from roost.client.start import start_server
+
+    if not start_server(paths.home(), roost.address):
+        return
+    line = "roost: started a server for you; stop it with: roost down"
+    if not roost.status().get("gpus", {}).get("total"):
+        line += "\nroost: no GPU here; simulated ones to try it: roost down; roost up --sim 4x24G --detach"
+    print(line, file=sys.stderr)
+
+
+def explained(error: ServerUnreachable) -> ServerUnreachable:
+    """The same error with the command that helps."""
+    if error.hint is None:
+        if paths.is_foreign():
+            error.hint = "ROOST_SERVER names that server; unset it to use your own"
+        elif not error.sent:
+            error.hint = f"start one: {START_COMMAND}"
+    return error

@@ -1,0 +1,68 @@
+"""From a word to a verb: the list of verbs, and the call of one."""
+
+from roost.cli.options import HelpAsked, UsageError, parse
+from roost.client.errors import RoostError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+# Verb, module, in groups as the overview shows them. The one line about each is in its module.
+GROUPS = (
+    ("jobs", ("run", "submit", "ls", "show", "log", "why", "wait")),
+    ("acting on jobs", ("kill", "pause", "resume", "hold", "release", "rerun", "move", "start", "edit", "clone",
+                        "rm", "clean", "archive")),
+    ("GPUs and scheduling", ("gpus", "top", "gpu", "drain", "undrain", "scheduler", "policy", "set")),
+    ("the server", ("up", "down", "status", "backup", "restore", "bench")),
+    ("trying it out", ("sim-job", "sim-gpu")),
+    ("this program", ("help", "completion", "version")),
+)  # fmt: skip
+VERBS = tuple(verb for _, verbs in GROUPS for verb in verbs)
+ALIASES = {"list": "ls", "queue": "ls", "cancel": "kill", "logs": "log", "info": "show", "stop": "kill",
+           "remove": "rm", "--version": "version", "-V": "version", "delete": "rm"}  # fmt: skip
+_MODULES = {"set": "settings", "help": "helping", "sim-job": "sim_job", "sim-gpu": "sim_gpu"}
+
+
+def dispatch(words: list[str]) -> int:
+    """Run the verb that the words name."""
+    if not words or words[0] in ("-h", "--help"):
+        from roost.cli.helping import overview
+
+        print(overview())
+        return 0
+    name = ALIASES.get(words[0], words[0])
+    if name not in VERBS:
+        raise _unknown(name)
+    module = load(name)
+    argv = words[1:]
+    try:
+        args = parse(module.VERB, argv)
+    except HelpAsked:
+        from roost.cli.parsers import help_text
+
+        print(help_text(module.VERB), end="")
+        return 0
+    except UsageError as error:
+        error.hint = error.hint or f"roost {name} --help"
+        raise
+    try:
+        code: int = module.run(args)
+    except RoostError as error:
+        from roost.cli.failures import report
+
+        return report(error, as_json=args.json)
+    return code
+
+
+def load(name: str) -> "ModuleType":
+    """The module of a verb."""
+    module: ModuleType = __import__("roost.cli." + _MODULES.get(name, name), fromlist=("VERB",))
+    return module
+
+
+def _unknown(name: str) -> UsageError:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, [*VERBS, *ALIASES], 1)
+    hint = f"did you mean: roost {close[0]}?" if close else "roost help"
+    return UsageError(f"no such verb: {name}", hint)

@@ -1,0 +1,25 @@
+"""The exit code that stands for a job's end."""
+
+from roost.client.errors import EXIT_CANNOT_LAUNCH, EXIT_FAILED, EXIT_TIMED_OUT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_KILLED = 143
+
+
+def exit_code_of(end: "Mapping[str, Any]") -> int:
+    """The job's own code; 124 timed out, 125 could not start, 128+n by a signal."""
+    outcome = end.get("outcome")
+    if outcome == "timed_out":
+        return EXIT_TIMED_OUT
+    if outcome == "cannot_start":
+        return EXIT_CANNOT_LAUNCH
+    code = end.get("exit_code")
+    if outcome == "killed":
+        return int(code) if code else _KILLED
+    if code is None:
+        return 0 if outcome == "succeeded" else EXIT_FAILED
+    return int(code) if code or outcome == "succeeded" else EXIT_FAILED

@@ -1,0 +1,105 @@
+"""roost gpus: every GPU, what is on it and whose."""
+
+from roost.cli.connect import server
+from roost.cli.options import Args, Verb
+from roost.cli.output import Cell, Column, Screen, bar, clean, cut, print_json, screen, table, write
+from roost.cli.selecting import JSON
+from roost.cli.values import size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Gpu = dict[str, Any]
+
+VERB = Verb(
+    "gpus",
+    "show the GPUs: memory, use, jobs, and every process on them",
+    options=(JSON,),
+    examples=(("roost gpus", ""), ("roost gpus --json", "for programs")),
+)
+_COLUMNS = (
+    Column("GPU"),
+    Column("MODEL", most=18),
+    Column("STATE", most=11),
+    Column("MEMORY"),
+    Column("UTIL", right=True),
+    Column("TEMP", right=True),
+    Column("POWER", right=True),
+    Column("JOBS"),
+)
+_COLOURS = {"free": "green", "used": "", "foreign": "yellow", "drained": "yellow", "disabled": "dim"}
+
+
+def run(args: Args) -> int:
+    """Print the GPUs."""
+    answer = server().gpus()
+    if args.json:
+        print_json(answer)
+    else:
+        write(lines(answer, screen()))
+    return 0
+
+
+def lines(answer: "dict[str, Any]", shown: Screen) -> list[str]:
+    """The GPUs as text: a line each, below it what runs on it."""
+    gpus = answer.get("gpus") or []
+    cpu = answer.get("cpu") or {}
+    found: list[str] = []
+    if gpus:
+        nodes = {gpu.get("node") for gpu in gpus}
+        head, *rows = table(_COLUMNS, [_row(gpu, len(nodes) > 1) for gpu in gpus], shown)
+        found.append(head)
+        for gpu, row in zip(gpus, rows, strict=True):
+            found.append(row)
+            found.extend(cut(line, shown.width) for line in _below(gpu))
+    else:
+        found.append("no GPU; simulated ones to try it: roost up --sim 4x24G")
+    if cpu:
+        found.append(f"CPU slots: {cpu.get('used', 0)} of {cpu.get('slots', 0)} used")
+    return found
+
+
+def _row(gpu: "Gpu", many_nodes: bool) -> "tuple[str | Cell, ...]":
+    used, total = gpu.get("mem_used_mib"), gpu.get("mem_mib") or 0
+    memory = f"{bar(used or 0, total)} {_gib(used)}/{_gib(total)}G"
+    name = f"{gpu['node']}:{gpu['index']}" if many_nodes else str(gpu["index"])
+    if gpu.get("alias"):
+        name += f" {gpu['alias']}"
+    return (
+        name,
+        gpu.get("model") or "",
+        Cell(str(gpu["state"]), _COLOURS.get(str(gpu["state"]), "red")),
+        memory,
+        _number(gpu.get("util"), "%"),
+        _number(gpu.get("temp_c"), "C"),
+        _number(gpu.get("power_w"), "W"),
+        ", ".join(str(job["id"]) for job in gpu.get("jobs") or []) or "-",
+    )
+
+
+def _below(gpu: "Gpu") -> list[str]:
+    found = []
+    if gpu.get("reason"):
+        found.append(f"     {clean(gpu['reason'])}")
+    shown_jobs = {proc.get("job") for proc in gpu.get("procs") or []}
+    for job in gpu.get("jobs") or []:
+        if job["id"] not in shown_jobs:
+            memory = f", {size(job['mem_mib'])} reserved" if job.get("mem_mib") else ""
+            found.append(f"     job {job['id']} {clean(job.get('user') or '')} {clean(job.get('name') or '')}{memory}")
+    for proc in gpu.get("procs") or []:
+        whose = f"job {proc['job']}" if proc.get("job") else "foreign"
+        memory = size(proc["mem_mib"]) if proc.get("mem_mib") is not None else "?"
+        found.append(
+            f"     {whose}  pid {proc['pid']}  {clean(proc.get('user') or '?')}  {memory}"
+            f"  {clean(proc.get('command') or '')}"
+        )
+    return found
+
+
+def _gib(mib: float | None) -> str:
+    return "?" if mib is None else f"{mib / 1024:.1f}"
+
+
+def _number(value: object, unit: str) -> str:
+    return "-" if value is None else f"{value:.0f}{unit}" if isinstance(value, float) else f"{value}{unit}"

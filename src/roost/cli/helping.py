@@ -1,0 +1,44 @@
+"""roost help: what there is, and how one verb is used."""
+
+from roost.cli.dispatch import ALIASES, GROUPS, VERBS, load
+from roost.cli.options import Args, Operand, UsageError, Verb
+
+VERB = Verb(
+    "help",
+    "show the verbs, or how one of them is used",
+    operands=(Operand("verb", "?", "VERB", "a verb"),),
+    examples=(("roost help submit", "the same as `roost submit --help`"),),
+)
+
+_HEAD = """\
+roost: share GPUs. Give it a command; it finds the GPUs, now or when they are free.
+
+  roost run python train.py           like typing it: live output, exit code, Ctrl-C
+  roost submit -g 2 python train.py   queue it, print its id
+  roost ls                            what runs, waits and ended lately
+"""
+
+
+def run(args: Args) -> int:
+    """Print help."""
+    if args.verb is None:
+        print(overview())
+        return 0
+    name = ALIASES.get(args.verb, args.verb)
+    if name not in VERBS:
+        raise UsageError(f"no such verb: {args.verb}", "roost help")
+    from roost.cli.parsers import help_text
+
+    print(help_text(load(name).VERB), end="")
+    return 0
+
+
+def overview() -> str:
+    """Every verb with its line, in groups."""
+    lines = [_HEAD]
+    for title, verbs in GROUPS:
+        lines.append(f"{title}:")
+        lines.extend(f"  {name:<11} {load(name).VERB.summary}" for name in verbs)
+        lines.append("")
+    lines.append("More about one: roost help VERB. Jobs are 12, 10-20, @ (your last), all, --label x.")
+    return "\n".join(lines)

@@ -1,0 +1,99 @@
+"""A job in words: shared by ls, show, why, run and wait. Pure: values in, text out."""
+
+from datetime import UTC, datetime
+
+from roost.cli.output import clean
+from roost.cli.values import brief
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Job = dict[str, Any]
+
+WAITING = ("held", "queued")
+_COLOURS = {
+    "running": "green",
+    "starting": "green",
+    "paused": "yellow",
+    "stopping": "yellow",
+    "held": "yellow",
+    "queued": "",
+    "succeeded": "dim",
+}
+
+
+def state_text(job: "Job") -> str:
+    """`running`, `failed (3)`, `succeeded`."""
+    if job["state"] != "ended":
+        return str(job["state"])
+    outcome = str(job.get("outcome") or "ended")
+    code = job.get("exit_code")
+    words = outcome.replace("_", " ")
+    return f"{words} ({code})" if outcome == "failed" and code is not None else words
+
+
+def state_colour(job: "Job") -> str:
+    """A colour that helps: green runs, yellow is stopped by someone, red went wrong."""
+    name = str(job["state"] if job["state"] != "ended" else job.get("outcome"))
+    return _COLOURS.get(name, "red")
+
+
+def gpus_text(job: "Job") -> str:
+    """Indices where it runs or ran, `x2` when it wants two."""
+    attempts = job.get("attempts") or []
+    wanted = (job.get("request") or {}).get("gpus", job.get("gpus"))
+    wanted = len(wanted) if isinstance(wanted, list) else wanted
+    if job["state"] not in WAITING and attempts and attempts[-1].get("gpu_indices"):
+        return ",".join(map(str, attempts[-1]["gpu_indices"]))
+    return "-" if not wanted else f"x{wanted}"
+
+
+def time_text(job: "Job", now: datetime) -> str:
+    """How long it has run, or waits, or ran."""
+    if job["state"] in WAITING:
+        start, end = moment(job.get("submitted_at")), now
+    else:
+        start, end = moment(job.get("started_at")), moment(job.get("ended_at")) or now
+    return brief((end - start).total_seconds()) if start else "-"
+
+
+def about_text(job: "Job") -> str:
+    """Why it waits, what went wrong, or what it runs."""
+    if job["state"] in WAITING and job.get("reasons"):
+        return clean(job["reasons"][0]["text"])
+    if job.get("error") and job["state"] == "ended":
+        return clean(job["error"])
+    return command_text(job)
+
+
+def command_text(job: "Job") -> str:
+    """The command as one line."""
+    if job.get("command_line"):
+        return clean(job["command_line"])
+    command = job.get("command") or ""
+    if isinstance(command, str):
+        return clean(command)
+    from shlex import join
+
+    return clean(join(command))
+
+
+def moment(text: "str | None") -> datetime | None:
+    """A time of the API."""
+    return datetime.fromisoformat(text) if text else None
+
+
+def local_time(text: "str | None", now: datetime) -> str:
+    """A time of the API for people: local, to the second, with how long ago."""
+    at = moment(text)
+    if at is None:
+        return "-"
+    distance = (now - at).total_seconds()
+    far = f"{brief(distance)} ago" if distance >= 0 else f"in {brief(-distance)}"
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S} ({far})"
+
+
+def utc_now() -> datetime:
+    """Now, as the API counts."""
+    return datetime.now(UTC)

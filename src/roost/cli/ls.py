@@ -1,0 +1,120 @@
+"""roost ls: what runs, what waits and what ended lately."""
+
+import sys
+
+from roost.cli import values
+from roost.cli.connect import server
+from roost.cli.options import ONE, Args, Option, Verb
+from roost.cli.output import Cell, Column, Screen, print_json, screen, table, write
+from roost.cli.selecting import IDS, JSON, LABEL, STATE, USER, joined_ids
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Any
+
+DEFAULT_LIMIT = 50
+VERB = Verb(
+    "ls",
+    "list jobs: running, waiting, and what ended lately",
+    operands=(IDS,),
+    options=(
+        Option("-a --all", "ended long ago too"),
+        Option("-n --limit", f"at most so many (default {DEFAULT_LIMIT})", ONE, "N", values.count),
+        STATE,
+        USER,
+        LABEL,
+        Option("-w --wide", "do not cut to the width of the terminal"),
+        Option("-q --quiet", "ids only"),
+        JSON,
+    ),
+    examples=(
+        ("roost ls", "the first page"),
+        ("roost ls --state failed --all", "all that ever failed"),
+        ("roost ls --label sweep --json", "for programs"),
+    ),
+)
+_COLUMNS = (
+    Column("ID", right=True),
+    Column("NAME", most=16),
+    Column("USER", most=10),
+    Column("STATE", most=14),
+    Column("GPUS", most=8),
+    Column("TIME", right=True),
+    Column("WHY / COMMAND"),
+)
+
+
+def run(args: Args) -> int:
+    """Print the list."""
+    from roost.cli.job_text import utc_now
+
+    page = fetch(args)
+    if args.json:
+        print_json(page)
+    elif args.quiet:
+        write([str(job["id"]) for job in page["jobs"]])
+    elif not page["jobs"]:
+        print("no jobs" + ("" if args.all else " now; ended ones: roost ls --all"), file=sys.stderr)
+    else:
+        shown = Screen(100_000) if args.wide else screen()
+        write(lines(page["jobs"], utc_now(), shown))
+        more = footer(page, args)
+        if more:
+            sys.stdout.flush()
+            print(more, file=sys.stderr)
+    return 0
+
+
+def fetch(args: Args) -> "dict[str, Any]":
+    """The page that was asked for, put together from the server's pages."""
+    roost = server()
+    wanted = DEFAULT_LIMIT if args.limit is None else args.limit
+    narrow: dict[str, Any] = {
+        "state": args.state or (),
+        "user": args.user or "",
+        "label": args.label or (),
+        "all": bool(args.all),
+    }
+    ids = joined_ids(args.ids)
+    page = roost.jobs(ids, limit=wanted, **narrow)
+    while page.get("next") and len(page["jobs"]) < wanted:
+        left = wanted - len(page["jobs"])
+        further = roost.jobs(ids, limit=left, cursor=page["next"], **narrow)
+        if not further["jobs"]:
+            break
+        page["jobs"] += further["jobs"]
+        page["next"] = further.get("next")
+    return page
+
+
+def lines(jobs: "list[dict[str, Any]]", now: "datetime", shown: Screen) -> list[str]:
+    """The list as text."""
+    from roost.cli.job_text import about_text, gpus_text, state_colour, state_text, time_text
+
+    rows = [
+        (
+            str(job["id"]),
+            job.get("name") or "",
+            job.get("user") or "",
+            Cell(state_text(job), state_colour(job)),
+            gpus_text(job),
+            time_text(job, now),
+            about_text(job),
+        )
+        for job in jobs
+    ]
+    return table(_COLUMNS, rows, shown)
+
+
+def footer(page: "dict[str, Any]", args: Args) -> str:
+    """What the page does not show."""
+    shown = len(page["jobs"])
+    more = (page.get("total") or shown) - shown
+    if more <= 0:
+        return ""
+    command = "roost ls" + (" --all" if args.all else "") + f" --limit {min(shown + more, 1000)}"
+    counts = page.get("counts") or {}
+    queued = counts.get("queued", 0)
+    what = "queued" if queued >= more else ""
+    return f"… {more:,} more {what}".rstrip() + f": {command}"

@@ -1,0 +1,169 @@
+"""Text for people: columns that fit, widths that count Chinese characters as two, colour only where it is seen.
+
+Pure but for `screen`. What comes from others (names, commands) passes `clean` first: it cannot steer the terminal.
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_COLOURS = {"green": "32", "red": "31", "yellow": "33", "blue": "34", "cyan": "36", "dim": "2", "bold": "1"}
+_NARROWEST = 40
+
+
+class Screen:
+    """Where text goes: how wide it is, and whether it shows colour."""
+
+    __slots__ = ("colour", "width")
+
+    def __init__(self, width: int = 80, colour: bool = False) -> None:
+        self.width = width
+        self.colour = colour
+
+    def paint(self, text: str, colour: str) -> str:
+        """The text in a colour, where there are colours."""
+        if not self.colour or not colour:
+            return text
+        return f"\033[{_COLOURS[colour]}m{text}\033[0m"
+
+
+def screen() -> Screen:
+    """The standard output as it is: a terminal's own width, 80 columns and no colour elsewhere."""
+    if not sys.stdout.isatty():
+        return Screen(int(os.environ.get("COLUMNS", "") or 80) if os.environ.get("COLUMNS", "").isdigit() else 80)
+    try:
+        width = os.get_terminal_size(1).columns or 80
+    except OSError:
+        width = 80
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return Screen(max(width, _NARROWEST), not plain)
+
+
+def clean(text: object) -> str:
+    """One line without control characters; they are shown, not obeyed."""
+    string = str(text)
+    if string.isprintable():
+        return string
+    return "".join(char if char.isprintable() else " " if char in "\n\t\r" else ascii(char)[1:-1] for char in string)
+
+
+def width_of(text: str) -> int:
+    """Columns on a terminal."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    total = 0
+    for char in text:
+        if unicodedata.combining(char) or unicodedata.category(char) in ("Cf", "Me", "Mn"):
+            continue
+        total += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    return total
+
+
+def cut(text: str, width: int) -> str:
+    """At most so wide; what is missing is marked with …"""
+    if width_of(text) <= width:
+        return text
+    if width <= 1:
+        return "…"[:width]
+    if text.isascii():
+        return text[: width - 1] + "…"
+    kept = ""
+    for char in text:
+        if width_of(kept + char) > width - 1:
+            break
+        kept += char
+    return kept + "…"
+
+
+def pad(text: str, width: int, right: bool = False) -> str:
+    """Exactly so wide, or wider when it is."""
+    space = " " * (width - width_of(text))
+    return space + text if right else text + space
+
+
+class Column:
+    """A column: its title, whether it leans right, the most it may take, and whether it gives way first."""
+
+    __slots__ = ("most", "right", "title")
+
+    def __init__(self, title: str, *, right: bool = False, most: int = 0) -> None:
+        self.title = title
+        self.right = right
+        self.most = most
+
+
+class Cell:
+    """A text with a colour."""
+
+    __slots__ = ("colour", "text")
+
+    def __init__(self, text: str, colour: str = "") -> None:
+        self.text = text
+        self.colour = colour
+
+
+def table(columns: "Sequence[Column]", rows: "Sequence[Sequence[str | Cell]]", screen: Screen) -> list[str]:
+    """Lines of a table that fits: the last column takes what is left, and is cut."""
+    cells = [[cell if isinstance(cell, Cell) else Cell(clean(cell)) for cell in row] for row in rows]
+    widths = []
+    for at, column in enumerate(columns):
+        widest = max([width_of(column.title), *(width_of(row[at].text) for row in cells)])
+        widths.append(min(widest, column.most) if column.most else widest)
+    used = sum(widths[:-1]) + 2 * (len(widths) - 1)
+    widths[-1] = max(min(widths[-1], screen.width - used), width_of(columns[-1].title), 8)
+    title = [Cell(column.title, "dim") for column in columns]
+    return [_line(columns, row, widths, screen) for row in [title, *cells]]
+
+
+def _line(columns: "Sequence[Column]", row: "Sequence[Cell]", widths: list[int], screen: Screen) -> str:
+    parts = []
+    last = len(columns) - 1
+    for at, (column, cell, width) in enumerate(zip(columns, row, widths, strict=True)):
+        text = cut(cell.text, width)
+        space = " " * (width - width_of(text))
+        painted = screen.paint(text, cell.colour) if text.strip() else text
+        if column.right:
+            parts.append(space + painted)
+        else:
+            parts.append(painted + (space if at < last else ""))
+    line = "  ".join(parts)
+    return line if screen.colour else line.rstrip()
+
+
+def bar(part: float, whole: float, width: int = 10) -> str:
+    """`[####------]`."""
+    filled = round(width * min(part, whole) / whole) if whole else 0
+    if part > 0 and filled == 0:
+        filled = 1
+    return "[" + "#" * filled + "-" * (width - filled) + "]"
+
+
+def fields(pairs: "Sequence[tuple[str, str]]", indent: str = "") -> list[str]:
+    """Names and values below one another, values aligned."""
+    widest = max((len(name) for name, _ in pairs), default=0)
+    return [f"{indent}{name + ':':<{widest + 1}} {value}".rstrip() for name, value in pairs]
+
+
+def print_json(value: object) -> None:
+    """A value as JSON: indented for eyes, one line for programs."""
+    from roost.client.jsontext import dumps
+
+    if sys.stdout.isatty():
+        import json
+
+        print(json.dumps(value, indent=2, ensure_ascii=False))
+    else:
+        print(dumps(value))
+
+
+def write(lines: "Sequence[str]") -> None:
+    """Lines to stdout; a locale that lacks a character gets a stand-in, not an error."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+    sys.stdout.write("".join(line + "\n" for line in lines))

@@ -1,0 +1,83 @@
+"""roost set: the settings, listed, shown, changed."""
+
+from roost.cli.connect import server
+from roost.cli.options import Args, Operand, UsageError, Verb
+from roost.cli.output import Column, Screen, clean, print_json, screen, table, write
+from roost.cli.selecting import JSON
+from roost.client import jsontext
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+VERB = Verb(
+    "set",
+    "list the settings, show one, or change it",
+    operands=(
+        Operand("key", "?", "KEY", "a setting; nothing: all of them"),
+        Operand("value", "?", "VALUE", "its new value; nothing: show"),
+    ),
+    options=(JSON,),
+    examples=(
+        ("roost set", "all, with what they mean"),
+        ("roost set safety.host_mem 0.2", "start nothing when less than a fifth of the host's memory is free"),
+    ),
+)
+_COLUMNS = (Column("SETTING"), Column("VALUE", most=16), Column("DEFAULT", most=16), Column("MEANING"))
+
+
+def run(args: Args) -> int:
+    """List, show or change."""
+    roost = server()
+    if args.value is not None:
+        answer = roost.set(args.key, typed(args.value))
+        if args.json:
+            print_json({"version": 1, **answer})
+        else:
+            print(f"{clean(args.key)} = {clean(args.value)}")
+        return 0
+    answer = roost.settings()
+    found = entries(answer)
+    if args.key is not None:
+        found = [entry for entry in found if entry["key"] == args.key]
+        if not found:
+            raise UsageError(f"no such setting: {args.key}", "roost set lists them")
+    if args.json:
+        print_json({"version": 1, **found[0]} if args.key is not None else {"version": 1, **answer})
+    elif args.key is not None:
+        print(plain(found[0].get("value")))
+    else:
+        write(lines(found, screen()))
+    return 0
+
+
+def entries(answer: "dict[str, Any]") -> "list[dict[str, Any]]":
+    """The settings, each with its key."""
+    settings = answer.get("settings", answer)
+    if isinstance(settings, list):
+        return settings
+    return [{"key": key, **value} for key, value in settings.items() if isinstance(value, dict)]
+
+
+def lines(found: "list[dict[str, Any]]", shown: Screen) -> list[str]:
+    """The settings as text."""
+    rows = [
+        (entry["key"], plain(entry.get("value")), plain(entry.get("default")), entry.get("meaning") or "") for entry in found
+    ]
+    return table(_COLUMNS, rows, shown)
+
+
+def plain(value: object) -> str:
+    """A value as it would be typed."""
+    return clean(value) if isinstance(value, str) else jsontext.dumps(value)
+
+
+def typed(text: str) -> object:
+    """A typed value: a number, true, false, null, or else a text."""
+    words = {"on": True, "off": False, "yes": True, "no": False}
+    if text in words:
+        return words[text]
+    try:
+        return jsontext.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,148 @@
+"""roost show: one job, whole."""
+
+from roost.cli.connect import server
+from roost.cli.options import Args, Option, UsageError, Verb
+from roost.cli.output import clean, fields, print_json, screen, write
+from roost.cli.selecting import IDS, JSON, joined_ids
+from roost.cli.values import brief, in_words, size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Any
+
+    from roost.client.client import Roost
+
+    Job = dict[str, Any]
+
+VERB = Verb(
+    "show",
+    "show jobs whole: request, times, every attempt",
+    operands=(IDS,),
+    options=(Option("--env", "its environment too (your own jobs)"), JSON),
+    examples=(("roost show 12", ""), ("roost show @ --json", "your last job, for programs")),
+)
+
+
+def run(args: Args) -> int:
+    """Print the jobs."""
+    from roost.cli.job_text import utc_now
+
+    ids = joined_ids(args.ids or ["@"])
+    roost = server()
+    jobs = _jobs(roost, ids)
+    if not jobs:
+        raise UsageError(f"no job {ids}", "roost ls --all")
+    if args.env:
+        for job in jobs:
+            job["env"] = roost.env(job["id"])
+    if args.json:
+        print_json({"version": 1, **jobs[0]} if len(jobs) == 1 else {"version": 1, "jobs": jobs})
+        return 0
+    now = utc_now()
+    for position, job in enumerate(jobs):
+        write(([""] if position else []) + lines(job, now))
+    return 0
+
+
+def _jobs(roost: "Roost", ids: str) -> "list[Job]":
+    if ids.isdecimal():
+        return [roost.job(int(ids))]
+    return [roost.job(job["id"]) for job in roost.all_jobs(ids)]
+
+
+def lines(job: "Job", now: "datetime") -> list[str]:
+    """A job as text."""
+    from roost.cli.job_text import command_text, state_colour, state_text
+
+    shown = screen()
+    title = f"job {job['id']}  {clean(job.get('name') or '')}  {shown.paint(state_text(job), state_colour(job))}"
+    found = [title, *fields(_about(job, command_text(job)), "  "), *fields(_times(job, now), "  ")]
+    for reason in job.get("reasons") or []:
+        found.append(f"  waits: {clean(reason['text'])}")
+    if job.get("error"):
+        found.append(f"  error: {clean(job['error'])}")
+    for attempt in job.get("attempts") or []:
+        found.extend(_attempt(attempt, now))
+    if "env" in job:
+        found.append("  environment:")
+        found.extend(f"    {clean(name)}={clean(value)}" for name, value in sorted(job["env"].items()))
+    return found
+
+
+def _about(job: "Job", command: str) -> list[tuple[str, str]]:
+    pairs = [
+        ("command", command),
+        ("script", f"{len(job['script'].splitlines())} lines" if job.get("script") else ""),
+        ("directory", clean(job.get("cwd") or "")),
+        ("user", clean(job.get("user") or "")),
+        ("description", clean(job.get("desc") or "")),
+        ("labels", clean(", ".join(job.get("labels") or []))),
+        ("GPUs", _request(job)),
+        ("priority", str(job["priority"]) if job.get("priority") else ""),
+        ("place", f"{job['queue_position']} in the queue" if job.get("queue_position") is not None else ""),
+        ("after", _after(job.get("after"))),
+        ("time limit", in_words(job["time_limit_s"]) if job.get("time_limit_s") else ""),
+        ("output", clean(job.get("stdout") or "")),
+        ("errors", clean(job.get("stderr") or "")),
+    ]
+    return [(name, value) for name, value in pairs if value]
+
+
+def _request(job: "Job") -> str:
+    request = job.get("request") or {}
+    count = request.get("gpus", job.get("gpus"))
+    text = str(len(count) if isinstance(count, list) else count)
+    if request.get("mem_mib"):
+        text += f", {size(request['mem_mib'])} of memory on each"
+    if request.get("max_util") is not None:
+        text += f", at most {request['max_util']}% busy"
+    if request.get("exclusive"):
+        text += ", exclusive"
+    if request.get("gpu_ids"):
+        text += f", only {','.join(map(str, request['gpu_ids']))}"
+    if request.get("prefer_gpus"):
+        text += f", rather {','.join(map(str, request['prefer_gpus']))}"
+    return clean(text)
+
+
+def _after(after: object) -> str:
+    if isinstance(after, dict):
+        return clean("; ".join(f"{kind} {', '.join(map(str, ids))}" for kind, ids in after.items() if ids))
+    if isinstance(after, list):
+        return clean(", ".join(str(item.get("id", item) if isinstance(item, dict) else item) for item in after))
+    return ""
+
+
+def _times(job: "Job", now: "datetime") -> list[tuple[str, str]]:
+    from roost.cli.job_text import local_time
+
+    names = (("submitted", "submitted_at"), ("not before", "begin_at"), ("started", "started_at"),
+             ("ended", "ended_at"))  # fmt: skip
+    return [(name, local_time(job[key], now)) for name, key in names if job.get(key)]
+
+
+def _attempt(attempt: "Job", now: "datetime") -> list[str]:
+    from roost.cli.job_text import local_time, moment, state_text
+
+    head = f"  attempt {attempt['attempt']}: {state_text(attempt)}"
+    if attempt.get("node"):
+        head += f" on {clean(attempt['node'])}"
+    if attempt.get("gpu_indices"):
+        head += f", GPU {','.join(map(str, attempt['gpu_indices']))}"
+    if attempt.get("pid"):
+        head += f", pid {attempt['pid']}"
+    start, end = moment(attempt.get("started_at")), moment(attempt.get("ended_at"))
+    took = f", took {brief((end - start).total_seconds())}" if start and end else ""
+    pairs = [
+        ("started", local_time(attempt.get("started_at"), now) if start else ""),
+        ("ended", local_time(attempt.get("ended_at"), now) + took if end else ""),
+        ("exit code", "" if attempt.get("exit_code") is None else str(attempt["exit_code"])),
+        ("GPU memory", f"{size(attempt['peak_mem_mib'])} at most" if attempt.get("peak_mem_mib") else ""),
+        ("host memory", f"{size(attempt['peak_rss_mib'])} at most" if attempt.get("peak_rss_mib") else ""),
+        ("CPU time", brief(attempt["cpu_s"]) if attempt.get("cpu_s") else ""),
+        ("error", clean(attempt.get("error") or "")),
+        ("output", clean(attempt.get("stdout") or "")),
+        ("errors", clean(attempt.get("stderr") or "")),
+    ]
+    return [head, *fields([(name, value) for name, value in pairs if value], "    ")]

@@ -1,0 +1,268 @@
+"""Values as people type them: durations, sizes, times of day, lists. Text in, whole numbers out; pure.
+
+A ValueError says what is understood. No `re`, no `datetime`: this is on the way of every `roost submit`.
+"""
+
+import time
+
+_UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_LONG_UNITS = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hour": "h", "hr": "h", "day": "d", "week": "w"}
+_DURATION_HELP = "a time is like 90s, 30m, 2h30m, 1d or 1-02:00:00"
+_SIZE_HELP = "a size is like 8G, 800M or 1.5G"
+_MIB = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024 * 1024}
+_MOST_S = 100 * 366 * 86400
+
+
+class BareMinutes(int):
+    """Seconds that were typed as a number without a unit: minutes were meant, which is worth saying back."""
+
+
+def seconds(text: str) -> int:
+    """A duration in seconds; a bare number is minutes."""
+    word = text.strip().lower()
+    if is_bare(word):
+        total: int = BareMinutes(round(float(word) * 60))
+    elif ":" in word or _is_days_dash(word):
+        total = _clock(word)
+    else:
+        total = _units(word)
+    if total > _MOST_S:
+        raise ValueError("that is more than a hundred years")
+    return total
+
+
+def is_bare(text: str) -> bool:
+    """True for a number without a unit."""
+    word = text.strip()
+    return word.isascii() and word.replace(".", "", 1).isdigit()
+
+
+def in_words(total_s: int) -> str:
+    """`2 hours 30 minutes`."""
+    if total_s == 0:
+        return "0 seconds"
+    parts = []
+    for size, name in ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
+        count, total_s = divmod(total_s, size)
+        if count:
+            parts.append(f"{count} {name}{'s' if count > 1 else ''}")
+    return " ".join(parts)
+
+
+def brief(total_s: float) -> str:
+    """The same in at most six characters: `12s`, `5m03s`, `1h02m`, `3d04h`."""
+    whole = max(0, int(total_s))
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02}s"
+    if whole < 86400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02}m"
+    return f"{whole // 86400}d{whole % 86400 // 3600:02}h"
+
+
+def mebibytes(text: str) -> int:
+    """A size in MiB; G means GiB, as on the box of the card."""
+    word = text.strip().lower()
+    number = word.rstrip("kmgtib")
+    unit = word[len(number) :]
+    if unit.removesuffix("ib").removesuffix("b") not in _MIB or not is_bare(number):
+        raise ValueError(_SIZE_HELP)
+    size = float(number) * _MIB[unit[0]]
+    if not 1 <= size < 1 << 40:
+        raise ValueError(_SIZE_HELP + ", at least 1M")
+    return round(size)
+
+
+def size(mib: float) -> str:
+    """`8.0G`, `800M`."""
+    if mib < 1000:
+        return f"{mib:.0f}M"
+    return f"{mib / 1024:.1f}G" if mib < 1000 * 1024 else f"{mib / 1024 / 1024:.1f}T"
+
+
+def begin(text: str, now_s: float | None = None) -> str:
+    """A moment as RFC 3339 in UTC: `+2h`, `22:00` (the next one), `tomorrow 8:00`, `2026-11-20 08:00`, RFC 3339."""
+    now = time.time() if now_s is None else now_s
+    word = text.strip().lower()
+    if word.startswith("now"):
+        word = word[3:].strip() or "+0s"
+    if word.startswith("+"):
+        return rfc3339(now + seconds(word[1:]))
+    if word.startswith(("today", "tomorrow")):
+        day, _, clock = word.partition(" ")
+        return rfc3339(_on_day(now, 1 if day == "tomorrow" else 0, clock.strip() or "0:00"))
+    if len(word) >= 10 and word[4] == "-":
+        return rfc3339(_date_time(text.strip()))
+    at = _on_day(now, 0, word)
+    return rfc3339(at if at > now else _on_day(now, 1, word))
+
+
+def rfc3339(epoch_s: float) -> str:
+    """UTC, to the second."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch_s))
+
+
+def integer(text: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("a whole number is meant") from None
+
+
+def count(text: str) -> int:
+    """A whole number, not negative."""
+    value = integer(text)
+    if value < 0:
+        raise ValueError("it cannot be negative")
+    return value
+
+
+def percent(text: str) -> int:
+    """0 to 100, with or without the sign."""
+    value = count(text.removesuffix("%"))
+    if value > 100:
+        raise ValueError("a percentage is at most 100")
+    return value
+
+
+def items(text: str) -> list[str]:
+    """What stands between commas."""
+    found = [item.strip() for item in text.split(",") if item.strip()]
+    if not found:
+        raise ValueError("something is meant")
+    return found
+
+
+def single(text: str) -> list[str]:
+    """A list of this one."""
+    return [text]
+
+
+def assignment(text: str) -> list[str]:
+    """`NAME=value`, or `NAME` alone for the value it has here."""
+    name = text.partition("=")[0]
+    if not name or "\0" in text:
+        raise ValueError("NAME=value is meant")
+    return [text]
+
+
+def ids(text: str) -> list[str]:
+    """Job ids: `12`, `10-20`, `@`, `@~2`, several with commas."""
+    found = items(text)
+    for item in found:
+        if not is_id(item):
+            raise ValueError("job ids are like 12, 10-20, 12,15, @ (your last) or @~2")
+    return found
+
+
+def is_id(item: str) -> bool:
+    """True when this can name jobs."""
+    if item in ("@", "all"):
+        return True
+    if item.startswith("@~"):
+        return item[2:].isdecimal()
+    low, dash, high = item.partition("-")
+    if not low.isdecimal():
+        return False
+    return not dash or (high.isdecimal() and int(low) <= int(high))
+
+
+def expand(id_items: list[str], most: int = 100_000) -> list[int]:
+    """Plain ids and ranges as numbers."""
+    numbers: list[int] = []
+    for item in id_items:
+        low, dash, high = item.partition("-")
+        first, last = int(low), int(high if dash else low)
+        if last - first >= most:
+            raise ValueError(f"{item} are too many")
+        numbers.extend(range(first, last + 1))
+    return numbers
+
+
+def compress(numbers: list[int]) -> str:
+    """`1-3, 7`."""
+    parts: list[str] = []
+    ordered = sorted(set(numbers))
+    at = 0
+    while at < len(ordered):
+        end = at
+        while end + 1 < len(ordered) and ordered[end + 1] == ordered[end] + 1:
+            end += 1
+        if end - at < 2:
+            parts.extend(str(number) for number in ordered[at : end + 1])
+        else:
+            parts.append(f"{ordered[at]}-{ordered[end]}")
+        at = end + 1
+    return ", ".join(parts)
+
+
+def _units(word: str) -> int:
+    total = 0.0
+    at = 0
+    compact = word.replace(" ", "")
+    while at < len(compact):
+        end = at
+        while end < len(compact) and (compact[end].isdigit() or compact[end] == "."):
+            end += 1
+        stop = end
+        while stop < len(compact) and compact[stop].isalpha():
+            stop += 1
+        number, unit = compact[at:end], compact[end:stop]
+        unit = _LONG_UNITS.get(unit if unit in ("s", "hrs") else unit.removesuffix("s") or unit, unit)
+        if not is_bare(number) or unit not in _UNIT_S:
+            raise ValueError(_DURATION_HELP)
+        total += float(number) * _UNIT_S[unit]
+        at = stop
+    if not compact:
+        raise ValueError(_DURATION_HELP)
+    return round(total)
+
+
+def _is_days_dash(word: str) -> bool:
+    days, dash, hours = word.partition("-")
+    return bool(dash) and days.isdecimal() and hours.isdecimal()
+
+
+def _clock(word: str) -> int:
+    """Slurm's: `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`, `D-HH:MM:SS`."""
+    days, dash, rest = word.rpartition("-")
+    fields = rest.split(":")
+    if not all(field.isdecimal() for field in fields) or (dash and not days.isdecimal()) or len(fields) > 3:
+        raise ValueError(_DURATION_HELP)
+    numbers = [int(field) for field in fields]
+    if dash:
+        numbers += [0] * (3 - len(numbers))
+        return int(days) * 86400 + numbers[0] * 3600 + numbers[1] * 60 + numbers[2]
+    if len(numbers) == 2:
+        numbers = [0, *numbers]
+    return numbers[0] * 3600 + numbers[1] * 60 + numbers[2]
+
+
+_BEGIN_HELP = "a start is like 22:00, +2h, tomorrow 8:00 or 2026-11-20 08:00"
+
+
+def _on_day(now: float, days: int, clock: str) -> float:
+    hour, minute, second = _time_of_day(clock)
+    here = time.localtime(now)
+    return time.mktime((here[0], here[1], here[2] + days, hour, minute, second, 0, 0, -1))
+
+
+def _time_of_day(clock: str) -> tuple[int, int, int]:
+    fields = clock.split(":")
+    if not 2 <= len(fields) <= 3 or not all(field.isdecimal() and len(field) <= 2 for field in fields):
+        raise ValueError(_BEGIN_HELP)
+    hour, minute, second = [int(field) for field in fields] + [0] * (3 - len(fields))
+    if hour > 23 or minute > 59 or second > 59:
+        raise ValueError(_BEGIN_HELP)
+    return hour, minute, second
+
+
+def _date_time(text: str) -> float:
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(text.upper().replace(" ", "T", 1)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(_BEGIN_HELP) from None

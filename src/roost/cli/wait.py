@@ -1,0 +1,80 @@
+"""roost wait: wait until jobs have ended; the exit code is theirs."""
+
+import sys
+import time
+
+from roost.cli import values
+from roost.cli.connect import server
+from roost.cli.exit_codes import exit_code_of
+from roost.cli.options import ONE, Args, Option, UsageError, Verb
+from roost.cli.output import print_json
+from roost.cli.selecting import IDS, JSON, SELECTION, joined_ids
+from roost.cli.waiting import persist
+from roost.client.errors import EXIT_TIMED_OUT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from roost.client.client import Roost
+
+UNENDED = ("held", "queued", "starting", "running", "paused", "stopping")
+VERB = Verb(
+    "wait",
+    "wait until jobs have ended, exit as they did",
+    operands=(IDS,),
+    options=(
+        *SELECTION,
+        Option("--timeout", "wait at most this long, then exit with 124", ONE, "TIME", values.seconds),
+        Option("-q --quiet", "print nothing"),
+        JSON,
+    ),
+    examples=(
+        ("roost wait 12 && echo done", ""),
+        ("roost wait --label sweep --timeout 2h", "all of a sweep, two hours at most"),
+    ),
+)
+
+
+def run(args: Args) -> int:
+    """Wait, and say how they ended."""
+    roost = server()
+    ids = _ids(roost, args)
+    if not ids:
+        return 0
+    deadline = None if args.timeout is None else time.monotonic() + args.timeout
+    roost.jobs(ids, limit=1)  # nobody there at all is said at once
+
+    def once() -> "list[dict[str, Any]]":
+        left = None if deadline is None else max(deadline - time.monotonic(), 0)
+        return roost.wait(ids, left)
+
+    jobs = persist(once)
+    if args.json:
+        print_json({"version": 1, "jobs": jobs})
+    elif not args.quiet:
+        _tell(jobs)
+    if any(job["state"] != "ended" for job in jobs):
+        return EXIT_TIMED_OUT
+    return next((code for job in jobs if (code := exit_code_of(job))), 0)
+
+
+def _ids(roost: "Roost", args: Args) -> str:
+    """The jobs as numbers, fixed now: what `@` and `all` mean may change while we wait."""
+    ids = joined_ids(args.ids or ([] if args.label or args.state or args.user or args.all else ["@"]))
+    everything = args.all or ids == "all"
+    states = args.state or (UNENDED if everything else ())
+    if ids.replace(",", "").replace("-", "").isdecimal() and not (args.label or states or args.user):
+        return ids
+    found = roost.all_jobs("" if everything else ids, label=args.label or (), state=states, user=args.user or "", all=True)
+    numbers = [job["id"] for job in found]
+    if not numbers and not everything:
+        raise UsageError("no such jobs", "roost ls")
+    return values.compress(numbers).replace(" ", "")
+
+
+def _tell(jobs: "list[dict[str, Any]]") -> None:
+    from roost.cli.job_text import state_text
+
+    for job in jobs:
+        print(f"roost: job {job['id']} {'is ' if job['state'] != 'ended' else ''}{state_text(job)}", file=sys.stderr)

@@ -1,0 +1,362 @@
+"""The client: every route of the API as a method, answers as plain data.
+
+    roost = Roost()                              # this user's server
+    roost = Roost("http://127.0.0.1:7171")       # another
+    job = roost.submit("python train.py", gpus=2, mem_mib=8192)
+
+A job is a dict as `docs/api.md` describes it. Errors are those of `roost.client.errors`. One object is one connection:
+use one per thread.
+"""
+
+import os
+
+from roost.client import jsontext, paths
+from roost.client.errors import ApiError, ServerUnreachable
+from roost.client.http import Connection, Response
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    Json = dict[str, Any]
+    Command = str | Sequence[str]
+
+API = "/api/v1"
+
+
+class Roost:
+    """A server of Roost, as seen by a program. Connects at the first call."""
+
+    def __init__(self, address: str | None = None, *, timeout_s: float | None = 120.0) -> None:
+        self.address = address or paths.address()
+        self._connection = Connection(self.address, timeout_s)
+
+    def close(self) -> None:
+        """Close the connection; the next call opens it again."""
+        self._connection.close()
+
+    def __enter__(self) -> "Roost":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Submitting
+
+    def submit(self, command: "Command", *, env: "Mapping[str, str] | None" = None, **spec: "Any") -> int:
+        """Queue one job and give its id. It is committed when this returns.
+
+        A list is an argv, kept exactly; a string is a shell line. Other keys are those of a JobSpec. The job gets this
+        process's directory and environment unless `cwd` and `env` say otherwise.
+        """
+        job: Json = {"command": command if isinstance(command, str) else list(command), **spec}
+        job.setdefault("cwd", os.getcwd())
+        job["env"] = dict(os.environ if env is None else env)
+        return self.submit_many([job])[0]
+
+    def submit_many(self, jobs: "Sequence[Mapping[str, Any]]", envs: "Sequence[Mapping[str, str]]" = ()) -> list[int]:
+        """Queue jobs, all or none, and give their ids. A job's `env` may be a position in `envs`."""
+        answer = self._post("/jobs", {"jobs": list(jobs), "envs": list(envs)})
+        ids: list[int] = answer["ids"]
+        return ids
+
+    def dry_run(self, jobs: "Sequence[Mapping[str, Any]]", envs: "Sequence[Mapping[str, str]]" = ()) -> "list[Json]":
+        """What would happen to these jobs, each: `would`, `gpus`, `reasons`. Nothing is queued."""
+        answer = self._post("/jobs", {"jobs": list(jobs), "envs": list(envs), "dry_run": True})
+        found: list[Json] = answer["jobs"]
+        return found
+
+    # Looking
+
+    def jobs(
+        self,
+        ids: str = "",
+        *,
+        state: "Iterable[str]" = (),
+        user: str = "",
+        label: "Iterable[str]" = (),
+        all: bool = False,
+        limit: int | None = None,
+        cursor: str = "",
+    ) -> "Json":
+        """One page of jobs: `jobs`, `total`, `counts`, `next`."""
+        query = _query(
+            ids=ids,
+            state=",".join(state),
+            user=user,
+            label=",".join(label),
+            all="true" if all else "",
+            limit="" if limit is None else str(limit),
+            cursor=cursor,
+        )
+        return self._get("/jobs" + query)
+
+    def all_jobs(self, ids: str = "", **narrow: "Any") -> "Iterator[Json]":
+        """Every job that matches, page after page."""
+        cursor = ""
+        while True:
+            page = self.jobs(ids, cursor=cursor, **{"limit": 1000, **narrow})
+            yield from page["jobs"]
+            cursor = page.get("next") or ""
+            if not cursor:
+                return
+
+    def job(self, job: int) -> "Json":
+        """One job, whole."""
+        return self._get(f"/jobs/{job}")
+
+    def env(self, job: int) -> dict[str, str]:
+        """The environment of a job of one's own."""
+        env: dict[str, str] = self._get(f"/jobs/{job}/env")["env"]
+        return env
+
+    def why(self, job: int) -> "Json":
+        """Why a job waits: `state`, `reasons`, `text`."""
+        return self._get(f"/jobs/{job}/why")
+
+    def wait(self, ids: "str | Iterable[int]", timeout_s: float | None = None) -> "list[Json]":
+        """Wait until all have ended, or the time is over; `id`, `state`, `outcome`, `exit_code` of each."""
+        text = ids if isinstance(ids, str) else ",".join(map(str, ids))
+        query = _query(ids=text, timeout_s="" if timeout_s is None else f"{timeout_s:g}")
+        answer = self._get("/jobs/wait" + query, wait_s=None)
+        found: list[Json] = answer["jobs"]
+        return found
+
+    # Logs
+
+    def log(
+        self,
+        job: int,
+        *,
+        stream: str = "out",
+        attempt: int | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        lines: int | None = None,
+    ) -> bytes:
+        """Output of a job as it stands: a part by `offset` and `limit`, or the last `lines`, or what there is."""
+        query = _query(stream=stream, attempt=attempt, offset=offset, limit=limit, lines=lines)
+        return self._checked(self._connection.request("GET", f"{API}/jobs/{job}/log{query}")).read()
+
+    def log_pieces(
+        self, job: int, *, stream: str = "out", attempt: int | None = None
+    ) -> "Iterator[tuple[bytes, Mapping[str, str]]]":
+        """The whole output, piece by piece, each with the headers that came with it (`roost-dropped`)."""
+        offset = 0
+        while True:
+            query = _query(stream=stream, attempt=attempt, offset=offset)
+            answer = self._checked(self._connection.request("GET", f"{API}/jobs/{job}/log{query}"))
+            data = answer.read()
+            yield data, answer.headers
+            offset = int(answer.headers.get("roost-offset", offset)) + len(data)
+            if not data or offset >= int(answer.headers.get("roost-size", 0)):
+                return
+
+    def follow(
+        self,
+        job: int,
+        *,
+        attempt: int | None = None,
+        offset_out: int | None = None,
+        offset_err: int | None = None,
+        lines: int | None = None,
+    ) -> "Follow":
+        """The job's output as it is written, until it has ended: see `Follow`."""
+        query = _query(attempt=attempt, offset_out=offset_out, offset_err=offset_err, lines=lines)
+        return Follow(self.address, f"{API}/jobs/{job}/log/follow{query}")
+
+    def server_log(self, lines: int | None = None) -> bytes:
+        """The end of the server's own log."""
+        query = _query(lines=lines)
+        return self._checked(self._connection.request("GET", f"{API}/log/server{query}")).read()
+
+    # Acting
+
+    def act(self, action: str, select: "Mapping[str, Any] | str", **parameters: "Any") -> "Json":
+        """Do something to the selected jobs: `done`, `skipped`, and `ids` for a clone."""
+        chosen = {"ids": select} if isinstance(select, str) else dict(select)
+        return self._post("/jobs/actions", {"action": action, "select": chosen, **parameters})
+
+    def kill(self, ids: str, *, grace_s: int | None = None) -> "Json":
+        """End jobs, every process of them."""
+        return self.act("kill", ids, **({} if grace_s is None else {"grace_s": grace_s}))
+
+    def pause(self, ids: str) -> "Json":
+        """Freeze running jobs. They keep their GPUs and their GPU memory."""
+        return self.act("pause", ids)
+
+    def resume(self, ids: str) -> "Json":
+        """Thaw paused jobs."""
+        return self.act("resume", ids)
+
+    def hold(self, ids: str) -> "Json":
+        """Keep waiting jobs from starting."""
+        return self.act("hold", ids)
+
+    def release(self, ids: str) -> "Json":
+        """Let held jobs go."""
+        return self.act("release", ids)
+
+    def rerun(self, ids: str) -> "Json":
+        """Queue ended jobs again, as a new attempt."""
+        return self.act("rerun", ids)
+
+    def move(self, job: int, position: int) -> "Json":
+        """Put a waiting job at a place of the queue, 0 being the head."""
+        return self.act("move", str(job), position=position)
+
+    def start(self, ids: str, gpu_ids: "Sequence[str] | None" = None) -> "Json":
+        """Start waiting jobs now, past the queue."""
+        return self.act("start", ids, **({} if gpu_ids is None else {"gpu_ids": list(gpu_ids)}))
+
+    def edit(self, ids: str, **changes: "Any") -> "Json":
+        """Change waiting jobs; they keep their age."""
+        return self.act("edit", ids, changes=changes)
+
+    def clone(self, ids: str, **changes: "Any") -> list[int]:
+        """Queue copies of jobs and give their ids."""
+        made: list[int] = self.act("clone", ids, changes=changes)["ids"]
+        return made
+
+    def rm(self, ids: str) -> "Json":
+        """Remove jobs and their logs; a running one is ended first."""
+        return self.act("rm", ids)
+
+    # The box
+
+    def gpus(self) -> "Json":
+        """Every GPU with what is on it, and the CPU slots."""
+        return self._get("/gpus")
+
+    def gpu_action(self, action: str, gpus: "Sequence[str]", **parameters: "Any") -> "Json":
+        """`disable`, `enable`, `drain`, `undrain`, `release` or `set` GPUs."""
+        return self._post("/gpus/actions", {"action": action, "gpus": list(gpus), **parameters})
+
+    def nodes(self) -> "Json":
+        """Every node."""
+        return self._get("/nodes")
+
+    def drain(self, targets: "Sequence[str]", *, undrain: bool = False) -> "Json":
+        """Start nothing new on these nodes or GPUs; or again."""
+        return self._post("/drain", {"targets": list(targets), "undrain": undrain})
+
+    def status(self) -> "Json":
+        """The server, its nodes, counts of jobs and GPUs, health."""
+        return self._get("/status")
+
+    def settings(self) -> "Json":
+        """Every setting with value, default and meaning."""
+        return self._get("/settings")
+
+    def set(self, key: str, value: "Any") -> "Json":
+        """Change a setting."""
+        return self._send("PUT", "/settings", {key: value})
+
+    def policy(self) -> "Json":
+        """The scheduling policy in force, and those there are."""
+        return self._get("/policy")
+
+    def set_policy(self, policy: str) -> "Json":
+        """Schedule by another policy from now on."""
+        return self._send("PUT", "/policy", {"policy": policy})
+
+    def pause_scheduling(self, paused: bool = True) -> "Json":
+        """Start nothing new, or go on."""
+        return self._post("/scheduler", {"paused": paused})
+
+    def archive(self, path: str, select: "Mapping[str, Any]") -> "Json":
+        """Write ended jobs to a file, as the server's user, and remove them."""
+        return self._post("/archive", {"path": path, "select": dict(select)})
+
+    def backup(self, path: str) -> "Json":
+        """Write all state to a file, as the server's user."""
+        return self._post("/backup", {"path": path})
+
+    def shutdown(self, *, kill: bool = False) -> "Json":
+        """Ask the server to leave; running jobs go on unless `kill`."""
+        return self._post("/shutdown", {"kill": kill})
+
+    def _get(self, path: str, wait_s: float | None = -1.0) -> "Json":
+        return self._decoded(self._connection.request("GET", API + path, timeout_s=wait_s))
+
+    def _post(self, path: str, body: "Mapping[str, Any]") -> "Json":
+        return self._send("POST", path, body)
+
+    def _send(self, method: str, path: str, body: "Mapping[str, Any]") -> "Json":
+        text = jsontext.dumps(body)
+        return self._decoded(self._connection.request(method, API + path, text.encode("ascii")))
+
+    def _decoded(self, response: Response) -> "Json":
+        body = self._checked(response).read()
+        if not body:
+            return {}
+        try:
+            answer = jsontext.loads(body.decode("utf-8"))
+        except ValueError as error:
+            raise ServerUnreachable(f"the server at {self.address} does not speak JSON: {error}") from None
+        return answer if isinstance(answer, dict) else {"answer": answer}
+
+    def _checked(self, response: Response) -> Response:
+        if response.status >= 400:
+            raise api_error(response.status, response.read())
+        return response
+
+
+class Follow:
+    """A stream of what happens to a job, over a connection of its own.
+
+    Items, in order: `{"state", "reasons"}` while it waits, `{"stream": "out"|"err", "data": base64}`, at last
+    `{"end": {"state", "outcome", "exit_code"}}`.
+    """
+
+    def __init__(self, address: str, path: str) -> None:
+        self._connection = Connection(address)
+        self._response = self._connection.request("GET", path)
+        if self._response.status >= 400:
+            body = self._response.read()
+            self.close()
+            raise api_error(self._response.status, body)
+
+    def next(self, timeout_s: float | None = None) -> "Json | None":
+        """The next item, None at the end of the stream. Raises TimeoutError when none came in time."""
+        self._connection.wait_s(timeout_s)
+        line: bytes | None = b""
+        while line == b"":
+            line = self._response.line()
+        if line is None:
+            return None
+        item: Json = jsontext.loads(line.decode("utf-8"))
+        return item
+
+    def close(self) -> None:
+        """Stop following."""
+        self._connection.close()
+
+    def __iter__(self) -> "Iterator[Json]":
+        while (item := self.next()) is not None:
+            yield item
+
+
+def api_error(status: int, body: bytes) -> ApiError:
+    """The error that an answer's body describes, whoever wrote it."""
+    try:
+        error = jsontext.loads(body.decode("utf-8"))["error"]
+        return ApiError(status, error["code"], error["message"], error.get("hint"), error.get("index"))
+    except (ValueError, KeyError, TypeError):
+        text = body[:200].decode("utf-8", "replace").strip()
+        return ApiError(status, "unknown", f"the server answered {status}" + (f": {text}" if text else ""))
+
+
+def _query(**parameters: "str | int | None") -> str:
+    parts = [f"{key}={_quoted(str(value))}" for key, value in parameters.items() if value is not None and value != ""]
+    return "?" + "&".join(parts) if parts else ""
+
+
+def _quoted(text: str) -> str:
+    if text.isalnum() and text.isascii():
+        return text
+    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in text.encode("utf-8", "surrogateescape"))
+
+
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~,:@/")

@@ -1,0 +1,84 @@
+"""What can go wrong between a client and a server.
+
+RoostError
+├── ServerUnreachable    nobody answers at that address, or it stopped answering
+├── StartFailed          a server was to be started and did not come up
+└── ApiError             the server answered no: status, code, message, hint, index
+
+Each knows its exit code, so that the command line need not translate.
+"""
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_UNREACHABLE = 69
+EXIT_INTERNAL = 70
+EXIT_TRY_LATER = 75
+EXIT_NOT_PERMITTED = 77
+EXIT_TIMED_OUT = 124
+EXIT_CANNOT_LAUNCH = 125
+EXIT_INTERRUPTED = 130
+
+_EXIT_OF_STATUS = {
+    400: EXIT_USAGE,
+    403: EXIT_NOT_PERMITTED,
+    404: EXIT_USAGE,
+    409: EXIT_FAILED,
+    413: EXIT_USAGE,
+    422: EXIT_USAGE,
+    503: EXIT_TRY_LATER,
+    507: EXIT_TRY_LATER,
+}
+
+
+class RoostError(Exception):
+    """A failure with one line for people, what to do next, and the exit code it means."""
+
+    exit_code = EXIT_FAILED
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def as_json(self) -> dict[str, object]:
+        """The error in the shape of the API."""
+        return {"error": {"code": "error", "message": self.message, "hint": self.hint}}
+
+
+class ServerUnreachable(RoostError):
+    """Nobody answers. `sent` is true when a request may have reached the server all the same."""
+
+    exit_code = EXIT_UNREACHABLE
+
+    def __init__(self, message: str, hint: str | None = None, *, sent: bool = False) -> None:
+        super().__init__(message, hint)
+        self.sent = sent
+
+    def as_json(self) -> dict[str, object]:
+        return {"error": {"code": "unreachable", "message": self.message, "hint": self.hint}}
+
+
+class StartFailed(RoostError):
+    """A server was started and ended before it answered, or never answered."""
+
+    exit_code = EXIT_UNREACHABLE
+
+    def as_json(self) -> dict[str, object]:
+        return {"error": {"code": "start_failed", "message": self.message, "hint": self.hint}}
+
+
+class ApiError(RoostError):
+    """The server's own no. `index` is the position of the bad job in a list of jobs."""
+
+    def __init__(self, status: int, code: str, message: str, hint: str | None = None, index: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.status = status
+        self.code = code
+        self.index = index
+        self.exit_code = _EXIT_OF_STATUS.get(status, EXIT_USAGE if 400 <= status < 500 else EXIT_INTERNAL)
+
+    def as_json(self) -> dict[str, object]:
+        error: dict[str, object] = {"code": self.code, "message": self.message, "hint": self.hint}
+        if self.index is not None:
+            error["index"] = self.index
+        return {"error": error}

@@ -1,0 +1,257 @@
+"""HTTP/1.1 over a UNIX socket or TCP, as much of it as Roost needs and no more.
+
+One connection, one request at a time, kept alive. Bodies by Content-Length, chunked, or to the end of the
+connection; streams line by line. Knows nothing of jobs.
+"""
+
+import os
+
+try:
+    import _socket as socket
+except ImportError:  # pragma: no cover - an interpreter without the C module of that name
+    import socket  # type: ignore[no-redef]
+
+from roost.client.errors import ServerUnreachable
+
+CONNECT_TIMEOUT_S = 10.0
+ANSWER_TIMEOUT_S = 120.0
+_SUN_PATH_MAX = 100
+_CHUNK = 1 << 18
+
+
+class Response:
+    """Status and headers of an answer; the body is read with `read`, `some` or `line`.
+
+    A TimeoutError from any of them loses nothing: call again.
+    """
+
+    def __init__(self, connection: "Connection", status: int, headers: dict[str, str]) -> None:
+        self.status = status
+        self.headers = headers
+        self._connection = connection
+        self._chunked = "chunked" in headers.get("transfer-encoding", "")
+        self._left: int | None = _length(status, headers)  # of the body, or of the current chunk
+        self._ended = False
+        self._partial = b""
+
+    def read(self) -> bytes:
+        """The whole body."""
+        pieces = []
+        while piece := self.some():
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def some(self) -> bytes:
+        """The next bytes of the body as soon as there are any; none at its end."""
+        if not self._ended and self._chunked and not self._left:
+            self._next_chunk()
+        if not self._ended and self._left == 0:
+            self._end()
+        if self._ended:
+            return b""
+        data = self._connection.receive(_CHUNK if self._left is None else self._left)
+        if self._left is not None:
+            if not data:
+                raise self._connection.lost()
+            self._left -= len(data)
+        elif not data:
+            self._end(close=True)
+        return data
+
+    def line(self) -> bytes | None:
+        """The next line without its end, as soon as it is whole; None at the end of the body."""
+        while b"\n" not in self._partial:
+            piece = self.some()
+            if not piece:
+                line, self._partial = self._partial, b""
+                return line or None
+            self._partial += piece
+        line, self._partial = self._partial.split(b"\n", 1)
+        return line
+
+    def _next_chunk(self) -> None:
+        if self._left == 0:
+            self._connection.receive_line()
+            self._left = None
+        self._left = int(self._connection.receive_line().split(b";")[0], 16)
+        if self._left == 0:
+            while self._connection.receive_line():
+                pass
+
+    def _end(self, close: bool = False) -> None:
+        self._ended = True
+        if close or self.headers.get("connection", "").lower() == "close":
+            self._connection.close()
+
+
+def _length(status: int, headers: dict[str, str]) -> int | None:
+    if status in (204, 304):
+        return 0
+    length = headers.get("content-length")
+    return int(length) if length is not None and "transfer-encoding" not in headers else None
+
+
+class Connection:
+    """A connection to one server, opened at the first request. `timeout_s` bounds the wait for an answer."""
+
+    def __init__(self, address: str, timeout_s: float | None = ANSWER_TIMEOUT_S) -> None:
+        self.address = address
+        self.timeout_s = timeout_s
+        self._socket: socket.socket | None = None
+        self._buffer = b""
+        self._host = "localhost"
+
+    def request(self, method: str, path: str, body: bytes | None = None, *, timeout_s: float | None = -1.0) -> Response:
+        """Send a request and read the head of the answer.
+
+        A kept connection that the server has closed meanwhile is opened again, unless the request may have been taken.
+        """
+        wait_s = self.timeout_s if timeout_s is not None and timeout_s < 0 else timeout_s
+        message = self._head(method, path, body) + (body or b"")
+        fresh = self._socket is None
+        try:
+            return self._exchange(message, wait_s)
+        except ServerUnreachable as error:
+            if fresh or (error.sent and method != "GET"):
+                raise
+        return self._exchange(message, wait_s)
+
+    def wait_s(self, seconds: float | None) -> None:
+        """Bound the wait for the next bytes; None waits for ever."""
+        if self._socket is not None:
+            self._socket.settimeout(seconds)
+
+    def close(self) -> None:
+        """Close; the next request opens again."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        self._buffer = b""
+
+    def lost(self, reason: object = "it closed the connection") -> ServerUnreachable:
+        """Close, and give the error that says so."""
+        self.close()
+        return ServerUnreachable(f"lost the server at {self.address}: {reason}", sent=True)
+
+    def receive(self, most: int = _CHUNK) -> bytes:
+        """Some bytes, at most so many; none at the end of the connection. TimeoutError passes through."""
+        if self._buffer:
+            data, self._buffer = self._buffer[:most], self._buffer[most:]
+            return data
+        if self._socket is None:
+            return b""
+        try:
+            return self._socket.recv(min(most, _CHUNK))
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise self.lost(error.strerror) from None
+
+    def receive_line(self) -> bytes:
+        """One line without its end."""
+        while b"\n" not in self._buffer:
+            held, self._buffer = self._buffer, b""
+            try:
+                data = self.receive()
+            except TimeoutError:
+                self._buffer = held
+                raise
+            if not data:
+                raise self.lost()
+            self._buffer = held + data
+        line, self._buffer = self._buffer.split(b"\n", 1)
+        return line.rstrip(b"\r")
+
+    def _exchange(self, message: bytes, wait_s: float | None) -> Response:
+        if self._socket is None:
+            self._open()
+        assert self._socket is not None
+        self._socket.settimeout(wait_s)
+        try:
+            self._socket.sendall(message)
+        except TimeoutError:
+            raise self.lost(f"no answer within {wait_s:g} s") from None
+        except OSError as error:
+            # A server may refuse a large body before it has read all of it: its answer is worth more than the error.
+            if error.errno not in (32, 104):
+                raise self.lost(error.strerror) from None
+        try:
+            return self._answer()
+        except TimeoutError:
+            raise self.lost(f"no answer within {wait_s:g} s") from None
+
+    def _answer(self) -> Response:
+        first = self.receive_line().split(b" ", 2)
+        if len(first) < 2 or not first[0].startswith(b"HTTP/1."):
+            raise self.lost("it does not speak HTTP")
+        headers: dict[str, str] = {}
+        while line := self.receive_line():
+            name, _, value = line.decode("latin-1").partition(":")
+            headers[name.lower()] = value.strip()
+        if first[1] == b"100":
+            return self._answer()
+        return Response(self, int(first[1]), headers)
+
+    def _head(self, method: str, path: str, body: bytes | None) -> bytes:
+        head = f"{method} {path} HTTP/1.1\r\nHost: {self._host_name()}\r\n"
+        if body is not None:
+            head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        return (head + "\r\n").encode("ascii")
+
+    def _host_name(self) -> str:
+        if not self.address.startswith("http://"):
+            return "localhost"
+        return self.address[7:].split("/")[0]
+
+    def _open(self) -> None:
+        try:
+            if "://" in self.address:
+                self._socket = _open_tcp(self.address)
+            else:
+                self._socket = _open_unix(self.address)
+        except OSError as error:
+            raise ServerUnreachable(f"no server answers at {self.address}: {error.strerror or error}") from None
+
+
+def _open_unix(path: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(CONNECT_TIMEOUT_S)
+        if len(os.fsencode(path)) <= _SUN_PATH_MAX:
+            connection.connect(path)
+        else:
+            _connect_long(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect_long(connection: socket.socket, path: str) -> None:
+    """A socket's name holds 107 bytes; a longer path is reached through its directory."""
+    directory = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        connection.connect(f"/proc/self/fd/{directory}/{os.path.basename(path)}")
+    finally:
+        os.close(directory)
+
+
+def _open_tcp(address: str) -> socket.socket:
+    scheme, _, rest = address.partition("://")
+    if scheme != "http":
+        raise OSError(f"{scheme}:// is not understood, only http:// or the path of a socket")
+    host, _, port = rest.split("/")[0].rpartition(":")
+    if not host or not port.isdigit():
+        raise OSError("the address needs a port, as in http://127.0.0.1:7171")
+    failure: OSError = OSError("no such host")
+    for family, kind, proto, _, target in socket.getaddrinfo(host.strip("[]"), int(port), 0, socket.SOCK_STREAM):
+        connection = socket.socket(family, kind, proto)
+        try:
+            connection.settimeout(CONNECT_TIMEOUT_S)
+            connection.connect(target)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return connection
+        except OSError as error:
+            connection.close()
+            failure = error
+    raise failure

@@ -1,0 +1,61 @@
+"""Where a server keeps its state and where it listens.
+
+`ROOST_HOME` puts all of it in one place. Otherwise root has /var/lib/roost and /run/roost; everybody else the XDG
+directories. `ROOST_SERVER` (a URL or the path of a socket) names a server that is not ours to start.
+"""
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SOCKET_NAME = "roost.sock"
+
+
+def home(environ: "Mapping[str, str] | None" = None, uid: int | None = None) -> str:
+    """The state directory. It need not exist."""
+    env = os.environ if environ is None else environ
+    own = env.get("ROOST_HOME")
+    if own:
+        return os.path.abspath(own)
+    if (os.getuid() if uid is None else uid) == 0:
+        return "/var/lib/roost"
+    state = env.get("XDG_STATE_HOME", "")
+    if not state.startswith("/"):
+        state = _user_home(env) + "/.local/state"
+    return state + "/roost"
+
+
+def socket_path(environ: "Mapping[str, str] | None" = None, uid: int | None = None) -> str:
+    """The socket of the server of this home."""
+    env = os.environ if environ is None else environ
+    if env.get("ROOST_HOME"):
+        return home(env, uid) + "/" + SOCKET_NAME
+    if (os.getuid() if uid is None else uid) == 0:
+        return "/run/roost/" + SOCKET_NAME
+    runtime = env.get("XDG_RUNTIME_DIR", "")
+    if runtime.startswith("/") and os.path.isdir(runtime):
+        return runtime + "/roost/" + SOCKET_NAME
+    return home(env, uid) + "/" + SOCKET_NAME
+
+
+def address(environ: "Mapping[str, str] | None" = None) -> str:
+    """Where to connect: `ROOST_SERVER` when set, else the socket of this home."""
+    env = os.environ if environ is None else environ
+    return env.get("ROOST_SERVER") or socket_path(env)
+
+
+def is_foreign(environ: "Mapping[str, str] | None" = None) -> bool:
+    """True when the address was named by `ROOST_SERVER`: such a server is not ours to start."""
+    return bool((os.environ if environ is None else environ).get("ROOST_SERVER"))
+
+
+def start_log(home_dir: str) -> str:
+    """Where a server started in the background writes until it has a log of its own."""
+    return home_dir + "/start.log"
+
+
+def _user_home(env: "Mapping[str, str]") -> str:
+    own = env.get("HOME", "")
+    return own if own.startswith("/") else os.path.expanduser("~")

@@ -1,0 +1,121 @@
+"""Start a server for this user in the background, once, however many ask at the same moment.
+
+Decides nothing about what the server is: it reads the settings of the last `up` in its home by itself.
+"""
+
+import errno
+import fcntl
+import os
+import select
+import subprocess
+import sys
+import time
+
+from roost.client.errors import EXIT_TRY_LATER, ServerUnreachable, StartFailed
+from roost.client.http import Connection
+from roost.client.paths import start_log
+
+START_TIMEOUT_S = 60.0
+_POLL_S = 0.01
+# What a job finds in its environment must not stick to a server that is started from inside that job.
+_OF_A_JOB = ("ROOST_RUN", "ROOST_JOB_ID", "ROOST_JOB_NAME", "ROOST_ATTEMPT", "ROOST_GPUS", "ROOST_NODE",
+             "ROOST_RESTART_COUNT", "ROOST_SUBMIT_DIR", "ROOST_END_TIME")  # fmt: skip
+
+
+def start_server(home: str, address: str, arguments: tuple[str, ...] = ()) -> bool:
+    """Make sure that a server answers at `address`; true when this call started it.
+
+    Raises StartFailed with the server's own last words when it does not come up.
+    """
+    _make_home(home)
+    deadline = time.monotonic() + START_TIMEOUT_S
+    with open(home + "/start.lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if answers(address):
+            return False
+        child = _spawn(home, arguments)
+        _await_answer(child, home, address, deadline)
+        started = child.poll() is None
+        child.returncode = 0  # it outlives us: nobody is to wait for it
+        return started
+
+
+def answers(address: str) -> bool:
+    """True when a server answers there."""
+    connection = Connection(address, timeout_s=5.0)
+    try:
+        return connection.request("GET", "/api/v1/status").status < 500
+    except ServerUnreachable:
+        return False
+    finally:
+        connection.close()
+
+
+def last_words(home: str) -> str | None:
+    """The last line that a server which did not start has left, without the program's name."""
+    try:
+        with open(start_log(home), encoding="utf-8", errors="replace") as log:
+            lines = [line.strip() for line in log.read()[-65536:].splitlines() if line.strip()]
+    except OSError:
+        return None
+    said = [line for line in lines if not line.startswith("hint:")]
+    return said[-1].removeprefix("roost: ") if said else None
+
+
+def _make_home(home: str) -> None:
+    try:
+        os.makedirs(home, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StartFailed(
+            f"cannot make the state directory {home}: {error.strerror}",
+            "set ROOST_HOME to a directory that you may write",
+        ) from None
+
+
+def _spawn(home: str, arguments: tuple[str, ...]) -> "subprocess.Popen[bytes]":
+    environment = {key: value for key, value in os.environ.items() if key not in _OF_A_JOB}
+    try:
+        with open(start_log(home), "wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "roost.server.main", "--home", home, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                cwd=home,
+                start_new_session=True,
+            )
+    except OSError as error:
+        disk_full = error.errno == errno.ENOSPC
+        raise StartFailed(
+            f"cannot start a server in {home}: {error.strerror}", "free some disk space" if disk_full else None
+        ) from None
+
+
+def _await_answer(child: "subprocess.Popen[bytes]", home: str, address: str, deadline: float) -> None:
+    """Wait until someone answers. The child may lose to another server of the same home: that one answers then."""
+    while not answers(address):
+        status = child.poll()
+        if status is not None and status != EXIT_TRY_LATER:
+            raise StartFailed(
+                f"the server did not start: {last_words(home) or f'it exited with {status}'}",
+                f"see {start_log(home)}",
+            )
+        if time.monotonic() > deadline:
+            raise StartFailed(f"the server does not answer after {START_TIMEOUT_S:g} s", f"see {start_log(home)}")
+        _sleep_or_death(child)
+
+
+def _sleep_or_death(child: "subprocess.Popen[bytes]") -> None:
+    if child.returncode is not None:
+        time.sleep(_POLL_S)
+        return
+    try:
+        alive = os.pidfd_open(child.pid)
+    except OSError:
+        time.sleep(_POLL_S)
+        return
+    try:
+        select.select([alive], [], [], _POLL_S)
+    finally:
+        os.close(alive)
