@@ -33,6 +33,7 @@ VERB = Verb(
         ("roost wait 12 && echo done", ""),
         ("roost wait --label sweep --timeout 2h", "all of a sweep, two hours at most"),
     ),
+    about="The exit code is the job's; of several, the first that is not 0.",
 )
 
 

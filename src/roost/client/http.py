@@ -128,6 +128,9 @@ class Connection:
             self._socket = None
         self._buffer = b""
 
+    def __del__(self) -> None:
+        self.close()
+
     def lost(self, reason: object = "it closed the connection") -> ServerUnreachable:
         """Close, and give the error that says so."""
         self.close()

@@ -62,6 +62,11 @@ def last_words(home: str) -> str | None:
     return said[-1].removeprefix("roost: ") if said else None
 
 
+def server_command(home: str, arguments: tuple[str, ...]) -> list[str]:
+    """The command that is a server."""
+    return [sys.executable, "-m", "roost.server.main", "--home", home, *arguments]
+
+
 def _make_home(home: str) -> None:
     try:
         os.makedirs(home, mode=0o700, exist_ok=True)
@@ -77,7 +82,7 @@ def _spawn(home: str, arguments: tuple[str, ...]) -> "subprocess.Popen[bytes]":
     try:
         with open(start_log(home), "wb") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "roost.server.main", "--home", home, *arguments],
+                server_command(home, arguments),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
