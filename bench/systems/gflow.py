@@ -8,12 +8,13 @@ arrive in one request of a few milliseconds.
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 from pathlib import Path
 
 from bench.install import clean_environment, command, pip
-from bench.systems.port import Batch, call, wait_until
+from bench.systems.port import Batch, call, is_alive, wait_until
 
 
 class Gflow:
@@ -39,7 +40,7 @@ class Gflow:
         (work / "run").mkdir(mode=0o700)
         (work / "config" / "gflow" / "gflow.toml").write_text(f'[daemon]\nhost = "127.0.0.1"\nport = {free_port()}\n')
         # The shell that tmux starts is a login shell: it finds gflow's commands by this file only.
-        (work / ".profile").write_text(f"PATH={self.bin}:$PATH\n")
+        (work / ".profile").write_text(f"PATH={self.bin}:$PATH\nunset HISTFILE\n")
         self.environment = {
             **clean_environment(),
             "HOME": str(work),
@@ -51,7 +52,7 @@ class Gflow:
             "PATH": f"{self.bin}:{clean_environment().get('PATH', '')}",
         }
         self._gflow("gflowd", "up")
-        if not wait_until(self._is_up, 10):
+        if not wait_until(lambda: self._daemon_pid() is not None, 10):
             raise RuntimeError("gflowd did not come up in 10 s")
 
     def queue(self, batch: Batch) -> None:
@@ -71,12 +72,16 @@ class Gflow:
     def stop(self) -> None:
         if not self.environment:
             return
+        pid = self._daemon_pid()
         for arguments in ([str(self.bin / "gflowd"), "down"], ["tmux", "kill-server"]):
             subprocess.run(arguments, env=self.environment, capture_output=True, timeout=20, check=False)
         self.environment = {}
+        if pid is not None:
+            wait_until(lambda: not is_alive(pid), 10)  # it writes its state once more
 
-    def _is_up(self) -> bool:
-        return "Running" in self._gflow("gflowd", "status")
+    def _daemon_pid(self) -> int | None:
+        found = re.search(r"^PID:\s+(\d+)", self._gflow("gflowd", "status"), re.MULTILINE)
+        return int(found[1]) if found else None
 
     def _gflow(self, name: str, *arguments: str) -> str:
         return call([str(self.bin / name), *arguments], self.environment, self.work)

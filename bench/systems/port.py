@@ -125,6 +125,14 @@ def call(arguments: list[str], environment: dict[str, str] | None = None, cwd: P
     return done.stdout
 
 
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def end(process: subprocess.Popen[bytes] | subprocess.Popen[str] | None, seconds: float = 10) -> None:
     """End a process that was started here: ask, wait, insist."""
     if process is None or process.poll() is not None:
