@@ -74,9 +74,9 @@ def check(key: str, value: object) -> Value:
     if row is None:
         raise BadSetting(f"no setting named {key!r}; `roost set` lists them")
     converted = _convert(row, value)
-    if isinstance(converted, (int, float)) and row.low is not None and row.high is not None:
-        if not row.low <= converted <= row.high:
-            raise BadSetting(f"{key} must lie between {row.low:g} and {row.high:g}, not {converted}")
+    is_number = isinstance(converted, (int, float)) and row.low is not None and row.high is not None
+    if is_number and not row.low <= converted <= row.high:  # type: ignore[operator]
+        raise BadSetting(f"{key} must lie between {row.low:g} and {row.high:g}, not {converted}")
     return converted
 
 

@@ -109,6 +109,13 @@ class Store:
         with self._lock:
             self._driver.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
+    def rename_node(self, old: str, new: str) -> None:
+        """The machine has another name now, or the state another machine: what was there is here."""
+        with self._lock:
+            self._driver.execute("UPDATE attempts SET node = ? WHERE node = ? AND ended_ms IS NULL", (new, old))
+            self._driver.execute("UPDATE OR REPLACE nodes SET name = ? WHERE name = ?", (new, old))
+            self._driver.execute("UPDATE gpus SET node = ? WHERE node = ?", (new, old))
+
     def backup(self, path: Path) -> None:
         """A consistent copy of everything, made while the server runs. The file must not exist."""
         source, partial = sqlite3.connect(self.path), path.with_name(path.name + ".part")

@@ -26,7 +26,7 @@ class NewJob(msgspec.Struct, frozen=True):
     spec: bytes
     labels: tuple[str, ...]
     env: str | None
-    """Digest of its environment; the environment itself travels once, in `Batch.envs`."""
+    """Digest of its environment, which travels once, in `Batch.envs`; or `#` and the number of one that is kept already."""
 
 
 class Batch(msgspec.Struct):
@@ -123,6 +123,8 @@ class Writer:
     def _env_of(self, cursor: Any, digest: str | None) -> int | None:
         if digest is None:
             return None
+        if digest.startswith("#"):
+            return int(digest[1:])
         if digest not in self._envs:
             found = self._sql["env_id"]
             cursor.execute(found.sql, found.parameters({"d": digest}))

@@ -1,0 +1,32 @@
+# Two commands do it all: `make demo` and `make test`. Both set up what they need.
+VENV := .venv
+BIN := $(VENV)/bin
+.DEFAULT_GOAL := setup
+.PHONY: setup dev demo test lint docs bench clean
+
+setup: $(VENV)/.installed        ## the program, in .venv/bin/roost
+dev: $(VENV)/.dev                ## and what the tests need
+
+$(VENV)/.installed: pyproject.toml requirements.txt tools/setup tools/roost
+	@tools/setup run
+
+$(VENV)/.dev: $(VENV)/.installed requirements-dev.txt
+	@tools/setup dev
+
+demo: setup                      ## a server on simulated GPUs, a handful of jobs, end to end
+	@tools/demo
+
+test: dev                        ## everything: lint, types, layers, all tests
+	@tools/test
+
+lint: dev                        ## the quick part of it
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+docs: dev                        ## the pages that are made from the code
+	@$(BIN)/python tools/cli_reference.py && $(BIN)/python tools/state_chart.py
+
+bench: dev                       ## against peers and floors, in one run
+	@$(BIN)/python bench/peers.py && $(BIN)/python bench/submit.py && $(BIN)/python bench/queue.py
+
+clean:
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""HTTP: routes and their schemas over the service. Decides nothing; one shape for every error."""

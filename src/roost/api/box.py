@@ -1,0 +1,209 @@
+"""Routes about the box: GPUs, nodes, settings, the server itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+
+from roost.api.jobs import caller, service
+from roost.api.wire import JsonResponse, body, takes
+from roost.core import events as ev
+from roost.core.errors import BadRequest, NotFound
+from roost.server.commands import Change_, Drain, RuleGpus, SwitchScheduling
+from roost.server.selecting import Select
+from roost.store import reads
+
+router = APIRouter(prefix="/api/v1", tags=["box"], default_response_class=JsonResponse)
+
+
+class GpuAction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A change of what may run on GPUs."""
+
+    action: Literal["disable", "enable", "drain", "undrain", "release", "set"]
+    gpus: list[str]
+    slots: int | None = None
+    alias: str | None = None
+
+
+class DrainBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Nodes and GPUs that nothing new may start on."""
+
+    targets: list[str]
+    undrain: bool = False
+
+
+class PolicyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    policy: str
+
+
+class SchedulerBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    paused: bool
+
+
+class ArchiveBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ended jobs to move into a file."""
+
+    path: str
+    select: Select | None = None
+    keep: int = 0
+
+
+class PathBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    path: str
+
+
+class ShutdownBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    kill: bool = False
+
+
+@router.get("/gpus")
+async def gpus(request: Request) -> Response:
+    """Every GPU with its jobs and processes."""
+    return JsonResponse(await service(request).gpus())
+
+
+@router.post("/gpus/actions", openapi_extra=takes(GpuAction))
+async def rule_gpus(request: Request) -> Response:
+    """Disable, drain, rename GPUs, or change their slots."""
+    asked = await body(request, GpuAction)
+    command = RuleGpus(caller(request).name, asked.action, asked.gpus, asked.slots, asked.alias)
+    return JsonResponse(await service(request).engine.ask(command))
+
+
+@router.post("/drain", openapi_extra=takes(DrainBody))
+async def drain(request: Request) -> Response:
+    """Let nothing new start on nodes or GPUs, or open them again."""
+    asked = await body(request, DrainBody)
+    if not asked.targets:
+        raise BadRequest("say which node or GPU", "roost gpus")
+    return JsonResponse(await service(request).engine.ask(Drain(caller(request).name, asked.targets, asked.undrain)))
+
+
+@router.get("/nodes")
+async def nodes(request: Request) -> Response:
+    """Every node."""
+    return JsonResponse({"version": 1, "nodes": service(request).status()["nodes"]})
+
+
+@router.get("/status")
+async def status(request: Request) -> Response:
+    """How the server is."""
+    return JsonResponse(service(request).status())
+
+
+@router.get("/settings")
+async def settings(request: Request) -> Response:
+    """Every setting with its value, default and meaning."""
+    return JsonResponse(service(request).settings())
+
+
+@router.put("/settings", openapi_extra=takes(dict[str, Any]))
+async def change_settings(request: Request) -> Response:
+    """Change settings, live, all or none."""
+    values = await body(request, dict[str, Any])
+    await service(request).engine.ask(Change_(caller(request).name, values))
+    return JsonResponse(service(request).settings())
+
+
+@router.get("/policy")
+async def policy(request: Request) -> Response:
+    """The policy in force and those there are."""
+    return JsonResponse(service(request).policy())
+
+
+@router.put("/policy", openapi_extra=takes(PolicyBody))
+async def change_policy(request: Request) -> Response:
+    """Change the policy, live."""
+    return JsonResponse(await service(request).set_policy(caller(request), (await body(request, PolicyBody)).policy))
+
+
+@router.post("/scheduler", openapi_extra=takes(SchedulerBody))
+async def scheduler(request: Request) -> Response:
+    """Pause or resume all scheduling; what runs, runs on."""
+    asked = await body(request, SchedulerBody)
+    return JsonResponse(await service(request).engine.ask(SwitchScheduling(caller(request).name, asked.paused)))
+
+
+@router.post("/archive", openapi_extra=takes(ArchiveBody))
+async def archive(request: Request) -> Response:
+    """Move ended jobs into a file of JSON lines."""
+    asked, here = await body(request, ArchiveBody), service(request)
+    path = _absolute(asked.path)
+    if asked.select is not None and not asked.select.is_empty:
+        ids = await here.select(caller(request), asked.select)
+    else:
+        ids = await here.read(reads.oldest_ended, max(0, asked.keep), 10_000_000)
+    return JsonResponse({"version": 1, "archived": await here.archive(caller(request), path, ids), "path": str(path)})
+
+
+@router.post("/backup", openapi_extra=takes(PathBody))
+async def backup(request: Request) -> Response:
+    """Copy the whole state to a file while everything goes on."""
+    path = _absolute((await body(request, PathBody)).path)
+    await service(request).backup(path)
+    return JsonResponse({"version": 1, "path": str(path), "bytes": path.stat().st_size})
+
+
+def _absolute(text: str) -> Path:
+    if not text.startswith("/") or "\0" in text:
+        raise BadRequest(f"not an absolute path: {text!r}")
+    return Path(text)
+
+
+@router.get("/log/server")
+async def server_log(request: Request, lines: int = 50) -> Response:
+    """The end of the server's own log."""
+    path = service(request).home / "server.log"
+    try:
+        tail = await asyncio.to_thread(_tail, path, max(0, min(lines, 100_000)))
+    except FileNotFoundError:
+        raise NotFound("the server has no log yet") from None
+    return Response(tail, media_type="text/plain; charset=utf-8")
+
+
+def _tail(path: Path, lines: int) -> bytes:
+    with open(path, "rb") as log:
+        size = log.seek(0, os.SEEK_END)
+        log.seek(max(0, size - (lines + 1) * 500))
+        return b"".join(log.read().splitlines(keepends=True)[-lines:]) if lines else b""
+
+
+@router.get("/events")
+async def events(request: Request) -> Response:
+    """Server-sent events: one for every change, from now on."""
+    here = service(request)
+    queue: asyncio.Queue[ev.Event] = asyncio.Queue(10_000)
+
+    def watch(event: ev.Event) -> None:
+        if not isinstance(event, ev.MOMENTARY) and not queue.full():
+            queue.put_nowait(event)
+
+    async def stream() -> AsyncIterator[bytes]:
+        here.engine.watchers.add(watch)
+        try:
+            yield b": roost\n\n"
+            while True:
+                try:
+                    event = await asyncio.wait_for(queue.get(), 15)
+                except TimeoutError:
+                    yield b": still here\n\n"
+                    continue
+                yield b"event: %s\ndata: %s\n\n" % (type(event).__name__.encode(), msgspec.json.encode(event))
+        finally:
+            here.engine.watchers.discard(watch)
+
+    return StreamingResponse(stream(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+
+@router.post("/shutdown", openapi_extra=takes(ShutdownBody))
+async def shutdown(request: Request) -> Response:
+    """Leave. Running jobs go on, unless they are to be ended first."""
+    asked = await body(request, ShutdownBody)
+    return JsonResponse({"version": 1, **await service(request).shut_down(caller(request), asked.kill)})

@@ -1,0 +1,187 @@
+"""Routes about jobs."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator
+from typing import Any, Literal
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+
+from roost.api.wire import JsonResponse, body, takes
+from roost.core.errors import BadRequest
+from roost.core.spec import SIGNALS, JobSpec
+from roost.server.clock import now_ms
+from roost.server.commands import ACTIONS, Act, Ask, Submit
+from roost.server.selecting import Select, check_states
+from roost.server.service import Caller, Service
+from roost.store.rows import Filter
+
+router = APIRouter(prefix="/api/v1", tags=["jobs"], default_response_class=JsonResponse)
+MAX_PAGE = 10_000
+
+
+class SubmitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Jobs to queue, all or none."""
+
+    jobs: list[JobSpec]
+    envs: list[dict[str, str]] = []
+    dry_run: bool = False
+
+
+class ActionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something to do to the selected jobs."""
+
+    action: Literal["kill", "pause", "resume", "hold", "release", "rerun", "move", "start", "edit", "clone", "rm"]
+    select: Select
+    changes: dict[str, Any] = {}
+    grace_s: int | None = None
+    signal: str | None = None
+    position: int | None = None
+    gpu_ids: list[str] = []
+
+
+def service(request: Request) -> Service:
+    """The server behind this application."""
+    found: Service = request.app.state.service
+    return found
+
+
+def caller(request: Request) -> Caller:
+    """Who asks."""
+    found: Caller = request.state.caller
+    return found
+
+
+@router.post("/jobs", status_code=201, openapi_extra=takes(SubmitBody))
+async def submit(request: Request) -> Response:
+    """Queue jobs: all are checked before any is queued. Answers with the ids after they are on the disk."""
+    asked, who = await body(request, SubmitBody), caller(request)
+    if not asked.jobs:
+        raise BadRequest("there is no job in it")
+    engine = service(request).engine
+    if asked.dry_run:
+        return JsonResponse(await engine.ask(Ask(who.name, asked.jobs)))
+    return JsonResponse(await engine.ask(Submit(who.name, asked.jobs, asked.envs, who.home)), 201)
+
+
+@router.get("/jobs")
+async def list_jobs(
+    request: Request,
+    ids: str = "",
+    state: str = "",
+    user: str = "",
+    label: str = "",
+    all: bool = False,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Response:
+    """A page of jobs: active, then waiting in queue order, then ended, the latest first."""
+    if not 1 <= limit <= MAX_PAGE:
+        raise BadRequest(f"limit must lie between 1 and {MAX_PAGE:,}, not {limit}")
+    here = service(request)
+    wanted = Filter()
+    if ids:
+        wanted = await here.filter(caller(request), Select(ids=ids))
+    states = check_states(tuple(filter(None, state.split(","))))
+    recent_ms = int(here.cluster.number("ls.recent_h") * 3_600_000)
+    since = None if all or ids or states else now_ms() - recent_ms
+    users, labels = tuple(filter(None, user.split(","))), tuple(filter(None, label.split(",")))
+    return JsonResponse(await here.page(Filter(wanted.ids, states, users, labels, since), limit, cursor))
+
+
+@router.get("/jobs/wait")
+async def wait(request: Request, ids: str, timeout_s: float | None = None) -> Response:
+    """Answers when all of these have ended, or when the time is over."""
+    here = service(request)
+    chosen = await here.select(caller(request), Select(ids=ids))
+    for job in chosen if len(chosen) == 1 else ():
+        await here.row(job)
+    return JsonResponse({"version": 1, "jobs": await here.wait(chosen, timeout_s)})
+
+
+@router.get("/jobs/{job}")
+async def show(request: Request, job: int) -> Response:
+    """One job."""
+    here = service(request)
+    return JsonResponse({"version": 1, **await here.job(job), "story": await here.story(job)})
+
+
+@router.get("/jobs/{job}/env")
+async def environment(request: Request, job: int) -> Response:
+    """A job's environment, for its owner."""
+    return JsonResponse({"version": 1, "env": await service(request).environment(caller(request), job)})
+
+
+@router.get("/jobs/{job}/why")
+async def why(request: Request, job: int) -> Response:
+    """Every reason why a job waits."""
+    view = await service(request).job(job)
+    reasons = view["reasons"]
+    state = view["outcome"] or view["state"]
+    text = "; ".join(r["text"] for r in reasons) or f"it is {state}" + (f": {view['error']}" if view["error"] else "")
+    return JsonResponse(
+        {"version": 1, "id": job, "state": view["state"], "outcome": view["outcome"], "reasons": reasons, "text": text}
+    )
+
+
+@router.post("/jobs/actions", openapi_extra=takes(ActionBody))
+async def act(request: Request) -> Response:
+    """Do something to the selected jobs, each for itself."""
+    asked, who = await body(request, ActionBody), caller(request)
+    assert asked.action in ACTIONS
+    if asked.signal is not None and asked.signal.removeprefix("SIG") not in (*SIGNALS, "KILL", "STOP", "WINCH"):
+        raise BadRequest(f"no signal named {asked.signal!r}; known: {', '.join(SIGNALS)}, KILL")
+    if asked.grace_s is not None and not 0 <= asked.grace_s <= 86_400:
+        raise BadRequest(f"grace_s must lie between 0 and 86,400, not {asked.grace_s}")
+    signal = asked.signal.removeprefix("SIG") if asked.signal else None
+    command = Act(who.name, asked.action, [], asked.changes, asked.grace_s, signal, asked.position, asked.gpu_ids, who.home)
+    return JsonResponse({"version": 1, **await service(request).act(who, command, asked.select)})
+
+
+@router.get("/jobs/{job}/log")
+async def log(
+    request: Request,
+    job: int,
+    attempt: int | None = None,
+    stream: Literal["out", "err"] = "out",
+    offset: int = 0,
+    limit: int = 1 << 20,
+    lines: int | None = None,
+) -> Response:
+    """A piece of what a job wrote, as bytes."""
+    here = service(request)
+    found = await here.attempt(job, attempt)
+    if found is None:
+        return Response(b"", headers={"Roost-Offset": "0", "Roost-Size": "0"}, media_type="application/octet-stream")
+    how: dict[str, Any] = {"stream": stream, "offset": offset, "limit": max(1, min(limit, 8 << 20))}
+    if lines is not None:
+        how["lines"] = max(0, lines)
+    piece = await here.read_log(found, **how)
+    headers = {"Roost-Offset": str(piece.offset), "Roost-Size": str(piece.size), "Roost-Eof": str(int(piece.eof))}
+    if piece.dropped is not None:
+        headers["Roost-Dropped"] = f"{piece.dropped[0]}-{piece.dropped[1]}"
+    return Response(base64.b64decode(piece.data), headers=headers, media_type="application/octet-stream")
+
+
+@router.get("/jobs/{job}/log/follow")
+async def follow(
+    request: Request,
+    job: int,
+    attempt: int | None = None,
+    offset_out: int = 0,
+    offset_err: int = 0,
+    lines: int | None = None,
+) -> Response:
+    """What a job writes, line by line of JSON, from now to its end."""
+    here = service(request)
+    await here.attempt(job, attempt)
+    pieces = here.follow(job, attempt, {"out": offset_out, "err": offset_err}, lines)
+
+    async def encoded() -> AsyncIterator[bytes]:
+        async for piece in pieces:
+            yield msgspec.json.encode(piece) + b"\n"
+
+    return StreamingResponse(encoded(), media_type="application/x-ndjson")

@@ -1,0 +1,155 @@
+"""The controller: rounds of deciding.
+
+A round takes all that came in, lets it have its consequences, plans, and returns one transaction with everything that may
+be told once it is committed. Nothing leaves before the commit: an id is printed, a node is told to start, only afterwards.
+When a commit fails, what was decided is dropped and the state is read from the store again: as if the server had been killed
+and restarted, which it must survive anyway.
+
+No clock, no socket, no thread: the engine feeds it in asyncio, the simulator over a virtual clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from roost.core import events as ev
+from roost.core.cluster import Cluster
+from roost.core.errors import DiskFull, RoostError, TryLater
+from roost.core.plan import plan
+from roost.server.commands import Command, Submit, intend, obey
+from roost.server.reports import LinkLost, NodeReport, take_in
+from roost.server.starting import start_message
+from roost.server.turn import Reply, Send, Turn
+from roost.store import reads
+from roost.store.load import Interned, load
+from roost.store.rows import JobRow
+from roost.store.store import CommitFailed, Store, unpack_env
+from roost.store.writes import Batch
+
+Input = Command | NodeReport | LinkLost
+
+STARTS_A_ROUND = 64
+
+
+class Round(msgspec.Struct):
+    """What a round came to: commit `batch`, then send and reply."""
+
+    turn: Turn
+    batch: Batch
+    replies: list[Reply | None]
+    """One for each input, in order; None where nobody waits for an answer."""
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether somebody waits for the commit: a person, a node, a GPU."""
+        waiting = any(reply is not None for reply in self.replies) or self.turn.sends or self.turn.starts
+        return bool(waiting) or any(not isinstance(e, ev.MOMENTARY + ev.LAZY) for e in self.batch.events)
+
+
+class Controller:
+    """Owns the cluster state. One round at a time."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.disk_is_full = False
+        self.is_leaving = False
+        self.reload()
+
+    def reload(self) -> None:
+        """Take the state from the store, as after a restart. Nodes must say hello again."""
+        self.cluster: Cluster = load(self.store)
+        self.interned = Interned()
+        self.orphans: set[str] = set()
+        self.last_job = int(self.store.meta().get("last_job", "0"))
+        self._lazy: list[ev.Event] = []
+        self._envs: dict[int | None, bytes] = {}
+
+    # -- what a turn may ask ----------------------------------------------------------------------------------------
+
+    def rows(self, ids: Sequence[int]) -> dict[int, JobRow]:
+        """Those jobs as they were at the last commit."""
+        return self.store.read(reads.jobs, ids)
+
+    def queue_head(self, length: int) -> list[tuple[int, int, int]]:
+        """Id, priority and rank of the first waiting jobs."""
+        return self.store.read(reads.queue_head, length)
+
+    # -- a round ----------------------------------------------------------------------------------------------------
+
+    def decide(self, inputs: Sequence[Input], now_ms: int) -> Round:
+        """Let the inputs have their consequences and plan. The cluster is then ahead of the store until `commit`."""
+        turn = Turn(self.cluster, self, self.interned, now_ms, self.last_job)
+        replies = [self._take(turn, item) for item in inputs]
+        self.cluster.apply(ev.TimeCame(now_ms))
+        for start in () if self.is_leaving else plan(self.cluster, now_ms, STARTS_A_ROUND):
+            intend(turn, start.job, start.place)
+        batch = turn.batch()
+        batch.events = [*self._lazy, *batch.events]
+        batch.actors = {i + len(self._lazy): actor for i, actor in batch.actors.items()}
+        self._lazy = []
+        return Round(turn, batch, replies)
+
+    def _take(self, turn: Turn, item: Input) -> Reply | None:
+        if isinstance(item, NodeReport):
+            take_in(turn, item, self.orphans)
+            return None
+        if isinstance(item, LinkLost):
+            turn.record(ev.NodeDetached(item.node, item.reason))
+            return None
+        try:
+            if isinstance(item, Submit) and self.disk_is_full:
+                raise DiskFull(
+                    "the disk of the server is full: nothing new is accepted", "free some space, then submit again"
+                )
+            return Reply(obey(turn, item))
+        except RoostError as error:
+            return Reply(error=error)
+
+    @property
+    def has_lazy(self) -> bool:
+        """Whether facts wait for the next commit."""
+        return bool(self._lazy)
+
+    def postpone(self, done: Round) -> None:
+        """Keep a round that nobody waits for; its facts go with the next commit."""
+        self._lazy = [e for e in done.batch.events if not isinstance(e, ev.MOMENTARY)]
+
+    def commit(self, done: Round) -> dict[int, JobRow]:
+        """Write it. Raises `CommitFailed`; then call `failed`."""
+        return self.store.commit(done.batch)
+
+    def committed(self, done: Round, rows: dict[int, JobRow]) -> list[Send]:
+        """What the nodes must be told now, in order."""
+        self.last_job = done.turn.last_job
+        if done.turn.removed:
+            self._envs.clear()
+        return [
+            *done.turn.sends,
+            *(self._start(done.turn, start, rows) for start in done.turn.starts if self._is_due(start)),
+        ]
+
+    def _is_due(self, start: Any) -> bool:
+        active = self.cluster.active.get(start.job)
+        return active is not None and active.attempt == start.attempt
+
+    def _start(self, turn: Turn, start: Any, rows: dict[int, JobRow]) -> Send:
+        row = rows[start.job]
+        return Send(start.node, start_message(self.cluster, start, row, self._env(row.env), turn.now_ms))
+
+    def _env(self, env: int | None) -> bytes:
+        """An environment, encoded, from a small cache: a thousand jobs of one shell share one."""
+        if env not in self._envs:
+            if len(self._envs) >= 64:
+                self._envs.clear()
+            packed = self.store.read(reads.environment, env) if env is not None else None
+            self._envs[env] = msgspec.json.encode(unpack_env(packed)) if packed is not None else b"{}"
+        return self._envs[env]
+
+    def failed(self, done: Round, error: CommitFailed) -> list[Reply | None]:
+        """The commit failed: everybody who waits hears so, and the state is what the store says."""
+        self.reload()
+        refusal: RoostError = DiskFull(str(error), "free some space") if error.disk_full else TryLater(str(error))
+        return [None if reply is None else Reply(error=refusal) for reply in done.replies]

@@ -1,0 +1,182 @@
+"""The controller in asyncio: gathers what comes in, commits in a thread, then tells the world.
+
+While a commit is under way the loop gathers the next batch, so under load batches grow by themselves; idle, a submit is
+committed at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from roost.core import events as ev
+from roost.core.errors import RoostError
+from roost.links.link import Link
+from roost.links.messages import Report
+from roost.server.clock import now_ms
+from roost.server.commands import Command
+from roost.server.controller import STARTS_A_ROUND, Controller, Input, Round
+from roost.server.reports import LinkLost, NodeReport
+from roost.server.turn import Reply, Send
+from roost.store.store import CommitFailed
+
+LAZY_S = 0.2
+"""How long a fact that the node keeps as well may wait for a commit."""
+
+_log = logging.getLogger("roost.engine")
+
+
+class Engine:
+    """Runs rounds for ever."""
+
+    def __init__(self, controller: Controller) -> None:
+        self.controller = controller
+        self.links: dict[str, Link] = {}
+        self.health: deque[str] = deque(maxlen=20)
+        self.watchers: set[Callable[[ev.Event], None]] = set()
+        self._inbox: list[tuple[Input, asyncio.Future[Any] | None]] = []
+        self._wake = asyncio.Event()
+        self._writer = ThreadPoolExecutor(1, "store")
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms: int | None = None
+        self._is_stopping = False
+
+    # -- in ---------------------------------------------------------------------------------------------------------
+
+    async def ask(self, command: Command) -> Any:
+        """Have it obeyed; returns the answer after the commit, or raises the `RoostError`."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._inbox.append((command, answer))
+        self._wake.set()
+        return await answer
+
+    def report(self, node: str, message: Report) -> None:
+        """A node said something."""
+        self._inbox.append((NodeReport(node, message), None))
+        self._wake.set()
+
+    def lost(self, node: str, reason: str) -> None:
+        """A link ended."""
+        _log.info("lost %s: %s", node, reason)
+        self._inbox.append((LinkLost(node, reason), None))
+        self._wake.set()
+
+    # -- the loop ---------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Round after round, until `stop`."""
+        while not (self._is_stopping and not self._inbox):
+            await self._wake.wait()
+            self._wake.clear()
+            taken, self._inbox = self._inbox, []
+            try:
+                await self._round(taken)
+            except Exception as error:
+                self._broken(taken, error)
+                await asyncio.sleep(0.5)
+        await self._flush()
+
+    async def stop(self) -> None:
+        """Finish what is in the inbox, commit it, and end `run`."""
+        self._is_stopping = True
+        self._wake.set()
+
+    async def _round(self, taken: list[tuple[Input, asyncio.Future[Any] | None]]) -> None:
+        controller = self.controller
+        done = controller.decide([item for item, _ in taken], now_ms())
+        replies, sends = done.replies, []
+        if not done.is_urgent and taken:
+            controller.postpone(done)
+            if controller.has_lazy:
+                self._wake_at(now_ms() + int(LAZY_S * 1000))
+        else:
+            try:
+                sends = controller.committed(done, await self._commit(done))
+            except CommitFailed as error:
+                replies = self._undone(done, error)
+        self._tell(done, taken, replies, sends)
+        if len(done.turn.starts) >= STARTS_A_ROUND:
+            self._wake.set()
+        self._wake_at(controller.cluster.next_begin_ms())
+
+    async def _commit(self, done: Round) -> dict[int, Any]:
+        if not done.batch.fetch and all(isinstance(e, ev.MOMENTARY) for e in done.batch.events):
+            return {}
+        return await asyncio.get_running_loop().run_in_executor(self._writer, self.controller.commit, done)
+
+    async def _flush(self) -> None:
+        done = self.controller.decide([], now_ms())
+        self._send(self.controller.committed(done, await self._commit(done)))
+
+    def _tell(
+        self,
+        done: Round,
+        taken: list[tuple[Input, asyncio.Future[Any] | None]],
+        replies: list[Reply | None],
+        sends: list[Send],
+    ) -> None:
+        """After the commit: nodes first, then the askers, then the watchers."""
+        self._send(sends)
+        for (_, future), reply in zip(taken, replies, strict=True):
+            if future is not None and reply is not None and not future.done():
+                future.set_exception(reply.error) if reply.error else future.set_result(reply.value)
+        if self.watchers:
+            for event in done.turn.events:
+                for watcher in list(self.watchers):
+                    watcher(event)
+
+    def _send(self, sends: list[Send]) -> None:
+        by_node: dict[str, list[dict[str, Any]]] = {}
+        for send in sends:
+            by_node.setdefault(send.node, []).append(send.message)
+        for node, messages in by_node.items():
+            if (link := self.links.get(node)) is not None:
+                link.send(messages)
+
+    # -- when it goes wrong -----------------------------------------------------------------------------------------
+
+    def _undone(self, done: Round, error: CommitFailed) -> list[Reply | None]:
+        _log.error("a commit failed: %s", error)
+        self.health.append(f"a commit failed: {error}")
+        replies = self.controller.failed(done, error)
+        self._reattach(str(error))
+        done.turn.events.clear()
+        return replies
+
+    def _broken(self, taken: list[tuple[Input, asyncio.Future[Any] | None]], error: Exception) -> None:
+        """A round broke: say so, read the state from the store again, and go on."""
+        _log.exception("a round failed: %s", error)
+        self.health.append(f"a round failed: {error!r}")
+        for _, future in taken:
+            if future is not None and not future.done():
+                future.set_exception(RoostError(f"internal error: {error!r}", "roost log server"))
+        self.controller.reload()
+        self._reattach("the server starts afresh")
+
+    def _reattach(self, reason: str) -> None:
+        for link in self.links.values():
+            link.drop(reason)
+
+    def _wake_at(self, at_ms: int | None) -> None:
+        if at_ms is None:
+            return
+        if (
+            self._timer is not None
+            and not self._timer.cancelled()
+            and self._timer_ms is not None
+            and self._timer_ms <= at_ms
+        ):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_ms = at_ms
+        delay = max(0.0, (at_ms - now_ms()) / 1000)
+        self._timer = asyncio.get_running_loop().call_later(delay, self._ring)
+
+    def _ring(self) -> None:
+        self._timer, self._timer_ms = None, None
+        self._wake.set()

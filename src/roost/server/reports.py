@@ -1,0 +1,209 @@
+"""What nodes tell, and what follows from it. No I/O: a report becomes events and messages.
+
+A node's files are the truth about a run, the store about the job. Every report may come twice, late, or under an old
+attempt; what does not fit the attempt that is active changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from roost.core import events as ev
+from roost.core.model import Active, Gpu, Host, Observation, Process
+from roost.core.states import Outcome, State
+from roost.links import messages as m
+from roost.server.commands import remove
+from roost.server.turn import StartRun, Turn
+
+RETRY_MS = 1_000
+"""How long a job waits after a node refused to start it; doubled with every refusal, up to a minute."""
+
+
+class NodeReport(msgspec.Struct, frozen=True):
+    """A message from a node."""
+
+    node: str
+    message: m.Report
+
+
+class LinkLost(msgspec.Struct, frozen=True):
+    """The link to a node ended."""
+
+    node: str
+    reason: str
+
+
+def take_in(turn: Turn, report: NodeReport, orphans: set[str]) -> None:
+    """Let a report have its consequences. `orphans` are runs on nodes that no job here knows."""
+    _TAKE[type(report.message)](turn, report.node, report.message, orphans)
+
+
+def _hello(turn: Turn, node: str, hello: m.Hello, orphans: set[str]) -> None:
+    """A node attached: compare what it runs with what should run there, and set right what differs."""
+    _seen(turn, node, hello.gpus, hello.cpus, hello.mem_mib)
+    turn.record(ev.NodeAttached(node))
+    turn.send(node, "configure", sample_ms=turn.cluster.settings["node.sample_ms"])
+    known = {run.run: run for run in hello.runs}
+    for active in [a for a in turn.cluster.active.values() if a.node == node]:
+        report = known.pop(active.run, None)
+        if report is None:
+            _missing(turn, active)
+        elif isinstance(report, m.RunExited):
+            _exited(turn, node, report, orphans)
+        else:
+            _still_running(turn, node, report, orphans)
+    for run in known.values():
+        _unasked(turn, node, run, orphans)
+
+
+def _missing(turn: Turn, active: Active) -> None:
+    """A run that the node does not know: never begun, or gone with its files."""
+    job, now = active.job.id, turn.now_ms
+    match active.state:
+        case State.STARTING:
+            turn.starts.append(StartRun(active.node, job, active.attempt))
+        case State.STOPPING:
+            turn.end(ev.Ended(job, now, Outcome.KILLED, None, "ended before it started"))
+            _remove_if_asked(turn, active)
+        case _:
+            turn.end(ev.Ended(job, now, Outcome.LOST, None, f"{active.node} no longer knows this run"))
+
+
+def _still_running(turn: Turn, node: str, run: m.RunStarted, orphans: set[str]) -> None:
+    _started(turn, node, run, orphans)
+    active = turn.cluster.active[_job(run.run)]
+    if active.state is State.STOPPING:
+        turn.send(node, "stop", run=run.run, why=active.stop or "kill", grace_ms=None)
+    elif (active.state is State.PAUSED) != run.paused:
+        turn.send(node, "pause" if active.state is State.PAUSED else "resume", run=run.run)
+
+
+def _unasked(turn: Turn, node: str, run: m.RunStarted | m.RunExited, orphans: set[str]) -> None:
+    """A run that is not active here: an old attempt is ended, one of an unknown job is left alone and holds its GPU."""
+    if isinstance(run, m.RunExited):
+        turn.send(node, "forget", runs=[run.run])
+    elif turn.exists(_job(run.run)):
+        turn.send(node, "stop", run=run.run, why="stale", grace_ms=None)
+    else:
+        orphans.add(run.run)
+
+
+def _started(turn: Turn, node: str, run: m.RunStarted, orphans: set[str]) -> None:
+    active = _active(turn, node, run.run)
+    if active is None:
+        _unasked(turn, node, run, orphans)
+    elif active.pid is None:
+        turn.record(ev.Started(active.job.id, run.at_ms, active.attempt, run.pid))
+
+
+def _refused(turn: Turn, node: str, run: m.RunRefused, orphans: set[str]) -> None:
+    active = _active(turn, node, run.run)
+    if active is None:
+        return
+    job, now = active.job.id, turn.now_ms
+    if active.state is State.STARTING:
+        wait = min(60_000, RETRY_MS << min(active.attempt - 1, 6))
+        turn.record(ev.StartRefused(job, now, active.attempt, run.reason, now + wait))
+    else:
+        turn.end(ev.Ended(job, now, Outcome.KILLED, None, "ended before it started"))
+        _remove_if_asked(turn, active)
+    turn.send(node, "forget", runs=[run.run])
+
+
+def _exited(turn: Turn, node: str, run: m.RunExited, orphans: set[str]) -> None:
+    orphans.discard(run.run)
+    if (active := _active(turn, node, run.run)) is not None:
+        outcome, error = _outcome(run)
+        usage = ev.Usage(run.pid, run.started_ms, run.peak_mem_mib, run.peak_rss_mib, run.cpu_ms, run.util_mean)
+        code = run.status if run.status is not None or outcome is not Outcome.KILLED else 137
+        turn.end(ev.Ended(active.job.id, run.at_ms, outcome, code, error, usage))
+        _remove_if_asked(turn, active)
+    turn.send(node, "forget", runs=[run.run])
+
+
+_BY_WHY = {
+    "cannot_start": Outcome.CANNOT_START,
+    "time": Outcome.TIMED_OUT,
+    "oom": Outcome.OUT_OF_MEMORY,
+    "lost": Outcome.LOST,
+}
+_SIGNALS = {129: "HUP", 130: "INT", 137: "KILL", 143: "TERM"}
+
+
+def _outcome(run: m.RunExited) -> tuple[Outcome, str | None]:
+    """How it ended, from what the node saw."""
+    if run.why in _BY_WHY:
+        return _BY_WHY[run.why], run.error
+    if run.why is not None:
+        return Outcome.KILLED, run.error
+    if run.status == 0:
+        return Outcome.SUCCEEDED, None
+    if run.status in _SIGNALS:
+        return Outcome.KILLED, f"killed from outside Roost (signal {_SIGNALS[run.status]})"
+    return Outcome.FAILED, run.error
+
+
+def _remove_if_asked(turn: Turn, active: Active) -> None:
+    if active.stop == "rm":
+        remove(turn, active.job.id, None)
+        turn.send(active.node, "remove", runs=[f"{active.job.id}.{n}" for n in range(1, active.attempt + 1)])
+
+
+def _gone(turn: Turn, node: str, run: m.RunGone, orphans: set[str]) -> None:
+    active = _active(turn, node, run.run)
+    if active is not None and active.state is not State.STARTING:
+        _missing(turn, active)
+
+
+def _paused(turn: Turn, node: str, run: m.RunPaused, orphans: set[str]) -> None:
+    pass  # the state changed when it was asked; the node confirms
+
+
+def _inventory(turn: Turn, node: str, inventory: m.Inventory, orphans: set[str]) -> None:
+    known = turn.cluster.node(node)
+    _seen(turn, node, inventory.gpus, known.cpus, known.mem_mib)
+
+
+def _seen(turn: Turn, node: str, gpus: list[m.GpuInfo], cpus: int, mem_mib: int) -> None:
+    known = turn.cluster.node(node)
+    found = tuple(sorted((Gpu(g.uuid, g.index, g.model, g.mem_mib, g.mig) for g in gpus), key=lambda g: (g.index, g.uuid)))
+    if (known.cpus, known.mem_mib, tuple(known.gpus.values())) != (cpus, mem_mib, found):
+        turn.record(ev.NodeSeen(node, cpus, mem_mib, found))
+
+
+def _sample(turn: Turn, node: str, sample: m.Sample, orphans: set[str]) -> None:
+    host = Host(sample.host.mem_mib, sample.host.mem_available_mib, sample.host.load)
+    seen = tuple((g.uuid, _observation(g, orphans)) for g in sample.gpus)
+    turn.record(ev.Sampled(node, host, seen))
+
+
+def _observation(g: m.GpuSample, orphans: set[str]) -> Observation:
+    procs = tuple(Process(p.pid, p.user, p.command, p.mem_mib, None if p.run in orphans else p.run) for p in g.procs)
+    return Observation(g.mem_used_mib, g.util, g.temp_c, g.power_w, g.fault, procs)
+
+
+def _active(turn: Turn, node: str, run: str) -> Active | None:
+    """The active attempt of that name on that node; a report about anything else is stale."""
+    active = turn.cluster.active.get(_job(run))
+    return active if active is not None and active.run == run and active.node == node else None
+
+
+def _job(run: str) -> int:
+    job = run.partition(".")[0]
+    return int(job) if job.isdigit() else -1
+
+
+_TAKE: dict[type, Callable[[Turn, str, Any, set[str]], None]] = {
+    m.Hello: _hello,
+    m.RunStarted: _started,
+    m.RunRefused: _refused,
+    m.RunExited: _exited,
+    m.RunGone: _gone,
+    m.RunPaused: _paused,
+    m.RunResumed: _paused,
+    m.Inventory: _inventory,
+    m.Sample: _sample,
+}

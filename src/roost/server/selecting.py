@@ -1,0 +1,60 @@
+"""Which jobs are meant: `12`, `10-20`, `12,15`, `@`, `@~2`, `all`, and by label, state or user."""
+
+from __future__ import annotations
+
+import msgspec
+
+from roost.core.errors import BadRequest
+from roost.core.states import Outcome, State
+
+NAMES = frozenset({*(s.value for s in State), *(o.value for o in Outcome)})
+
+
+class Select(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A selection as it comes over the API. Every given part must match."""
+
+    ids: str = ""
+    labels: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    user: str | None = None
+    all: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing at all was said: that never means everything."""
+        return not (self.ids or self.labels or self.states or self.user or self.all)
+
+    def state_names(self) -> tuple[str, ...]:
+        """The states and outcomes, checked."""
+        return check_states(self.states)
+
+
+def check_states(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names, when each is a state or an outcome."""
+    for name in names:
+        if name not in NAMES:
+            raise BadRequest(f"no state named {name!r}; known: {', '.join(sorted(NAMES))}")
+    return names
+
+
+def parse_ids(text: str) -> list[tuple[int, int] | int]:
+    """Ranges, both ends included, or how far back from the caller's last job; `all` is no restriction."""
+    found: list[tuple[int, int] | int] = []
+    for part in filter(None, (p.strip() for p in text.replace(" ", ",").split(","))):
+        if part == "all":
+            return []
+        found.append(_parse(part))
+    return found
+
+
+def _parse(part: str) -> tuple[int, int] | int:
+    if part == "@":
+        return 0
+    if part.startswith("@~") and part[2:].isdecimal():
+        return int(part[2:])
+    first, dash, last = part.partition("-")
+    if first.isdecimal() and (not dash or last.isdecimal()) and max(len(first), len(last)) < 18:
+        low, high = int(first), int(last) if dash else int(first)
+        if low <= high:
+            return low, high
+    raise BadRequest(f"not a job: {part!r}", "12, 10-20, 12,15, @ (my last), all")

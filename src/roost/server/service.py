@@ -1,0 +1,427 @@
+"""The server as the API sees it: everything that can be asked, in plain calls. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import os
+import pwd
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+import roost
+from roost.core import events as ev
+from roost.core.cluster import Cluster
+from roost.core.errors import BadRequest, Conflict, NotFound, NotPermitted, TryLater
+from roost.core.policy import POLICIES
+from roost.core.settings import TABLE
+from roost.core.states import State
+from roost.links import messages as m
+from roost.links.link import Link, LinkDown
+from roost.server import views
+from roost.server.clock import now_ms, rfc3339
+from roost.server.commands import Act, Change_
+from roost.server.engine import Engine
+from roost.server.selecting import Select, parse_ids
+from roost.store import reads
+from roost.store.rows import AttemptRow, Filter, JobRow
+from roost.store.store import Store
+
+T = TypeVar("T")
+Json = dict[str, Any]
+MANY = 2_000_000
+ARCHIVE_CHUNK = 1000
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who asks, as the kernel says."""
+
+    uid: int
+    name: str
+    home: str
+
+
+def caller_of(uid: int) -> Caller:
+    """The account behind a uid."""
+    try:
+        entry = pwd.getpwuid(uid)
+        return Caller(uid, entry.pw_name, entry.pw_dir)
+    except KeyError:
+        return Caller(uid, str(uid), "/")
+
+
+class Service:
+    """One running server."""
+
+    def __init__(self, home: Path, store: Store, engine: Engine) -> None:
+        self.home, self.store, self.engine = home, store, engine
+        self.since_ms = now_ms()
+        self.url = ""
+        self.socket = ""
+        self.on_shutdown: Callable[[], None] = lambda: None
+
+    @property
+    def cluster(self) -> Cluster:
+        """The live state; read only."""
+        return self.engine.controller.cluster
+
+    def admit(self, uid: int | None) -> Caller:
+        """The caller, when he may speak to this server at all: its owner, or root."""
+        if uid is None:
+            raise NotPermitted("the kernel does not say who you are on this connection", "use the UNIX socket")
+        if uid not in (0, os.getuid()):
+            owner = caller_of(os.getuid()).name
+            raise NotPermitted(f"this server belongs to {owner}", "`roost up` starts one of your own")
+        return caller_of(uid)
+
+    async def read(self, question: Callable[..., T], *arguments: Any) -> T:
+        """Ask the store, off the loop."""
+        return await asyncio.to_thread(self.store.read, question, *arguments)
+
+    # -- jobs -------------------------------------------------------------------------------------------------------
+
+    async def page(self, wanted: Filter, limit: int, cursor: str | None) -> Json:
+        """A page of the listing."""
+        try:
+            found = await self.read(reads.page, wanted, limit, cursor)
+        except reads.BadCursor as error:
+            raise BadRequest(str(error)) from None
+        is_queue = wanted in (Filter(), Filter(ended_since_ms=wanted.ended_since_ms))
+        jobs = await self.views(found.jobs, is_queue)
+        counts = views.counts_view(self.cluster)
+        total = sum(self.cluster.counts[s] for s in State) if wanted == Filter() else None
+        return {"version": 1, "jobs": jobs, "total": total, "counts": counts, "next": found.next}
+
+    async def views(self, rows: list[JobRow], is_queue: bool = False) -> list[Json]:
+        """Those rows, as they are shown. Rows of a page of the queue stand one behind the other: one place is counted."""
+        attempts = await self.read(reads.attempts, [row.id for row in rows])
+        now, shown = now_ms(), []
+        place: int | None = None
+        for row in rows:
+            if row.state in ("queued", "held"):
+                counted = place is None or not is_queue
+                place = await self.read(reads.ahead, row) if counted else (place or 0) + 1
+            shown.append(views.job_view(self.cluster, row, attempts.get(row.id, []), now, place or 0))
+        return shown
+
+    async def job(self, job: int) -> Json:
+        """One job."""
+        return (await self.views([await self.row(job)]))[0]
+
+    async def row(self, job: int) -> JobRow:
+        """One job's row, or `NotFound`."""
+        row = (await self.read(reads.jobs, [job])).get(job)
+        if row is None:
+            raise NotFound(f"there is no job {job}", "roost ls --all")
+        return row
+
+    async def story(self, job: int) -> list[Json]:
+        """What was done to a job, by whom."""
+        rows = await self.read(reads.events, job)
+        return [
+            {"at": rfc3339(row.at_ms), "kind": row.kind, "actor": row.actor, **msgspec.json.decode(row.data)} for row in rows
+        ]
+
+    async def environment(self, caller: Caller, job: int) -> dict[str, str]:
+        """A job's environment, for its owner."""
+        row = await self.row(job)
+        if caller.uid != 0 and row.user != caller.name:
+            raise NotPermitted(f"the environment of job {job} is shown to {row.user} only")
+        return await asyncio.to_thread(self.store.environment, row.env)
+
+    async def select(self, caller: Caller, select: Select) -> list[int]:
+        """The ids that are meant; `NotFound` when a named one is not there or nothing matches."""
+        wanted = await self.filter(caller, select)
+        if len(wanted.ids) == 1 and wanted.ids[0][0] == wanted.ids[0][1] and wanted == Filter(ids=wanted.ids):
+            return [wanted.ids[0][0]]
+        found = await self.read(reads.ids, wanted, MANY)
+        if not found:
+            raise NotFound("no job matches", "roost ls --all")
+        named = {a for a, b in wanted.ids if a == b}
+        plain = not (wanted.states or wanted.labels or wanted.users)
+        if plain and (missing := sorted(named - set(found))):
+            raise NotFound(f"there is no job {missing[0]}", "roost ls --all")
+        return found
+
+    async def filter(self, caller: Caller, select: Select) -> Filter:
+        """A selection as the store understands it."""
+        if select.is_empty:
+            raise BadRequest("say which jobs: an id, 10-20, @, all, --label, --state")
+        ranges: list[tuple[int, int]] = []
+        for item in parse_ids(select.ids):
+            if isinstance(item, tuple):
+                ranges.append(item)
+            else:
+                last = await self.read(reads.last_id, caller.name, item)
+                if last is None:
+                    raise NotFound("you have no such job yet", "roost submit …")
+                ranges.append((last, last))
+        users = (select.user,) if select.user else ()
+        return Filter(tuple(ranges), select.state_names(), users, tuple(select.labels))
+
+    async def act(self, caller: Caller, command: Act, select: Select) -> Json:
+        """Resolve the selection, then do it."""
+        ids = await self.select(caller, select)
+        done: Json = {"done": [], "skipped": []}
+        for start in range(0, len(ids), 5000):
+            part = await self.engine.ask(msgspec.structs.replace(command, ids=ids[start : start + 5000]))
+            for key, values in part.items():
+                done.setdefault(key, []).extend(values)
+        missing = [s for s in done["skipped"] if s["code"] == "not_found"]
+        if len(ids) == 1 and missing:
+            raise NotFound(missing[0]["reason"], "roost ls --all")
+        return done
+
+    async def wait(self, ids: list[int], timeout_s: float | None) -> list[Json]:
+        """Until all of these have ended, or the time is over."""
+        ended = asyncio.Event()
+        left = set(ids)
+
+        def watch(event: ev.Event) -> None:
+            if isinstance(event, (ev.Ended, ev.Removed)):
+                left.discard(event.id)
+                if not left:
+                    ended.set()
+
+        self.engine.watchers.add(watch)
+        try:
+            left.difference_update([i for i in ids if self.cluster.find(i) is None])
+            if left:
+                await asyncio.wait_for(ended.wait(), timeout_s)
+        except TimeoutError:
+            pass
+        finally:
+            self.engine.watchers.discard(watch)
+        rows = await self.read(reads.jobs, ids)
+        return [
+            {"id": row.id, "state": row.state, "outcome": row.outcome, "exit_code": row.exit_code, "error": row.error}
+            for row in (rows[i] for i in ids if i in rows)
+        ]
+
+    # -- logs -------------------------------------------------------------------------------------------------------
+
+    async def attempt(self, job: int, number: int | None) -> AttemptRow | None:
+        """An attempt of a job: the last one that began unless a number is given. None while there is none."""
+        await self.row(job)
+        rows = (await self.read(reads.attempts, [job])).get(job, [])
+        if number is None:
+            return next((row for row in reversed(rows) if row.state != "refused"), None)
+        found = next((row for row in rows if row.attempt == number), None)
+        if found is None:
+            raise NotFound(f"job {job} has no attempt {number}", f"roost show {job}")
+        return found
+
+    def link(self, node: str) -> Link:
+        """The link to a node."""
+        if (link := self.engine.links.get(node)) is None:
+            raise TryLater(f"{node} is not attached")
+        return link
+
+    async def read_log(self, attempt: AttemptRow, **how: Any) -> m.Log:
+        """A piece of a log."""
+        try:
+            answer = await self.link(attempt.node).ask("read_log", run=f"{attempt.job}.{attempt.attempt}", **how)
+        except LinkDown as error:
+            raise TryLater(str(error), "the job is not touched by it: try again") from None
+        if isinstance(answer, m.NodeError):
+            raise NotFound(answer.message)
+        if not isinstance(answer, m.Log):
+            raise TryLater("the node gave a wrong answer")
+        return answer
+
+    async def follow(self, job: int, number: int | None, offsets: dict[str, int], lines: int | None) -> AsyncIterator[Json]:
+        """What a job writes, as it writes it, from its start to its end."""
+        changed = asyncio.Event()
+
+        def watch(event: ev.Event) -> None:
+            if getattr(event, "id", None) == job:
+                changed.set()
+
+        self.engine.watchers.add(watch)
+        try:
+            attempt = await self.attempt(job, number)
+            while attempt is None or (number is None and attempt.state == "starting"):
+                row = await self.row(job)
+                if row.state == "ended":
+                    break
+                yield {"state": row.state, "reasons": views.reasons_view(self.cluster, job, now_ms())}
+                await _changed(changed, 2.0)
+                attempt = await self.attempt(job, number)
+            if attempt is not None:
+                async for piece in self._both_streams(attempt, offsets, lines):
+                    yield piece
+            while (row := await self.row(job)).state != "ended" and (number is None and self._is_last(job, attempt)):
+                await _changed(changed, 1.0)
+            yield {"end": {"state": row.state, "outcome": row.outcome, "exit_code": row.exit_code, "error": row.error}}
+        finally:
+            self.engine.watchers.discard(watch)
+
+    def _is_last(self, job: int, attempt: AttemptRow | None) -> bool:
+        active = self.cluster.active.get(job)
+        return active is not None and attempt is not None and active.attempt == attempt.attempt
+
+    async def _both_streams(self, attempt: AttemptRow, offsets: dict[str, int], lines: int | None) -> AsyncIterator[Json]:
+        queue: asyncio.Queue[Json | None] = asyncio.Queue(64)
+        tasks = [
+            asyncio.create_task(self._one_stream(attempt, stream, offsets.get(stream, 0), lines, queue))
+            for stream in ("out", "err")
+        ]
+        try:
+            open_streams = len(tasks)
+            while open_streams:
+                piece = await queue.get()
+                if piece is None:
+                    open_streams -= 1
+                else:
+                    yield piece
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _one_stream(
+        self, attempt: AttemptRow, stream: str, offset: int, lines: int | None, queue: asyncio.Queue[Json | None]
+    ) -> None:
+        """Follow one of a run's two logs; a cut link is waited for and the reading goes on where it was."""
+        run = f"{attempt.job}.{attempt.attempt}"
+        try:
+            while True:
+                try:
+                    if lines is not None and not offset:
+                        tail = await self.read_log(attempt, stream=stream, lines=lines)
+                        offset = tail.offset
+                    async for answer in self.link(attempt.node).listen("follow", run=run, stream=stream, offset=offset):
+                        if isinstance(answer, m.LogData):
+                            offset = answer.offset + len(base64.b64decode(answer.data))
+                            await queue.put({"stream": stream, "data": answer.data, "offset": offset})
+                        else:
+                            return
+                except (LinkDown, TryLater):
+                    await asyncio.sleep(0.1)
+                except NotFound:
+                    return
+        finally:
+            await queue.put(None)
+
+    # -- the box ----------------------------------------------------------------------------------------------------
+
+    async def gpus(self) -> Json:
+        """Every GPU."""
+        names = await self.read(reads.jobs, list(self.cluster.active))
+        return views.gpus_view(self.cluster, {job: row.name for job, row in names.items()})
+
+    def status(self) -> Json:
+        """How the server is."""
+        cluster = self.cluster
+        nodes = [self._node(name) for name in sorted(cluster.nodes)]
+        return {
+            "version": 1,
+            "server_pid": os.getpid(),
+            "node_pid": next((n["pid"] for n in nodes if n["pid"]), None),
+            "server": {
+                "pid": os.getpid(),
+                "version": roost.__version__,
+                "since": rfc3339(self.since_ms),
+                "uptime_s": (now_ms() - self.since_ms) // 1000,
+                "home": str(self.home),
+                "url": self.url,
+                "socket": self.socket,
+                "policy": cluster.settings["policy"],
+                "scheduling": "paused" if cluster.is_paused else "on",
+                "store": str(self.store.path),
+                "log": str(self.home / "server.log"),
+            },
+            "nodes": nodes,
+            "jobs": views.counts_view(cluster),
+            "gpus": views.totals_view(cluster),
+            "health": list(self.engine.health),
+        }
+
+    def _node(self, name: str) -> Json:
+        node, link = self.cluster.nodes[name], self.engine.links.get(name)
+        hello = link.hello if link is not None else None
+        state = "unreachable" if not node.attached else "drained" if node.drained else "up"
+        return {
+            "name": name,
+            "state": state,
+            "reason": None if node.attached else node.reason,
+            "pid": hello.pid if hello else None,
+            "program": hello.program if hello else None,
+            "python": hello.python if hello else None,
+            "boot": hello.boot if hello else None,
+            "state_dir": hello.state_dir if hello else None,
+            "sim_dir": hello.sim_dir if hello else None,
+            "gpus": len(node.gpus),
+            "cpus": node.cpus,
+            "mem_mib": node.mem_mib,
+            "mem_available_mib": node.host.mem_available_mib if node.host else None,
+            "load": node.host.load if node.host else None,
+            "jobs": sum(1 for a in self.cluster.active.values() if a.node == name),
+        }
+
+    def settings(self) -> Json:
+        """Every setting with its value, default and meaning."""
+        values = self.cluster.settings
+        rows = [{"key": row.key, "value": values[row.key], "default": row.default, "meaning": row.meaning} for row in TABLE]
+        return {"version": 1, "settings": rows}
+
+    def policy(self) -> Json:
+        """The policy in force and those there are."""
+        return {"version": 1, "policy": self.cluster.settings["policy"], "policies": sorted(POLICIES)}
+
+    async def set_policy(self, caller: Caller, name: str) -> Json:
+        """Change the policy, live."""
+        await self.engine.ask(Change_(caller.name, {"policy": name}))
+        return self.policy()
+
+    async def archive(self, caller: Caller, path: Path, ids: list[int]) -> int:
+        """Append these ended jobs to a file of JSON lines, then forget them: never one that is not in the file."""
+        count = 0
+        for start in range(0, len(ids), ARCHIVE_CHUNK):
+            found = await self.read(reads.jobs, ids[start : start + ARCHIVE_CHUNK])
+            rows = [row for row in found.values() if row.state == "ended"]
+            lines = b"".join(msgspec.json.encode(view) + b"\n" for view in await self.views(rows))
+            try:
+                await asyncio.to_thread(_append, path, lines)
+            except OSError as error:
+                raise BadRequest(f"cannot write {path}: {error.strerror}") from None
+            done = await self.engine.ask(Act(caller.name, "forget", [row.id for row in rows]))
+            count += len(done["done"])
+        return count
+
+    async def backup(self, path: Path) -> None:
+        """Copy the whole state to a file while everything goes on."""
+        if path.exists():
+            raise Conflict(f"{path} is there already", "name another file")
+        try:
+            await asyncio.to_thread(self.store.backup, path)
+        except OSError as error:
+            raise BadRequest(f"cannot write {path}: {error.strerror}") from None
+
+    async def shut_down(self, caller: Caller, kill: bool) -> Json:
+        """Leave; running jobs go on, unless they are to be ended first."""
+        self.engine.controller.is_leaving = True
+        killed = list(self.cluster.active) if kill else []
+        if killed:
+            await self.engine.ask(Act(caller.name, "kill", killed))
+            await self.wait(killed, None)
+        self.on_shutdown()
+        return {"killed": killed, "running": [] if kill else list(self.cluster.active)}
+
+
+def _append(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(descriptor, data)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+async def _changed(event: asyncio.Event, longest_s: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), longest_s)
+    event.clear()

@@ -1,0 +1,129 @@
+"""One round in the making: what happened in it, what must be committed, and what may be told once it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from roost.core import events as ev
+from roost.core.cluster import Cluster
+from roost.core.errors import RoostError
+from roost.core.model import Job, Request, Shape
+from roost.core.states import Outcome
+from roost.store.load import Interned
+from roost.store.rows import JobRow
+from roost.store.writes import Batch, NewJob
+
+
+class Memory(Protocol):
+    """What a round may ask of the store while it decides."""
+
+    def rows(self, ids: Sequence[int]) -> dict[int, JobRow]:
+        """Those jobs as they were at the last commit."""
+
+    def queue_head(self, length: int) -> list[tuple[int, int, int]]:
+        """Id, priority and rank of the first waiting jobs."""
+
+
+class Send(msgspec.Struct, frozen=True):
+    """A message for a node, to go out after the commit."""
+
+    node: str
+    message: dict[str, Any]
+
+
+class StartRun(msgspec.Struct, frozen=True):
+    """A run to be started once its intent is committed; the words for the node are made from the fetched row."""
+
+    node: str
+    job: int
+    attempt: int
+
+
+class Turn:
+    """Collects one round. `record` is the only way in which the cluster changes."""
+
+    def __init__(self, cluster: Cluster, memory: Memory, interned: Interned, now_ms: int, last_job: int) -> None:
+        self.cluster, self.memory, self.interned = cluster, memory, interned
+        self.now_ms, self.last_job = now_ms, last_job
+        self.first_job = last_job
+        self.events: list[ev.Event] = []
+        self.actors: dict[int, str] = {}
+        self.new: dict[int, NewJob] = {}
+        self.envs: dict[str, bytes] = {}
+        self.sends: list[Send] = []
+        self.starts: list[StartRun] = []
+        self.ended: dict[int, Outcome] = {}
+        self.removed: set[int] = set()
+        self.never: dict[Request, RoostError | None] = {}
+
+    def record(self, event: ev.Event, actor: str | None = None) -> None:
+        """It happened: apply it, and keep it for the commit."""
+        self.cluster.apply(event)
+        if actor is not None:
+            self.actors[len(self.events)] = actor
+        self.events.append(event)
+        if isinstance(event, ev.Ended):
+            self.ended[event.id] = event.outcome
+        elif isinstance(event, ev.Rerun):
+            self.ended.pop(event.id, None)
+
+    def end(self, event: ev.Ended, actor: str | None = None) -> None:
+        """A job ended; jobs that waited for it to end otherwise can never start, and end with it, and so on."""
+        doomed = [
+            (job, event)
+            for job in self.cluster.dependents.get(event.id, ())
+            if any(d.job == event.id and not d.is_met_by(event.outcome) for d in self.cluster.conditions[job].after)
+        ]
+        self.record(event, actor)
+        for job, cause in doomed:
+            if self.cluster.find(job) is not None:
+                text = f"it was to start after job {cause.id}, which ended as {cause.outcome.value}"
+                self.end(ev.Ended(job, self.now_ms, Outcome.CANNOT_START, None, text), actor)
+
+    def send(self, node: str, op: str, **fields: Any) -> None:
+        """Say that to a node, after the commit."""
+        self.sends.append(Send(node, {"op": op, **fields}))
+
+    def next_id(self) -> int:
+        """A fresh job id."""
+        self.last_job += 1
+        return self.last_job
+
+    def shaped(self, user: str, priority: int, request: Request) -> Shape:
+        """The shared shape of these parts."""
+        return self.interned.shape(user, priority, request)
+
+    def row(self, job: int) -> JobRow | None:
+        """What the store knows of a job."""
+        return None if job in self.removed else self.memory.rows([job]).get(job)
+
+    def outcome_of(self, job: int) -> Outcome | None:
+        """How a job ended; None when it has not, or never was."""
+        if job in self.ended:
+            return self.ended[job]
+        row = self.row(job)
+        return Outcome(row.outcome) if row is not None and row.outcome and self.cluster.find(job) is None else None
+
+    def exists(self, job: int) -> bool:
+        """Whether there is such a job, waiting, active or ended."""
+        return job in self.new or self.cluster.find(job) is not None or job in self.ended or self.row(job) is not None
+
+    def batch(self) -> Batch:
+        """All of it as one transaction."""
+        last = self.last_job if self.last_job != self.first_job else None
+        return Batch(self.events, self.new, self.envs, self.actors, [s.job for s in self.starts], last)
+
+
+class Reply(msgspec.Struct):
+    """What the asker hears after the commit."""
+
+    value: Any = None
+    error: RoostError | None = None
+
+
+def moved(job: Job, shape: Shape, rank: int) -> Job:
+    """The same job in another place of the queue."""
+    return Job(job.id, shape, rank, job.submitted_ms, job.attempts)

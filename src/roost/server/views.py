@@ -1,0 +1,188 @@
+"""What people and programs are shown: rows and the cluster as JSON values. Never an environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from roost.core.cluster import Cluster
+from roost.core.model import Conditions, Gpu
+from roost.core.placement import Space, cpu_slots
+from roost.core.plan import explain
+from roost.core.reasons import as_data
+from roost.core.spec import JobSpec, display_command
+from roost.server.clock import rfc3339
+from roost.store.rows import AttemptRow, JobRow
+
+Json = dict[str, Any]
+
+
+def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: int, ahead: int = 0) -> Json:
+    """A job, whole."""
+    spec = row.decoded()
+    state = _state(cluster, row)
+    last = attempts[-1] if attempts else None
+    return {
+        "id": row.id,
+        "name": row.name,
+        "desc": spec.desc,
+        "user": row.user,
+        "state": state,
+        "outcome": row.outcome,
+        "exit_code": row.exit_code,
+        "error": row.error,
+        "command": spec.command,
+        "command_line": display_command(spec),
+        "script": spec.script is not None,
+        "cwd": spec.cwd,
+        "gpus": spec.gpus,
+        "request": _request(spec),
+        "labels": list(spec.labels),
+        "node": last.node if last is not None and last.state != "refused" else None,
+        "priority": row.priority,
+        "queue_position": ahead if state in ("queued", "held") else None,
+        "attempts": [attempt_view(a, spec) for a in attempts],
+        "reasons": reasons_view(cluster, row.id, now_ms, ahead),
+        "after": [{"job": d.job, "wants": d.wants} for d in spec.dependencies()],
+        "begin_at": rfc3339(_begin_ms(row)),
+        "time_limit_s": spec.time_limit_s,
+        "submitted_at": rfc3339(row.submitted_ms),
+        "started_at": rfc3339(row.started_ms),
+        "ended_at": rfc3339(row.ended_ms),
+        "stdout": spec.stdout,
+        "stderr": spec.stderr,
+    }
+
+
+def _state(cluster: Cluster, row: JobRow) -> str:
+    """Memory is ahead of the row by what is lazily committed, a start that was just reported."""
+    state = cluster.state_of(row.id)
+    return state.value if state is not None and row.state != "ended" else row.state
+
+
+def _request(spec: JobSpec) -> Json:
+    return {
+        "gpus": spec.gpus,
+        "mem_mib": spec.mem_mib,
+        "max_util": spec.max_util,
+        "exclusive": spec.exclusive,
+        "gpu_ids": [str(g) for g in spec.gpu_ids],
+        "prefer_gpus": [str(g) for g in spec.prefer_gpus],
+    }
+
+
+def _begin_ms(row: JobRow) -> int | None:
+    return msgspec.json.decode(row.waits, type=Conditions).begin_ms if row.waits else None
+
+
+def attempt_view(a: AttemptRow, spec: JobSpec) -> Json:
+    """One attempt of a job."""
+    devices = a.devices()
+    return {
+        "attempt": a.attempt,
+        "run": f"{a.job}.{a.attempt}",
+        "state": a.state,
+        "outcome": a.outcome,
+        "node": a.node,
+        "gpu_uuids": [uuid for uuid, _ in devices],
+        "gpu_indices": [index for _, index in devices],
+        "pid": a.pid,
+        "intended_at": rfc3339(a.intended_ms),
+        "started_at": rfc3339(a.started_ms),
+        "ended_at": rfc3339(a.ended_ms),
+        "exit_code": a.exit_code,
+        "error": a.error,
+        "peak_mem_mib": a.peak_mem_mib,
+        "peak_rss_mib": a.peak_rss_mib,
+        "cpu_s": None if a.cpu_ms is None else a.cpu_ms / 1000,
+        "util_mean": a.util_mean,
+    }
+
+
+def reasons_view(cluster: Cluster, job: int, now_ms: int, ahead: int = 0) -> list[Json]:
+    """Why a waiting job waits; nothing for any other."""
+    waiting = cluster.jobs.get(job)
+    return [as_data(r) for r in explain(cluster, waiting, now_ms, ahead)] if waiting is not None else []
+
+
+def gpus_view(cluster: Cluster, names: dict[int, str]) -> Json:
+    """Every GPU, what is on it and who; the CPU slots. `names` are the names of the active jobs."""
+    space = Space(cluster)
+    gpus = [_gpu(cluster, space, node.name, gpu, names) for node, gpu in cluster.gpus()]
+    slots = sum(cpu_slots(cluster, node) for node in cluster.nodes.values())
+    return {"version": 1, "gpus": gpus, "cpu": {"slots": slots, "used": sum(n.cpu_used for n in cluster.nodes.values())}}
+
+
+def _gpu(cluster: Cluster, space: Space, node: str, gpu: Gpu, names: dict[int, str]) -> Json:
+    rules, seen = cluster.rules_of(gpu.uuid), cluster.seen.get(gpu.uuid)
+    claims = cluster.claims.get(gpu.uuid, {}).values()
+    state, reason = gpu_state(cluster, node, gpu)
+    procs = seen.procs if seen else ()
+    return {
+        "uuid": gpu.uuid,
+        "index": gpu.index,
+        "node": node,
+        "alias": rules.alias,
+        "model": gpu.model,
+        "mig": gpu.mig,
+        "mem_mib": gpu.mem_mib,
+        "mem_used_mib": seen.mem_used_mib if seen else None,
+        "mem_reserved_mib": sum(c.mem_mib for c in claims),
+        "mem_free_mib": space.free_mib(gpu),
+        "util": seen.util if seen else None,
+        "temp_c": seen.temp_c if seen else None,
+        "power_w": seen.power_w if seen else None,
+        "slots": rules.slots,
+        "state": state,
+        "reason": reason,
+        "jobs": [_job_on(cluster, c.job, c.mem_mib, names) for c in claims],
+        "procs": [
+            {"pid": p.pid, "user": p.user, "command": p.command, "mem_mib": p.mem_mib, "job": _job_of(p.run)} for p in procs
+        ],
+    }
+
+
+def _job_on(cluster: Cluster, job: int, mem_mib: int, names: dict[int, str]) -> Json:
+    active = cluster.active[job]
+    name = names.get(job, "")
+    return {"id": job, "user": active.job.shape.user, "name": name, "state": active.state.value, "mem_mib": mem_mib}
+
+
+def _job_of(run: str | None) -> int | None:
+    return int(run.partition(".")[0]) if run is not None else None
+
+
+def gpu_state(cluster: Cluster, node: str, gpu: Gpu) -> tuple[str, str | None]:
+    """What one word says of a GPU, and the reason when it cannot be used."""
+    where, rules, seen = cluster.nodes[node], cluster.rules_of(gpu.uuid), cluster.seen.get(gpu.uuid)
+    if not where.attached:
+        return "unreachable", where.reason
+    if rules.disabled:
+        return "disabled", None
+    if seen is not None and seen.fault is not None:
+        return "fault", seen.fault
+    if rules.drained or where.drained:
+        return "drained", None
+    if seen is None:
+        return "unknown", "not read yet"
+    if gpu.uuid in cluster.claims:
+        return "used", None
+    if seen.foreign:
+        return "foreign", f"used by pid {', '.join(str(p.pid) for p in seen.foreign)}"
+    return "free", None
+
+
+def counts_view(cluster: Cluster) -> dict[str, int]:
+    """How many jobs are in which state, and how many ended how."""
+    return {str(key): n for key, n in sorted(cluster.counts.items()) if n}
+
+
+def totals_view(cluster: Cluster) -> dict[str, int]:
+    """How many GPUs there are in which state."""
+    totals: dict[str, int] = {"total": 0, "free": 0}
+    for node, gpu in cluster.gpus():
+        state, _ = gpu_state(cluster, node.name, gpu)
+        totals[state] = totals.get(state, 0) + 1
+        totals["total"] += 1
+    return totals
