@@ -1,0 +1,29 @@
+"""Clocks: wall time for people, the boot clock for durations, the boot id to know one boot from another.
+
+The boot clock counts through suspend and never jumps; it means nothing after a reboot, hence the boot id beside it.
+"""
+
+from __future__ import annotations
+
+import time
+
+
+def wall_ms() -> int:
+    """UTC in milliseconds, for people and for the server."""
+    return time.time_ns() // 1_000_000
+
+
+def boot_s() -> float:
+    """Seconds since the machine booted, suspended time included."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def boot_ms() -> int:
+    """`boot_s` in whole milliseconds."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
+
+
+def boot_id() -> str:
+    """The kernel's name for this boot."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()

@@ -1,0 +1,200 @@
+"""From what was asked to an argv that can be executed, or the exact reason why not.
+
+Looks at the file system, starts nothing. The reasons are for the person whose job it is: what was tried, on what, and
+what to do.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import stat
+from typing import Dict, List, Optional, Tuple
+
+from roost.node.environment import DEFAULT_PATH, gpu_names
+from roost.node.gpus import Gpu
+from roost.node.spec import Spec
+
+# The kernel takes no single argument longer than 128 KiB; longer shell lines travel as a file.
+_LONGEST_ARGUMENT = 128 * 1024 - 1
+_INTERPRETERS = {".py": "python", ".sh": "bash", ".pl": "perl", ".rb": "ruby", ".R": "Rscript", ".jl": "julia"}
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+class CannotStart(Exception):
+    """This run fails alone, with this reason."""
+
+
+def resolve(spec: Spec, env: Dict[str, str], run_dir: str, filled: Dict[str, str]) -> List[str]:
+    """The argv to execute in `spec.cwd` with `env`; may write `script` into the run directory."""
+    search = env.get("PATH") or DEFAULT_PATH
+    if spec.argv is not None:
+        argv = [fill(word, filled) for word in spec.argv]
+        path = find_command(argv[0], search, spec.cwd)
+        # `exec` of the shell would take a leading dash for an option of its own.
+        return [path, *argv[1:]] if argv[0].startswith("-") else argv
+    shell = find_shell(search)
+    if spec.shell is not None:
+        line = fill(spec.shell, filled)
+        if len(line) * 4 < _LONGEST_ARGUMENT or len(encode(line)) < _LONGEST_ARGUMENT:
+            return [shell, "-c", line]
+        return [shell, write_script(run_dir, line)]
+    text = fill(spec.script or "", filled)
+    script = write_script(run_dir, text)
+    args = [fill(word, filled) for word in spec.args]
+    if not text.startswith("#!"):
+        return [shell, script, *args]
+    _check_interpreter(script, "script")
+    return [script, *args]
+
+
+def with_odd_names(argv: List[str], env: Dict[str, str]) -> Tuple[List[str], Dict[str, str]]:
+    """A shell drops variables whose names are no identifiers (exported bash functions): `env` sets them behind it."""
+    odd = sorted(name for name in env if not _NAME.match(name))
+    if not odd:
+        return argv, env
+    plain = {name: value for name, value in env.items() if name not in odd}
+    if "=" in argv[0]:  # `env` would take it for a variable
+        argv = ["/bin/sh", "-c", 'exec "$@"', "sh", *argv]
+    return ["/usr/bin/env"] + [f"{name}={env[name]}" for name in odd] + argv, plain
+
+
+def fill(text: str, values: Dict[str, str]) -> str:
+    """Replace the placeholders that were asked for; every other brace stays as it is."""
+    if not values or "{" not in text:
+        return text
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", value)
+    return text
+
+
+def fill_values(run: str, gpus: List[Gpu], words: List[str]) -> Dict[str, str]:
+    """What `{gpus}`, `{gpu}`, `{job}` and, where it is used, `{port}` stand for."""
+    names = gpu_names(gpus)
+    values = {"gpus": ",".join(names), "gpu": names[0] if names else "", "job": run.split(".", 1)[0]}
+    if any("{port}" in word for word in words):
+        values["port"] = str(free_port())
+    return values
+
+
+def free_port() -> int:
+    """A TCP port that nobody has now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
+
+
+def encode(text: str) -> bytes:
+    """Text as the kernel wants it; a text that cannot be is a reason."""
+    if "\0" in text:
+        raise CannotStart(f"a NUL byte in {text[:60]!r}")
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise CannotStart(f"not a valid text: {text[:60]!r}") from None
+
+
+def find_shell(search: str) -> str:
+    """bash where there is one, else sh."""
+    for directory in search.split(":"):
+        if directory.startswith("/") and os.access(directory + "/bash", os.X_OK):
+            return directory + "/bash"
+    return "/bin/sh"
+
+
+def find_command(name: str, search: str, cwd: str) -> str:
+    """The file that `name` means there, as a path; raises `CannotStart` with the reason."""
+    if "/" in name:
+        path = os.path.join(cwd, name)
+        _check_program(path, name)
+        return path
+    unusable = None
+    for directory in search.split(":"):
+        path = os.path.join(cwd, directory, name)
+        if not os.access(encode(path), os.X_OK):
+            unusable = unusable or (path if os.path.isfile(encode(path)) else None)
+        elif not os.path.isdir(encode(path)):
+            _check_interpreter(path, name)
+            return path
+    if unusable is not None:
+        _check_program(unusable, unusable)
+    here = f"; there is a file of that name here, try: ./{name}" if os.path.isfile(os.path.join(cwd, name)) else ""
+    raise CannotStart(f"no such command: {name} (not in PATH{here})")
+
+
+def check_directory(cwd: str) -> None:
+    """Whether a job can begin there."""
+    path = encode(cwd)
+    if not cwd.startswith("/"):
+        raise CannotStart(f"not an absolute directory: {cwd}")
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        raise CannotStart(f"no such directory: {cwd}") from None
+    except OSError as problem:
+        raise CannotStart(f"{_reason(problem)}: {cwd}") from None
+    if not stat.S_ISDIR(mode):
+        raise CannotStart(f"not a directory: {cwd}")
+    if not os.access(path, os.X_OK):
+        raise CannotStart(f"permission denied: cannot enter {cwd}")
+
+
+def _check_program(path: str, name: str) -> None:
+    try:
+        mode = os.stat(encode(path)).st_mode
+    except FileNotFoundError:
+        raise CannotStart(f"no such file: {name}") from None
+    except OSError as problem:
+        raise CannotStart(f"{_reason(problem)}: {name}") from None
+    if stat.S_ISDIR(mode):
+        raise CannotStart(f"is a directory: {name}")
+    if not os.access(encode(path), os.X_OK):
+        raise CannotStart(f"not executable: {name} ({_how_to_run(name)})")
+    _check_interpreter(path, name)
+
+
+def _how_to_run(name: str) -> str:
+    interpreter = _INTERPRETERS.get(os.path.splitext(name)[1])
+    return f"try: {interpreter} {name}, or chmod +x" if interpreter else f"try: chmod +x {name}"
+
+
+def _check_interpreter(path: str, name: str) -> None:
+    """A script whose interpreter is missing fails with "no such file", which misleads everybody."""
+    try:
+        with open(encode(path), "rb", buffering=0) as file:
+            head = file.read(256)
+    except OSError:
+        return  # executable and not readable is allowed
+    if not head.startswith(b"#!"):
+        return
+    words = head[2:].split(b"\n", 1)[0].split(None, 1)
+    if not words:
+        return
+    interpreter = words[0].decode("utf-8", "replace")
+    hint = " (the line ends with a carriage return: a file from Windows?)" if head.split(b"\n", 1)[0].endswith(b"\r") else ""
+    if (interpreter.startswith("/") and not os.access(words[0].rstrip(b"\r"), os.X_OK)) or hint:
+        raise CannotStart(f"no such interpreter: {interpreter.strip()}, named in the first line of {name}{hint}")
+
+
+def _reason(problem: OSError) -> str:
+    return (problem.strerror or str(problem)).lower()
+
+
+def write_script(run_dir: str, text: str) -> str:
+    """The text as an executable file of the run."""
+    path = os.path.join(run_dir, "script")
+    data = encode(text)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
+    with open(fd, "wb") as file:
+        file.write(data if data.endswith(b"\n") else data + b"\n")
+    return path
+
+
+def output_error(problem: OSError, path: str) -> Optional[str]:
+    """Why an output file could not be opened, for people."""
+    if isinstance(problem, FileExistsError):
+        return f"output file exists already: {path} (choose another, or ask to append or to overwrite)"
+    if isinstance(problem, FileNotFoundError):
+        return f"no such directory for the output file: {os.path.dirname(path)}"
+    return f"{_reason(problem)}: output file {path}"

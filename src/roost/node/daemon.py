@@ -1,0 +1,313 @@
+"""The node daemon: joins the loop, the runs, the GPUs and the link. The only place where these parts meet.
+
+One thread. It leaves only by `shutdown`, or to make way for an `attach` of another version, whose daemon adopts the
+runs; a link that comes, goes or talks nonsense changes nothing for them.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import platform
+import signal
+import socket
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from roost.node import libc, protocol
+from roost.node.cgroup import open_cgroups
+from roost.node.clock import boot_id
+from roost.node.dispatch import Dispatch
+from roost.node.follow import Followers
+from roost.node.gpus_sim import SimDriver
+from roost.node.journal import Journal
+from roost.node.lifecycle import Lifecycle
+from roost.node.link import Link
+from roost.node.logs import bound
+from roost.node.loop import READABLE, Loop
+from roost.node.protocol import Message
+from roost.node.run import ENDED, Run
+from roost.node.sampler import open_real_driver
+from roost.node.sampling import Sampling, host
+from roost.node.spawn import Spawner
+from roost.node.state import StateDir, listen, prepare, state_id, take_lock, write_text
+from roost.node.supervisor import Supervisor
+from roost.node.wrapper import NOTICE_FD
+
+_TICK_S = 0.25
+_REMEMBER_EVERY_TICKS = 4
+_WAIT_FOR_GPUS_S = 2.0
+# Python ignores these two for itself, and gives them back to what it starts.
+_LEFT_ALONE = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class Options(NamedTuple):
+    """How a daemon is started."""
+
+    program: str
+    sim: Optional[str]
+    use_cgroups: bool
+
+
+def serve(state: StateDir, options: Options, is_ready: Callable[[], None]) -> None:
+    """Be the daemon of this state directory until told to leave; raises `StateError` when that cannot be."""
+    prepare(state)
+    lock = take_lock(state)
+    notices = _open_notice_pipe()
+    _take_default_signals()
+    daemon = Daemon(state, options, notices)
+    listener = listen(state)
+    write_text(state.pid, f"{os.getpid()}\n")
+    daemon.listen(listener)
+    is_ready()
+    daemon.run()
+    os.close(lock)
+
+
+class Daemon:
+    """All parts, joined."""
+
+    def __init__(self, state: StateDir, options: Options, notices: int) -> None:
+        self._state = state
+        self._options = options
+        self._journal = Journal(state.log)
+        self._loop = Loop(self._journal.write)
+        self._link: Optional[Link] = None
+        self._waits_for_gpus = False
+        self._leaves_when_idle = False
+        self._ticks = 0
+        self._boot = boot_id()
+        self._node = socket.gethostname()
+        identity = state_id(state)
+        libc.become_subreaper()
+        cgroups = open_cgroups(identity) if options.use_cgroups else None
+        self._life = Lifecycle(self._loop, self._boot)
+        spawner = Spawner(state, cgroups, self._boot, self._node)
+        self._supervisor = Supervisor(state, identity, self._loop, spawner, self._life)
+        self._sampling = self._make_sampling(identity, spawner)
+        self._followers = Followers(self._loop, self._send, self._is_congested)
+        self._dispatch = Dispatch(state, self._supervisor, self._followers)
+        self._notices = notices
+        self._join()
+        self._journal.write(f"daemon {os.getpid()} begins, cgroups: {cgroups.base if cgroups else 'none'}")
+
+    def _make_sampling(self, identity: str, spawner: Spawner) -> Sampling:
+        if self._options.sim is None:
+            return Sampling(self._loop, self._life, identity, open_real_driver)
+        driver = SimDriver(self._state.sim, identity, self._options.sim)
+        spawner.sim_dir = self._state.sim
+        sampling = Sampling(self._loop, self._life, identity, lambda: driver)
+        sampling.gpus = driver.list()
+        return sampling
+
+    def _join(self) -> None:
+        self._life.send = self._dispatch.send = self._send
+        self._life.on_end = self._run_ended
+        self._supervisor.find_gpu = self._sampling.find
+        self._sampling.on_inventory = self._inventory_known
+        self._sampling.on_sample = self._send_sample
+        self._dispatch.configure = self._configure
+        self._dispatch.shutdown = self._shutdown
+        self._loop.after_each = self._flush
+
+    def listen(self, listener: socket.socket) -> None:
+        """Begin: adopt what is there, then let links come."""
+        self._loop.on_signal(signal.SIGCHLD, lambda: self._life.reap(self._read_notices))
+        self._loop.watch(self._notices, READABLE, lambda _: self._read_notices())
+        self._sampling.start()
+        self._supervisor.adopt_all()
+        self._listener = listener
+        self._loop.watch(listener.fileno(), READABLE, self._accept)
+        self._loop.after(_TICK_S, self._tick)
+
+    def run(self) -> None:
+        self._loop.run()
+        self._flush()
+        if self._link is not None:
+            self._link.close("the daemon leaves")
+        self._listener.close()
+        self._journal.write(f"daemon {os.getpid()} leaves")
+
+    # -- the link
+
+    def _accept(self, _: int) -> None:
+        try:
+            connection, _address = self._listener.accept()
+        except OSError as problem:
+            self._journal.write(f"cannot accept: {problem}")
+            return
+        connection.setblocking(False)
+        self._loop.watch(connection.fileno(), READABLE, lambda _: self._greeted(connection))
+
+    def _greeted(self, connection: socket.socket) -> None:
+        """An `attach` hands over its descriptors, and says which program and simulation it would have started."""
+        self._loop.unwatch(connection.fileno())
+        try:
+            text, fds = _receive(connection)
+            greeting = json.loads(text)
+        except (OSError, ValueError):
+            text, fds, greeting = b"", [], None
+        if len(fds) != 2 or not isinstance(greeting, dict):
+            for fd in fds:
+                os.close(fd)
+            connection.close()
+        elif self._must_give_way(greeting):
+            for fd in fds:
+                os.close(fd)
+            connection.sendall(b"again\n")
+            connection.close()
+            self._loop.stop()
+        else:
+            self._take_link(connection, fds)
+
+    def _must_give_way(self, greeting: Dict[str, Any]) -> bool:
+        sim = greeting.get("sim")
+        if greeting.get("program") != self._options.program:
+            return True
+        return sim is not None and sim != self._options.sim and not self._supervisor.is_busy
+
+    def _take_link(self, connection: socket.socket, fds: List[int]) -> None:
+        if self._link is not None:
+            self._send({"op": protocol.ERROR, "id": None, "message": "another server has attached to this node"})
+            self._flush()
+            self._link.close("replaced by a newer attach")
+        link = Link(self._loop, connection, fds[0], fds[1])
+        link.on_line = self._dispatch.line
+        link.on_close = self._link_closed
+        link.on_room = self._followers.push_all
+        self._link = link
+        try:
+            link.open()
+        except OSError as problem:
+            link.close(f"cannot wait on its descriptors: {problem}")
+            return
+        if self._sampling.gpus is not None:
+            self._greet()
+            return
+        self._waits_for_gpus = True
+        self._loop.after(_WAIT_FOR_GPUS_S, lambda: self._greet() if self._waits_for_gpus else None)
+
+    def _link_closed(self, reason: str) -> None:
+        self._link = None
+        self._waits_for_gpus = False
+        self._followers.clear()
+        self._journal.write(f"link closed: {reason}")
+
+    def _greet(self) -> None:
+        self._waits_for_gpus = False
+        self._send(
+            {
+                "op": protocol.HELLO,
+                "protocol": protocol.PROTOCOL,
+                "program": self._options.program,
+                "node": self._node,
+                "pid": os.getpid(),
+                "boot": self._boot,
+                "cpus": len(os.sched_getaffinity(0)),
+                "mem_mib": host()["mem_mib"],
+                "python": platform.python_version(),
+                "uid": os.getuid(),
+                "state_dir": self._state.path,
+                "sim_dir": self._state.sim if self._options.sim is not None else None,
+                "gpus": [gpu.to_json() for gpu in self._sampling.gpus or []],
+                "runs": self._supervisor.report(),
+            }
+        )
+        self._sampling.repeat()
+
+    def _send(self, message: Message) -> None:
+        if self._link is not None and not self._waits_for_gpus:
+            self._link.send(message)
+
+    def _send_sample(self, message: Message) -> None:
+        if not self._is_congested():
+            self._send(message)
+
+    def _is_congested(self) -> bool:
+        return self._link is not None and self._link.is_congested
+
+    def _flush(self) -> None:
+        if self._link is not None:
+            self._link.flush()
+
+    # -- events
+
+    def _inventory_known(self) -> None:
+        if self._waits_for_gpus:
+            self._greet()
+        else:
+            gpus = [gpu.to_json() for gpu in self._sampling.gpus or []]
+            self._send({"op": protocol.INVENTORY, "gpus": gpus})
+
+    def _read_notices(self) -> None:
+        """The wrappers' lines: `<run> <pid of the job's own process>`. Each was written in one piece."""
+        while True:
+            try:
+                chunk = os.read(self._notices, 1 << 16)
+            except BlockingIOError:
+                return
+            for line in chunk.decode("ascii", "replace").splitlines():
+                name, _, pid = line.partition(" ")
+                if pid.isdigit():
+                    self._life.noticed(name, int(pid))
+
+    def _run_ended(self, run: Run) -> None:
+        self._followers.push_all()
+        if self._leaves_when_idle and not self._supervisor.is_busy:
+            self._loop.stop()
+
+    def _configure(self, sample_ms: int) -> None:
+        self._sampling.sample_ms = sample_ms
+        self._sampling.tick()
+
+    def _shutdown(self, when_idle: bool) -> None:
+        self._leaves_when_idle = True
+        if not when_idle or not self._supervisor.is_busy:
+            self._loop.stop()
+
+    def _tick(self) -> None:
+        self._loop.after(_TICK_S, self._tick)
+        self._ticks += 1
+        self._sampling.tick()
+        self._bound_logs()
+        if self._ticks % _REMEMBER_EVERY_TICKS == 0:
+            self._life.members.remember()
+
+    def _bound_logs(self) -> None:
+        for run in list(self._life.runs.values()):
+            if run.phase != ENDED and run.record is not None and run.record.log_max_bytes:
+                for stream in ("out", "err"):
+                    bound(run.path, run.record, stream, run.record.log_max_bytes)
+
+
+def _open_notice_pipe() -> int:
+    """The reading end; the other end is kept at a number that `sh` can name (a single digit), for the wrappers.
+
+    Opened for reading and writing: a wrapper that outlives us then writes into its own pipe, not into a SIGPIPE.
+    """
+    reader, writer = os.pipe()
+    both = os.open(f"/proc/self/fd/{writer}", os.O_RDWR | os.O_CLOEXEC)
+    os.dup2(both, NOTICE_FD, inheritable=False)
+    os.close(writer)
+    os.close(both)
+    os.set_blocking(reader, False)
+    return reader
+
+
+def _take_default_signals() -> None:
+    """Who started us may have ignored or blocked signals; jobs must not inherit that."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    for number in signal.Signals:
+        if number not in _LEFT_ALONE and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _receive(connection: socket.socket) -> Tuple[bytes, List[int]]:
+    """The greeting and the descriptors that came with it."""
+    numbers = array.array("i")
+    text, ancillary, _flags, _address = connection.recvmsg(4096, socket.CMSG_SPACE(8 * numbers.itemsize))
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
+    return text, list(numbers)
+

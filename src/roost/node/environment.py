@@ -1,0 +1,83 @@
+"""The environment of a job: the submitter's, then Roost's own variables, then the GPUs it was given.
+
+Pure but for one look into the user database. Nothing of the daemon's own environment gets in.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from typing import Dict, List, NamedTuple, Optional
+
+from roost.node.gpus import Gpu
+from roost.node.spec import Spec
+
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# The wrapper's own variable, and one that shells set for every command anyway.
+_NEVER_PASSED = ("ROOST_STAT", "_")
+
+
+class Place(NamedTuple):
+    """Where a run runs, for its environment."""
+
+    node: str
+    tag: str
+    run_dir: str
+    sim_dir: Optional[str]
+
+
+def build_environment(spec: Spec, gpus: List[Gpu], place: Place) -> Dict[str, str]:
+    """All variables of the job."""
+    env = dict(account_defaults())
+    env.update(spec.env)
+    env.update(spec.vars)
+    env.update(gpu_variables(gpus))
+    env["ROOST_NODE"] = place.node
+    env["ROOST_RUN"] = place.tag
+    env["ROOST_RUN_DIR"] = place.run_dir
+    env["PWD"] = spec.cwd
+    env.pop("ROOST_SIM_DIR", None)
+    if place.sim_dir is not None:
+        env["ROOST_SIM_DIR"] = place.sim_dir
+    for name in _NEVER_PASSED:
+        env.pop(name, None)
+    return env
+
+
+def gpu_variables(gpus: List[Gpu]) -> Dict[str, str]:
+    """What CUDA, containers and people read to know their GPUs. No GPU is an empty list, never an unset variable."""
+    uuids = ",".join(gpu.uuid for gpu in gpus)
+    names = ",".join(gpu_names(gpus))
+    return {
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": names,
+        "NVIDIA_VISIBLE_DEVICES": uuids or "void",
+        "ROOST_GPUS": names,
+        "ROOST_GPU_UUIDS": uuids,
+    }
+
+
+def gpu_names(gpus: List[Gpu]) -> List[str]:
+    """Indices, or UUIDs as soon as one is a MIG slice: CUDA knows slices by UUID only and mixes no styles."""
+    by_uuid = any(gpu.mig for gpu in gpus)
+    return [gpu.uuid if by_uuid else str(gpu.index) for gpu in gpus]
+
+
+_defaults: Dict[str, str] = {}
+
+
+def account_defaults() -> Dict[str, str]:
+    """PATH, HOME and the like, for jobs that bring none."""
+    if not _defaults:
+        _defaults.update(_read_account())
+    return _defaults
+
+
+def _read_account() -> Dict[str, str]:
+    uid = os.getuid()
+    try:
+        account = pwd.getpwuid(uid)
+        name, home, shell = account.pw_name, account.pw_dir, account.pw_shell or "/bin/sh"
+    except KeyError:
+        name, home, shell = str(uid), "/", "/bin/sh"
+    return {"PATH": DEFAULT_PATH, "HOME": home, "USER": name, "LOGNAME": name, "SHELL": shell}

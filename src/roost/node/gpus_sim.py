@@ -1,0 +1,120 @@
+"""Simulated GPUs: cards that exist as a specification and processes that say what they use in small files.
+
+`sim/procs/<pid>-<starttime>-<index>.json` is one process on one card; the file of a dead process is dropped.
+`sim/fault-<index>` makes a card faulty with its text; `sim/hang-<index>` makes the driver call for it block.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from typing import Any, Dict, List, Optional
+
+from roost.node.gpus import DriverError, Gpu, GpuProcess, Reading
+from roost.node.processes import is_alive
+from roost.node.state import read_text
+
+_HANG_LOOK_S = 0.05
+_MOST_CARDS = 4096
+
+
+def parse_sim_spec(text: str) -> List[int]:
+    """Card sizes in MiB: `4x24G`, `4` (of 24G each), `2x80G,1x24G`; raises ValueError with the reason."""
+    sizes: List[int] = []
+    for part in text.split(","):
+        count, _, size = part.strip().lower().partition("x")
+        if not count.isdigit():
+            raise ValueError(f"simulated GPUs are written like 4x24G, not {text!r}")
+        sizes += [parse_mib(size or "24g")] * min(int(count), _MOST_CARDS)
+    if len(sizes) > _MOST_CARDS:
+        raise ValueError(f"more than {_MOST_CARDS} simulated GPUs")
+    return sizes
+
+
+def parse_mib(text: str) -> int:
+    """`24G`, `800M`, `24`: gibibytes where no unit is given."""
+    text = text.strip().lower()
+    for suffix in ("ib", "b"):
+        text = text[: -len(suffix)] if text.endswith(suffix) else text
+    factor = {"m": 1, "g": 1024, "t": 1024 * 1024}.get(text[-1:], 0)
+    digits = text[:-1] if factor else text
+    try:
+        mib = int(float(digits) * (factor or 1024))
+    except ValueError:
+        mib = -1
+    if mib < 0:
+        raise ValueError(f"a size is written like 24G or 800M, not {text!r}")
+    return mib
+
+
+class SimDriver:
+    """The driver of simulated cards."""
+
+    def __init__(self, directory: str, identity: str, spec: str) -> None:
+        self._directory = directory
+        self._procs = os.path.join(directory, "procs")
+        self._gpus = [
+            Gpu(f"SIM-{identity}-{index}", index, f"Simulated {_size_name(mib)}", mib, False)
+            for index, mib in enumerate(parse_sim_spec(spec))
+        ]
+        os.makedirs(self._procs, mode=0o700, exist_ok=True)
+        with open(os.path.join(directory, "cards.json.new"), "w", encoding="ascii") as file:
+            json.dump([gpu.to_json() for gpu in self._gpus], file)
+        os.replace(os.path.join(directory, "cards.json.new"), os.path.join(directory, "cards.json"))
+
+    def list(self) -> List[Gpu]:
+        return list(self._gpus)
+
+    def sample(self, gpu: Gpu) -> Reading:
+        while os.path.exists(os.path.join(self._directory, f"hang-{gpu.index}")):
+            time.sleep(_HANG_LOOK_S)  # a hung driver call, as long as the file is there
+        fault = read_text(os.path.join(self._directory, f"fault-{gpu.index}"))
+        if fault is not None:
+            raise DriverError(fault.strip() or "simulated fault")
+        users = processes_on(self._directory, gpu.uuid)
+        used = sum(user["mem_mib"] for user in users)
+        util = min(100, sum(user["util"] for user in users))
+        processes = [GpuProcess(user["pid"], user["mem_mib"]) for user in users]
+        return Reading(used, util, 30 + util // 2, 25 + util * 3, None, processes)
+
+
+def processes_on(directory: str, uuid: str) -> List[Dict[str, Any]]:
+    """What the living simulated processes say that they use on that card; files of dead ones are deleted."""
+    folder = os.path.join(directory, "procs")
+    users = []
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(".json"):
+            continue
+        user = _read_user(os.path.join(folder, name))
+        if user is None:
+            continue
+        if not is_alive((user["pid"], user["starttime"])):
+            _unlink(os.path.join(folder, name))
+        elif user["gpu"] == uuid:
+            users.append(user)
+    return users
+
+
+def _read_user(path: str) -> Optional[Dict[str, Any]]:
+    try:
+        user = json.loads(read_text(path) or "")
+        return {
+            "pid": int(user["pid"]),
+            "starttime": int(user["starttime"]),
+            "gpu": str(user["gpu"]),
+            "mem_mib": int(user["mem_mib"]),
+            "util": int(user["util"]),
+        }
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _size_name(mib: int) -> str:
+    return f"{mib // 1024}G" if mib % 1024 == 0 else f"{mib}M"
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)

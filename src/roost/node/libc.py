@@ -1,0 +1,73 @@
+"""The few kernel calls that the standard library of Python 3.8 does not offer.
+
+Thin: each function is one call and raises OSError with the kernel's errno. No policy here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_longlong, ctypes.c_longlong]
+_libc.inotify_add_watch.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_uint32]
+
+_SYS_PIDFD_OPEN = 434  # the same number on every architecture
+_PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
+_PR_SET_CHILD_SUBREAPER = 36
+_FALLOC_FL_KEEP_SIZE = 1
+_FALLOC_FL_PUNCH_HOLE = 2
+_IN_MODIFY = 2
+
+
+def pidfd_open(pid: int) -> int:
+    """A descriptor that becomes readable when the process ends; immune to pid reuse once it is open."""
+    native = getattr(os, "pidfd_open", None)
+    if native is not None:
+        return int(native(pid))
+    fd = _checked(_libc.syscall(_SYS_PIDFD_OPEN, pid, 0))
+    os.set_inheritable(fd, False)
+    return fd
+
+
+def become_subreaper() -> None:
+    """Orphans among our descendants become our children, not init's."""
+    _checked(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+
+
+def die_with_parent(signal: int) -> None:
+    """Ask the kernel for this signal when the parent process ends."""
+    _checked(_libc.prctl(_PR_SET_PDEATHSIG, signal, 0, 0, 0))
+
+
+def set_process_name(name: str) -> None:
+    """The short name that `ps` shows for this process."""
+    _checked(_libc.prctl(_PR_SET_NAME, name.encode()[:15], 0, 0, 0))
+
+
+def punch_hole(fd: int, start: int, length: int) -> None:
+    """Give the blocks of this range back to the file system; reading them yields zeros, offsets stay."""
+    _checked(_libc.fallocate(fd, _FALLOC_FL_KEEP_SIZE | _FALLOC_FL_PUNCH_HOLE, start, length))
+
+
+def inotify_open() -> int:
+    """A non-blocking inotify descriptor."""
+    return _checked(_libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+
+
+def inotify_watch_growth(fd: int, path: str) -> int:
+    """Watch a file for writes; the number names the watch in the events."""
+    return _checked(_libc.inotify_add_watch(fd, os.fsencode(path), _IN_MODIFY))
+
+
+def inotify_unwatch(fd: int, watch: int) -> None:
+    """Stop watching; a watch that is already gone is no error."""
+    _libc.inotify_rm_watch(fd, watch)
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return int(result)

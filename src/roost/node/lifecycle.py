@@ -1,0 +1,305 @@
+"""What happens to runs: they are noticed, end, leave children behind, are adopted, time out.
+
+Owns the table of runs. Every end goes one way: the job's own process ends, then nothing is left, then `exited`.
+Speaks through `send` and never reads a link; commands come through `supervisor.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Set
+
+from roost.node import adoption, ending, rundir
+from roost.node.clock import boot_ms, wall_ms
+from roost.node.ending import exit_status
+from roost.node.limits import Limits
+from roost.node.loop import READABLE, Loop
+from roost.node.members import Members
+from roost.node.processes import ProcessId, is_alive, read_stat, watch
+from roost.node.protocol import CANNOT_START, TIME, Message
+from roost.node.run import ENDED, ENDING, RUNNING, STARTING, Run
+
+# Children that a job left behind when it ended by itself get this long between TERM and KILL.
+_LEFTOVER_GRACE_MS = 2_000
+_FIRST_LOOK_S = 0.01
+_LONGEST_LOOK_S = 0.2
+
+
+class Death(NamedTuple):
+    """A child that ended, as wait4 tells it."""
+
+    pid: int
+    status: int
+    usage: Any
+
+
+class Lifecycle:
+    """Every run that the server has not yet told us to forget."""
+
+    def __init__(self, loop: Loop, boot: str) -> None:
+        self._loop = loop
+        self._boot = boot
+        self.runs: Dict[str, Run] = {}
+        self._by_wrapper: Dict[int, Run] = {}
+        self._by_main: Dict[int, Run] = {}
+        self._ending: Dict[str, Run] = {}
+        self.own_children: Set[int] = set()
+        self.members = Members(lambda: list(self.runs.values()), lambda: self.own_children)
+        self.limits = Limits(loop, self._warn, self._time_is_up)
+        self.last_oom_kills: Optional[int] = None
+        self.send: Callable[[Message], None] = lambda message: None
+        self.on_end: Callable[[Run], None] = lambda run: None
+        self.on_child: Callable[[Death], None] = lambda death: None
+
+    def answer(self, run: Run) -> None:
+        """Say what is known of the run; nothing yet while it is just starting."""
+        message = run.message()
+        if message is not None:
+            self.send(message)
+
+    # -- beginning
+
+    def add(self, run: Run, wrapper_pid: int) -> None:
+        """A wrapper was started for this run."""
+        run.wrapper = (wrapper_pid, 0)
+        run.oom_kills = self.last_oom_kills
+        self.runs[run.name] = self._by_wrapper[wrapper_pid] = run
+
+    def could_not_start(self, run: Run, reason: str) -> None:
+        """The run fails alone, with the reason."""
+        run.why, run.error = CANNOT_START, reason
+        self.runs[run.name] = run
+        _note(run, "error", {"why": CANNOT_START, "error": reason})
+        self._finish(run)
+
+    def noticed(self, name: str, pid: int) -> None:
+        """A wrapper says that its job's own process is there."""
+        run = self.runs.get(name)
+        if run is not None and run.phase == STARTING and not run.is_adopted:
+            self._runs_now(run, (pid, 0), wall_ms())
+
+    def _runs_now(self, run: Run, main: ProcessId, at_ms: int) -> None:
+        run.main, run.started_ms, run.phase = main, at_ms, RUNNING
+        self.limits.set(run)
+        self.answer(run)
+        if run.stop_why is not None:  # asked for before there was anything to stop
+            self.terminate(run)
+
+    # -- adoption
+
+    def adopt(self, name: str, path: str, tag: str) -> Run:
+        """Take over a run from its directory."""
+        run = adoption.read_run(name, path, tag, self._boot)
+        self.runs[name] = run
+        if run.phase != ENDED:
+            self._take_over(run)
+        return run
+
+    def _take_over(self, run: Run) -> None:
+        if run.wrapper is not None and run.main is not None:
+            self._watch(run.wrapper, lambda: self._without_wrapper(run, {}))
+            if run.phase != ENDED:
+                self._resume_duties(run)
+            return
+        self._await_beginning(run, boot_ms() + 2_000)
+
+    def _resume_duties(self, run: Run) -> None:
+        self.limits.set(run)
+        if run.stop_why is not None:
+            self.terminate(run)
+            self.kill_at(run, run.kill_boot_ms or boot_ms())
+
+    def _await_beginning(self, run: Run, until_boot_ms: int) -> None:
+        """The daemon before us died while this wrapper was starting: its notice went nowhere, its files tell."""
+        if run.phase == ENDED:
+            return
+        fresh = adoption.read_run(run.name, run.path, run.tag, self._boot)
+        run.wrapper, run.main, run.started_ms = fresh.wrapper, fresh.main, fresh.started_ms
+        if run.wrapper is not None and run.main is not None:
+            self._runs_now(run, run.main, run.started_ms or wall_ms())
+            self._watch(run.wrapper, lambda: self._without_wrapper(run, {}))
+        elif boot_ms() >= until_boot_ms and (run.wrapper is None or not is_alive(run.wrapper)):
+            self._main_ended(run, rundir.read_exit(run.path))
+        else:
+            self._loop.after(_FIRST_LOOK_S, lambda: self._await_beginning(run, until_boot_ms))
+
+    # -- deaths
+
+    def reap(self, before_deaths: Callable[[], None]) -> None:
+        """Collect every child that ended; `before_deaths` reads the notices, which are older than the deaths."""
+        deaths = list(_wait_all())
+        before_deaths()
+        orphans = {death.pid: death for death in deaths if death.pid not in self._by_wrapper}
+        for death in deaths:
+            run = self._by_wrapper.pop(death.pid, None)
+            if run is not None and run.phase != ENDED:
+                self._wrapper_ended(run, death, orphans)
+        for death in orphans.values():
+            self._orphan_ended(death)
+        for run in list(self._ending.values()):
+            self._finish_if_empty(run)
+
+    def _orphan_ended(self, death: Death) -> None:
+        run = self._by_main.pop(death.pid, None)
+        if run is not None:
+            self._main_ended(run, exit_status(death.status))
+        elif death.pid in self.own_children:
+            self.on_child(death)
+
+    def _wrapper_ended(self, run: Run, death: Death, orphans: Dict[int, Death]) -> None:
+        run.cpu_ms, run.peak_rss_mib = ending.usage_of(death.usage)
+        if os.WIFSIGNALED(death.status):
+            self._wrapper_was_killed(run, death.pid, orphans)
+        elif run.phase == STARTING and rundir.read_exit(run.path) is None:
+            self.could_not_start(run, f"the shell could not start it (status {exit_status(death.status)})")
+        else:
+            self._main_ended(run, exit_status(death.status))
+
+    def _wrapper_was_killed(self, run: Run, pid: int, orphans: Dict[int, Death]) -> None:
+        """By somebody outside, or by itself: another wrapper has this run, or the disk is full."""
+        owner = rundir.read_process(run.path, "wrapper")
+        if owner is None:
+            self.could_not_start(run, f"cannot write into {run.path}: is the disk full?")
+        elif owner.pid != pid:
+            self.adopt(run.name, run.path, run.tag)
+        else:
+            self._without_wrapper(run, orphans)
+
+    def _without_wrapper(self, run: Run, orphans: Dict[int, Death]) -> None:
+        """No wrapper any more. What it noted is true; else only the job's own process can tell how it ends."""
+        status = rundir.read_exit(run.path)
+        main = rundir.read_process(run.path, "pid")
+        if status is not None or main is None:
+            self._main_ended(run, status, rundir.file_time_ms(run.path, "exit"))
+            return
+        run.main = main.id
+        now = read_stat(main.pid)
+        if main.pid in orphans:
+            self._main_ended(run, exit_status(orphans[main.pid].status))
+        elif now is not None and now.id == main.id and now.ppid == os.getpid():
+            self._by_main[main.pid] = run  # the subreaper's reward: wait4 will tell
+        else:
+            self._watch(main.id, lambda: self._main_ended(run, None))
+
+    def _watch(self, process: ProcessId, then: Callable[[], None]) -> None:
+        """Call `then` when that process, no child of ours, has ended; at once if it has."""
+        fd = watch(process)
+        if fd is None:
+            then()
+            return
+        pidfd = fd
+
+        def ended(_: int) -> None:
+            self._loop.unwatch(pidfd)
+            os.close(pidfd)
+            then()
+
+        self._loop.watch(pidfd, READABLE, ended)
+
+    # -- the end
+
+    def _main_ended(self, run: Run, status: Optional[int], at_ms: Optional[int] = None) -> None:
+        """The job's own process has ended. The GPU is given out again only when nothing of the run is left, so what
+        it left behind is ended too, and `exited` carries the status of the job's own process."""
+        if run.phase in (ENDING, ENDED):
+            return
+        run.status, run.at_ms = status, at_ms
+        ending.account(run)
+        if not self.members.has_any(run):
+            self._finish(run)
+            return
+        run.phase = ENDING
+        self._ending[run.name] = run
+        if run.stop_why is None:
+            self.terminate(run)
+            self.kill_at(run, boot_ms() + _LEFTOVER_GRACE_MS)
+        self._look_again(run, _FIRST_LOOK_S)
+
+    def _look_again(self, run: Run, after_s: float) -> None:
+        """Orphans that are not our children end without a signal to us: look, ever less often."""
+        def look() -> None:
+            self._finish_if_empty(run)
+            if run.phase == ENDING:
+                self._look_again(run, min(after_s * 2, _LONGEST_LOOK_S))
+
+        self._loop.after(after_s, look)
+
+    def _finish_if_empty(self, run: Run) -> None:
+        if run.phase == ENDING:
+            ending.account(run)
+            if not self.members.has_any(run):
+                self._finish(run)
+
+    def _finish(self, run: Run) -> None:
+        run.phase = ENDED
+        run.at_ms = run.at_ms or wall_ms()
+        ending.judge(run)
+        self.limits.clear(run)
+        if run.kill_timer is not None:
+            run.kill_timer.cancel()
+        self._ending.pop(run.name, None)
+        self.answer(run)
+        self.on_end(run)
+
+    # -- stopping
+
+    def stop(self, run: Run, why: str, grace_ms: int) -> None:
+        """TERM now, KILL after the grace; again with a shorter grace to hurry it up."""
+        kill_boot_ms = boot_ms() + grace_ms
+        is_first = run.stop_why is None
+        if is_first:
+            run.stop_why = why
+            self.limits.clear(run)
+        if is_first or run.kill_boot_ms is None or kill_boot_ms < run.kill_boot_ms:
+            run.kill_boot_ms = kill_boot_ms
+            _note(run, "stop", {"why": run.stop_why, "kill_boot_ms": kill_boot_ms})
+        if is_first and run.phase != STARTING:
+            self.terminate(run)
+        self.kill_at(run, run.kill_boot_ms or kill_boot_ms)
+
+    def terminate(self, run: Run) -> None:
+        """TERM to every process; a frozen one must thaw to hear it."""
+        self.members.signal(run, signal.SIGTERM)
+        if run.is_paused:
+            run.paused_since = None
+            self.members.freeze(run, False)
+
+    def kill_at(self, run: Run, at_boot_ms: int) -> None:
+        """KILL then, and again until nothing is left."""
+        if run.kill_timer is not None:
+            run.kill_timer.cancel()
+        run.kill_timer = self._loop.after(max(0, at_boot_ms - boot_ms()) / 1000, lambda: self._kill(run, _FIRST_LOOK_S))
+
+    def _kill(self, run: Run, again_s: float) -> None:
+        if run.phase == ENDED:
+            return
+        self.members.kill(run)
+        later = min(again_s * 2, 1.0)
+        run.kill_timer = self._loop.after(again_s, lambda: self._kill(run, later))
+
+    def _warn(self, run: Run) -> None:
+        _note(run, "warned", {"at_boot_ms": boot_ms()})
+        if run.record is not None:
+            self.members.signal(run, run.record.warn_signal)
+
+    def _time_is_up(self, run: Run) -> None:
+        self.stop(run, TIME, run.record.grace_ms if run.record else 0)
+
+
+def _wait_all() -> Iterator[Death]:
+    while True:
+        try:
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        yield Death(pid, status, usage)
+
+
+def _note(run: Run, name: str, values: Dict[str, Any]) -> None:
+    """Keep it for a later daemon. A full disk must not keep us from ending a run."""
+    with contextlib.suppress(OSError):
+        rundir.note(run.path, name, values)

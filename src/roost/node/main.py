@@ -1,0 +1,113 @@
+"""The command line of the node program: `attach`, `daemon`, `sim-job`.
+
+Parses and calls. Imports the daemon only when it is one: `attach` must be quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import List, Optional
+
+from roost.node.attach import Wish, attach, own_command
+from roost.node.state import AlreadyServed, StateDir, StateError, prepare, read_text, write_text
+
+
+def main(argv: Optional[List[str]] = None, program: Optional[str] = None) -> int:
+    """Run the program; the exit status."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if arguments[:1] == ["sim-job"]:
+        from roost.node import sim_job
+
+        return sim_job.run(arguments[1:])
+    options = _parser().parse_args(arguments)
+    program = program or _program_of_source()
+    try:
+        return _attach(options, program) if options.verb == "attach" else _daemon(options, program)
+    except StateError as problem:
+        print(f"roost-node: {problem}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="roost-node", description="Runs jobs on this machine for a Roost server.")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for verb, words in (("attach", "speak to the daemon over stdin and stdout"), ("daemon", "be the daemon")):
+        one = verbs.add_parser(verb, help=words)
+        one.add_argument("--state", required=True, metavar="DIR", help="the state directory")
+        one.add_argument("--sim", metavar="SPEC", help="simulated GPUs: 4x24G, or 2x80G,1x24G; `off` for real ones")
+        one.add_argument("--no-cgroup", action="store_true", help="keep runs together without cgroups")
+    verbs.choices["daemon"].add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
+    return parser
+
+
+def _attach(options: argparse.Namespace, program: str) -> int:
+    state = StateDir(options.state)
+    sim = _check_sim(options.sim)
+    command = [*own_command(), "daemon", "--state", state.path]
+    command += ["--sim", sim] if sim is not None else []
+    command += ["--no-cgroup"] if options.no_cgroup else []
+    attach(Wish(state, program, sim, command))
+    return 0
+
+
+def _daemon(options: argparse.Namespace, program: str) -> int:
+    from roost.node.daemon import Options, serve
+
+    state = StateDir(options.state)
+
+    def say(text: str) -> None:
+        if options.ready_fd is not None:
+            os.write(options.ready_fd, text.encode("utf-8", "replace"))
+            os.close(options.ready_fd)
+            options.ready_fd = None
+
+    try:
+        prepare(state)
+        sim = remember_sim(state, _check_sim(options.sim))
+        serve(state, Options(program, sim, not options.no_cgroup), lambda: say("ready"))
+    except AlreadyServed:
+        say("busy")
+        return 75
+    except (StateError, OSError, ValueError) as problem:
+        say(str(problem))
+        raise StateError(str(problem)) from None
+    return 0
+
+
+def remember_sim(state: StateDir, asked: Optional[str]) -> Optional[str]:
+    """The simulation of this state directory: what is asked now, else what was asked last."""
+    if asked == "off":
+        if os.path.exists(state.sim_spec):
+            os.unlink(state.sim_spec)
+        return None
+    if asked is not None:
+        write_text(state.sim_spec, json.dumps({"spec": asked}) + "\n")
+        return asked
+    try:
+        known = json.loads(read_text(state.sim_spec) or "{}").get("spec")
+    except (ValueError, AttributeError):
+        return None
+    return known if isinstance(known, str) else None
+
+
+def _check_sim(text: Optional[str]) -> Optional[str]:
+    if text is None or text == "off":
+        return text
+    from roost.node.gpus_sim import parse_sim_spec
+
+    try:
+        parse_sim_spec(text)
+    except ValueError as problem:
+        raise StateError(str(problem)) from None
+    return text
+
+
+def _program_of_source() -> str:
+    from roost.node.build import program_hash, source_files
+
+    return program_hash(source_files())

@@ -1,0 +1,117 @@
+"""The processes of a run: who they are, whether any is left, and how to reach all of them.
+
+With a cgroup the kernel answers. Without one: tag, session, descent, those seen before, and, as orphans come to us (the
+daemon is their subreaper), children that we did not start. Decides nothing about when to signal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from typing import Callable, Dict, Iterable, List, Set
+
+from roost.node import cgroup, rundir
+from roost.node.processes import Kinship, Stat, children_of_self, find_members, read_stat, scan
+from roost.node.run import ENDED, RUNNING, STARTING, Run
+
+# A process that forks while it is being killed: go round until a round finds nobody.
+_ROUNDS = 50
+
+
+class Members:
+    """Finds and reaches the processes of runs."""
+
+    def __init__(self, runs: Callable[[], Iterable[Run]], own_children: Callable[[], Set[int]]) -> None:
+        self._runs = runs
+        self._own_children = own_children
+
+    def pids(self, run: Run) -> List[int]:
+        """Every living process of the run, its wrapper excepted."""
+        if run.cgroup is not None and os.path.isdir(run.cgroup):
+            return cgroup.processes(run.cgroup)
+        return [stat.pid for stat in self._scan(run)]
+
+    def has_any(self, run: Run) -> bool:
+        """Whether any process of the run is left. Removes the run's empty cgroup on the way: one call says both."""
+        if run.cgroup is not None:
+            return not cgroup.try_remove(run.cgroup)
+        if not run.is_adopted and not self._orphans():
+            return False
+        return bool(self._scan(run))
+
+    def signal(self, run: Run, number: int) -> None:
+        """That signal to each of them."""
+        for pid in self.pids(run):
+            _send(pid, number)
+
+    def kill(self, run: Run) -> None:
+        """SIGKILL to all, also to those that are just being born."""
+        if run.cgroup is not None and cgroup.kill(run.cgroup):
+            return
+        for _ in range(_ROUNDS):
+            pids = self.pids(run)
+            if not pids:
+                return
+            for pid in pids:
+                _send(pid, signal.SIGKILL)
+
+    def freeze(self, run: Run, frozen: bool) -> None:
+        """Stop all, or let all go on."""
+        if run.cgroup is not None and cgroup.freeze(run.cgroup, frozen):
+            return
+        number = signal.SIGSTOP if frozen else signal.SIGCONT
+        reached: Set[int] = set()
+        while True:
+            new = set(self.pids(run)) - reached
+            if not new:
+                return
+            for pid in new:
+                _send(pid, number)
+            reached |= new
+
+    def remember(self) -> None:
+        """Note who is there now: a process that later leaves tag, session and parent behind is still known."""
+        without = [run for run in self._runs() if run.phase != ENDED and run.cgroup is None]
+        if not without:
+            return
+        table = scan()
+        for run in without:
+            run.known = {stat.id for stat in find_members(table, self._kin(run, table), self._never())}
+
+    def _scan(self, run: Run) -> List[Stat]:
+        table = scan()
+        found = find_members(table, self._kin(run, table), self._never())
+        run.known |= {stat.id for stat in found}
+        others = [other for other in self._runs() if other is not run and other.phase != ENDED and other.cgroup is None]
+        if others:
+            return found
+        # Only this run is left, so an orphan that nothing else explains is its own.
+        strays = (read_stat(pid) for pid in self._orphans() - {stat.pid for stat in found})
+        return found + [stat for stat in strays if stat is not None and stat.is_alive]
+
+    def _kin(self, run: Run, table: Dict[int, Stat]) -> Kinship:
+        wrapper = rundir.read_process(run.path, "wrapper")
+        if wrapper is None:
+            return Kinship(run.tag, -1, 0, run.known)
+        leader = table.get(wrapper.pid)
+        # A session is known by its leader's pid. Once the leader is gone the number can come to name somebody else's
+        # session: only a daemon that saw it go may still go by it.
+        is_ours = leader.id == wrapper.id if leader is not None else not run.is_adopted
+        return Kinship(run.tag, wrapper.pid if is_ours else -1, wrapper.starttime, run.known)
+
+    def _never(self) -> Set[int]:
+        """The wrappers are ours, not the jobs': they note the status and end by themselves."""
+        wrappers = {run.wrapper[0] for run in self._runs() if run.wrapper and run.phase in (STARTING, RUNNING)}
+        return self._own_children() | wrappers | {os.getpid()}
+
+    def _orphans(self) -> Set[int]:
+        children = children_of_self()
+        if children is None:
+            return {stat.pid for stat in scan().values() if stat.ppid == os.getpid()} - self._never()
+        return children - self._never()
+
+
+def _send(pid: int, number: int) -> None:
+    with contextlib.suppress(OSError):  # it ended in this very moment
+        os.kill(pid, number)

@@ -1,0 +1,155 @@
+"""Processes as /proc shows them, and which of them belong to a run where no cgroup says so.
+
+Reads /proc; signals nothing. A process is a pid and its start time together: a pid alone can be somebody else's.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+
+from roost.node import libc
+
+ProcessId = Tuple[int, int]
+_GONE = ("Z", "X", "x")
+
+
+class Stat(NamedTuple):
+    """What /proc/PID/stat says, as far as anybody here needs it."""
+
+    pid: int
+    comm: str
+    state: str
+    ppid: int
+    pgrp: int
+    session: int
+    starttime: int
+
+    @property
+    def id(self) -> ProcessId:
+        return (self.pid, self.starttime)
+
+    @property
+    def is_alive(self) -> bool:
+        """A zombie has ended: it holds no GPU and runs nothing."""
+        return self.state not in _GONE
+
+
+def parse_stat(text: str) -> Optional[Stat]:
+    """One line of /proc/PID/stat; None when it is not one (an empty or a cut file)."""
+    left, right = text.find("("), text.rfind(")")
+    fields = text[right + 1 :].split()
+    if left < 1 or right < left or len(fields) < 20:
+        return None
+    try:
+        pid, ppid, pgrp, session, start = (int(x) for x in (text[:left], fields[1], fields[2], fields[3], fields[19]))
+    except ValueError:
+        return None
+    return Stat(pid, text[left + 1 : right], fields[0], ppid, pgrp, session, start)
+
+
+def read_stat(pid: int) -> Optional[Stat]:
+    """The process with this pid, dead or alive; None when there is none."""
+    return parse_stat(_read(f"/proc/{pid}/stat").decode("utf-8", "replace"))
+
+
+def is_alive(process: ProcessId) -> bool:
+    """Whether that very process still runs."""
+    stat = read_stat(process[0])
+    return stat is not None and stat.starttime == process[1] and stat.is_alive
+
+
+def watch(process: ProcessId) -> Optional[int]:
+    """A pidfd of that very process, or None when it has ended. The start time is read after the open: no reuse."""
+    try:
+        fd = libc.pidfd_open(process[0])
+    except OSError:
+        return None
+    if is_alive(process):
+        return fd
+    os.close(fd)
+    return None
+
+
+def scan() -> Dict[int, Stat]:
+    """Every living process."""
+    table = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            stat = read_stat(int(name))
+            if stat is not None and stat.is_alive:
+                table[stat.pid] = stat
+    return table
+
+
+def children_of_self() -> Optional[Set[int]]:
+    """Our own children, zombies too; None on a kernel that does not tell."""
+    pid = os.getpid()
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
+            return {int(word) for word in file.read().split()}
+    except OSError:
+        return None
+
+
+class Kinship(NamedTuple):
+    """By what the processes of a run are known where there is no cgroup."""
+
+    tag: str
+    session: int
+    since: int
+    known: Set[ProcessId]
+
+
+def find_members(table: Dict[int, Stat], kin: Kinship, never: Iterable[int]) -> List[Stat]:
+    """Every living process of the run: its session, its tag, those seen before, and all their descendants."""
+    excluded = set(never)
+    young = [s for s in table.values() if s.starttime >= kin.since and s.pid not in excluded]
+    found = {s.pid for s in young if kin.session in (s.session, s.ppid) or s.id in kin.known}
+    found |= {s.pid for s in young if s.pid not in found and read_tag(s.pid) == kin.tag}
+    while True:
+        more = {s.pid for s in young if s.ppid in found and s.pid not in found}
+        if not more:
+            return [table[pid] for pid in sorted(found)]
+        found |= more
+
+
+def read_tag(pid: int) -> Optional[str]:
+    """The value of ROOST_RUN in the environment that the process was started with."""
+    environ = _read(f"/proc/{pid}/environ")
+    start = 0 if environ.startswith(b"ROOST_RUN=") else environ.find(b"\0ROOST_RUN=") + 1
+    if start == 0 and not environ.startswith(b"ROOST_RUN="):
+        return None
+    end = environ.find(b"\0", start)
+    return environ[start + 10 : end if end >= 0 else None].decode("utf-8", "replace")
+
+
+def user_of(pid: int) -> Optional[str]:
+    """The name of the account that the process runs as; the number where it has no name."""
+    try:
+        uid = os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        return None
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def command_of(pid: int, limit: int = 200) -> str:
+    """The command line for people, cut at `limit` characters; the bare name for kernel threads and zombies."""
+    raw = _read(f"/proc/{pid}/cmdline")
+    text = raw.rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "replace")
+    if not text:
+        stat = read_stat(pid)
+        text = f"[{stat.comm}]" if stat else "?"
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""

@@ -1,0 +1,128 @@
+"""One run as the daemon knows it, and the messages that tell of it.
+
+A plain record with a few questions; what happens to it is decided in `supervisor.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Optional, Set
+
+from roost.node.loop import Timer
+from roost.node.processes import ProcessId
+from roost.node.protocol import EXITED, STARTED, Message
+from roost.node.rundir import Record
+
+# spawned, its own process not yet known → its own process runs → that one has ended, others are left → nothing is left
+STARTING = "starting"
+RUNNING = "running"
+ENDING = "ending"
+ENDED = "ended"
+
+
+class Usage:
+    """What samples saw of a run on its GPUs."""
+
+    __slots__ = ("peak_mem_mib", "samples", "util_sum")
+
+    def __init__(self) -> None:
+        self.peak_mem_mib: Optional[int] = None
+        self.util_sum = 0
+        self.samples = 0
+
+    def add(self, mem_mib: Optional[int], util: Optional[int]) -> None:
+        if mem_mib is not None:
+            self.peak_mem_mib = max(mem_mib, self.peak_mem_mib or 0)
+        if util is not None:
+            self.util_sum += util
+            self.samples += 1
+
+    @property
+    def util_mean(self) -> Optional[int]:
+        return round(self.util_sum / self.samples) if self.samples else None
+
+
+class Run:
+    """One attempt of one job on this node."""
+
+    __slots__ = (
+        "at_ms", "cpu_ms", "error", "is_adopted", "kill_boot_ms", "kill_timer", "known", "limit_timer", "main",
+        "name", "oom_kills", "path", "paused_ms", "paused_since", "peak_rss_mib", "phase", "record", "started_ms",
+        "status", "stop_why", "tag", "usage", "was_warned", "watch_fd", "why", "wrapper",
+    )  # fmt: skip
+
+    def __init__(self, name: str, path: str, tag: str, record: Optional[Record]) -> None:
+        self.name = name
+        self.path = path
+        self.tag = tag
+        self.record = record
+        self.phase = STARTING
+        self.is_adopted = False
+        self.wrapper: Optional[ProcessId] = None
+        self.main: Optional[ProcessId] = None
+        self.watch_fd: Optional[int] = None
+        self.started_ms: Optional[int] = None
+        self.at_ms: Optional[int] = None
+        self.status: Optional[int] = None
+        self.why: Optional[str] = None
+        self.error: Optional[str] = None
+        self.stop_why: Optional[str] = None
+        self.kill_boot_ms: Optional[int] = None
+        self.kill_timer: Optional[Timer] = None
+        self.limit_timer: Optional[Timer] = None
+        self.was_warned = False
+        self.paused_since: Optional[int] = None
+        self.paused_ms = 0
+        self.known: Set[ProcessId] = set()
+        self.usage = Usage()
+        self.peak_rss_mib: Optional[int] = None
+        self.cpu_ms: Optional[int] = None
+        self.oom_kills: Optional[int] = None
+
+    @property
+    def cgroup(self) -> Optional[str]:
+        return self.record.cgroup if self.record else None
+
+    @property
+    def pid(self) -> Optional[int]:
+        return self.main[0] if self.main else None
+
+    @property
+    def is_paused(self) -> bool:
+        return self.paused_since is not None
+
+    def used_ms(self, now_boot_ms: int) -> int:
+        """How long it has run, without the time it was paused."""
+        start = self.record.start_boot_ms if self.record else now_boot_ms
+        until = now_boot_ms if self.paused_since is None else self.paused_since
+        return until - start - self.paused_ms
+
+    def message(self) -> Optional[Message]:
+        """What is known of it, as a message; None while its process is not known yet."""
+        if self.phase == ENDED:
+            return self._exited()
+        return None if self.phase == STARTING else self._started()
+
+    def _started(self) -> Message:
+        return {
+            "op": STARTED,
+            "run": self.name,
+            "pid": self.pid,
+            "at_ms": self.started_ms,
+            "paused": self.is_paused,
+        }
+
+    def _exited(self) -> Message:
+        return {
+            "op": EXITED,
+            "run": self.name,
+            "status": self.status,
+            "why": self.why,
+            "error": self.error,
+            "pid": self.pid,
+            "started_ms": self.started_ms,
+            "at_ms": self.at_ms,
+            "peak_mem_mib": self.usage.peak_mem_mib,
+            "peak_rss_mib": self.peak_rss_mib,
+            "cpu_ms": self.cpu_ms,
+            "util_mean": self.usage.util_mean,
+        }

@@ -1,0 +1,172 @@
+"""Start a wrapper: the one place where a process of a job comes into being.
+
+Makes the run directory, the marker and the record first, because what is needed to end a run must be on disk
+before it begins. Raises `CannotStart` for what is the job's fault and OSError for what is the machine's.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import subprocess
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from roost.node import command
+from roost.node.cgroup import Cgroups
+from roost.node.clock import boot_ms, wall_ms
+from roost.node.command import CannotStart
+from roost.node.environment import Place, build_environment
+from roost.node.gpus import Gpu
+from roost.node.rundir import Record, is_own_log, log_paths, open_log, write_record
+from roost.node.spec import OPEN_APPEND, Spec
+from roost.node.state import StateDir
+from roost.node.wrapper import NOTICE_FD, SHELL, wrapper_text
+
+
+class Launch(NamedTuple):
+    """One start, checked and named."""
+
+    name: str
+    spec: Spec
+    gpus: List[Gpu]
+    tag: str
+
+
+class Spawner:
+    """Starts runs on this node."""
+
+    def __init__(self, state: StateDir, cgroups: Optional[Cgroups], boot: str, node: str) -> None:
+        self._state = state
+        self._cgroups = cgroups
+        self._boot = boot
+        self._node = node
+        self.sim_dir: Optional[str] = None
+        self._umask = os.umask(0o077)
+        self._null = os.open(os.devnull, os.O_RDWR)
+        self._text = wrapper_text(raise_file_limit())
+
+    def spawn(self, launch: Launch) -> Tuple[Record, int]:
+        """Start it; the record on disk and the pid of the wrapper."""
+        path = self._state.run(launch.name)
+        spec = launch.spec
+        is_repeated = not _make_directory(path) and os.path.exists(path + "/spec.json")
+        _touch(self._state.marker(launch.name))
+        command.check_directory(spec.cwd)
+        env = build_environment(spec, launch.gpus, Place(self._node, launch.tag, path, self.sim_dir))
+        argv, env = command.with_odd_names(command.resolve(spec, env, path, _fill_values(launch)), env)
+        record = self._record(launch, path)
+        write_record(path, record, spec)
+        out, err = self._open_logs(record, path, OPEN_APPEND if is_repeated else spec.open)
+        try:
+            pid = self._popen(launch, record.cgroup, argv, env, (out, err))
+        finally:
+            os.close(out)
+            if err != out:
+                os.close(err)
+        return record, pid
+
+    def discard(self, name: str) -> None:
+        """Take back what a start that failed has made in the cgroup tree."""
+        if self._cgroups is not None:
+            self._cgroups.remove(name)
+
+    def _record(self, launch: Launch, path: str) -> Record:
+        spec = launch.spec
+        out, err = log_paths(path, spec)
+        return Record(
+            boot=self._boot,
+            start_boot_ms=boot_ms(),
+            started_ms=wall_ms(),
+            cgroup=self._cgroups.create(launch.name) if self._cgroups else None,
+            gpus=tuple(spec.gpus),
+            out=out,
+            err=err,
+            time_limit_ms=spec.time_limit_ms,
+            warn_ms=spec.warn_ms,
+            warn_signal=spec.warn_signal,
+            grace_ms=spec.grace_ms,
+            log_max_bytes=spec.log_max_bytes,
+        )
+
+    def _open_logs(self, record: Record, path: str, how: str) -> Tuple[int, int]:
+        mask = os.umask(self._umask)  # a file that the user named gets the user's own mode
+        try:
+            out = _open_output(record.out, path, how)
+            if record.err == record.out:
+                return out, out
+            try:
+                return out, _open_output(record.err, path, how)
+            except BaseException:
+                os.close(out)
+                raise
+        finally:
+            os.umask(mask)
+
+    def _popen(
+        self, launch: Launch, cgroup: Optional[str], argv: List[str], env: Dict[str, str], logs: Tuple[int, int]
+    ) -> int:
+        umask = self._umask if launch.spec.umask is None else launch.spec.umask
+        start = [SHELL, "-c", self._text, self._state.run(launch.name), cgroup or "", f"{umask:03o}"]
+        try:
+            process = subprocess.Popen(
+                [*start, *map(command.encode, argv)],
+                stdin=logs[1],
+                stdout=logs[0],
+                stderr=self._null,
+                env={command.encode(name): command.encode(value) for name, value in env.items()},
+                cwd=command.encode(launch.spec.cwd),
+                start_new_session=True,
+                pass_fds=(NOTICE_FD,),
+            )
+        except OSError as problem:
+            if problem.errno == errno.E2BIG:
+                raise CannotStart("the command and its environment are too long for the kernel (E2BIG)") from None
+            if problem.filename == command.encode(launch.spec.cwd):
+                raise CannotStart(f"{(problem.strerror or '').lower()}: {launch.spec.cwd}") from None
+            raise
+        process.returncode = 0  # reaped by the daemon's own wait, not by this object
+        return process.pid
+
+
+def raise_file_limit() -> Optional[int]:
+    """Let the daemon open as much as it may; the soft limit that jobs must get back, where it was changed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == hard:
+        return None
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (ValueError, OSError):
+        return None
+    return soft
+
+
+def _fill_values(launch: Launch) -> Dict[str, str]:
+    spec = launch.spec
+    if not spec.fill:
+        return {}
+    words = [*(spec.argv or []), spec.shell or "", spec.script or "", *spec.args]
+    return command.fill_values(launch.name, launch.gpus, words)
+
+
+def _make_directory(path: str) -> bool:
+    try:
+        os.mkdir(path, 0o700)
+        return True
+    except FileExistsError:
+        return False
+
+
+def _touch(path: str) -> None:
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+
+
+def _open_output(file: str, path: str, how: str) -> int:
+    try:
+        return open_log(file, path, how)
+    except OSError as problem:
+        if is_own_log(file, path):
+            raise
+        raise CannotStart(command.output_error(problem, file)) from None
+    except ValueError:
+        raise CannotStart(f"a NUL byte in the output file {file[:60]!r}") from None

@@ -1,0 +1,146 @@
+"""What the server asks to run, checked field by field, as a value.
+
+Pure. Raises `BadSpec` with the reason; decides nothing about this machine (that is `command.py`).
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional
+
+from roost.node.protocol import Message
+
+OPEN_NEW = "new"
+OPEN_APPEND = "append"
+OPEN_OVERWRITE = "overwrite"
+SAME_AS_STDOUT = "stdout"
+DEFAULT_GRACE_MS = 30_000
+
+
+class BadSpec(ValueError):
+    """A start that can never be carried out as it is written."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One run as it was asked for. Exactly one of `argv`, `shell`, `script` is set."""
+
+    argv: Optional[List[str]]
+    shell: Optional[str]
+    script: Optional[str]
+    args: List[str]
+    cwd: str
+    env: Dict[str, str]
+    vars: Dict[str, str]
+    gpus: List[str]
+    fill: bool
+    stdout: Optional[str]
+    stderr: Optional[str]
+    open: str
+    umask: Optional[int]
+    time_limit_ms: Optional[int]
+    warn_ms: int
+    warn_signal: int
+    grace_ms: int
+    log_max_bytes: Optional[int]
+
+
+def parse_spec(raw: Any) -> Spec:
+    """The checked value, or `BadSpec`."""
+    if not isinstance(raw, dict):
+        raise BadSpec("spec is not an object")
+    spec = Spec(
+        argv=_texts(raw, "argv") if raw.get("argv") is not None else None,
+        shell=_text(raw, "shell"),
+        script=_text(raw, "script"),
+        args=_texts(raw, "args"),
+        cwd=_text(raw, "cwd") or "/",
+        env=_text_map(raw, "env"),
+        vars=_text_map(raw, "vars"),
+        gpus=_texts(raw, "gpus"),
+        fill=bool(raw.get("fill")),
+        stdout=_text(raw, "stdout"),
+        stderr=_text(raw, "stderr"),
+        open=_text(raw, "open") or OPEN_NEW,
+        umask=_umask(raw.get("umask")),
+        time_limit_ms=_amount(raw, "time_limit_ms"),
+        warn_ms=_amount(raw, "warn_ms") or 0,
+        warn_signal=signal_number(raw.get("warn_signal") or "USR2"),
+        grace_ms=_default(_amount(raw, "grace_ms"), DEFAULT_GRACE_MS),
+        log_max_bytes=_amount(raw, "log_max_bytes"),
+    )
+    _check_command(spec)
+    if spec.open not in (OPEN_NEW, OPEN_APPEND, OPEN_OVERWRITE):
+        raise BadSpec(f"open is none of new, append, overwrite: {spec.open}")
+    return spec
+
+
+def signal_number(name: Any) -> int:
+    """`USR1`, `SIGUSR1` or a number, as a number."""
+    if isinstance(name, int) and not isinstance(name, bool) and 1 <= name <= 64:
+        return name
+    text = str(name).upper()
+    text = text if text.startswith("SIG") else "SIG" + text
+    try:
+        return int(signal.Signals[text])
+    except KeyError:
+        raise BadSpec(f"no such signal: {name}") from None
+
+
+def _check_command(spec: Spec) -> None:
+    given = [x for x in (spec.argv, spec.shell, spec.script) if x is not None]
+    if len(given) != 1:
+        raise BadSpec("exactly one of argv, shell, script is needed")
+    if spec.argv is not None and (not spec.argv or not spec.argv[0]):
+        raise BadSpec("the command is empty")
+
+
+def _text(raw: Message, key: str) -> Optional[str]:
+    value = raw.get(key)
+    if value is None or isinstance(value, str):
+        return value
+    raise BadSpec(f"{key} is not a text")
+
+
+def _texts(raw: Message, key: str) -> List[str]:
+    value = raw.get(key)
+    if value is None:
+        return []
+    if isinstance(value, list) and all(isinstance(x, str) for x in value):
+        return value
+    raise BadSpec(f"{key} is not a list of texts")
+
+
+def _text_map(raw: Message, key: str) -> Dict[str, str]:
+    value = raw.get(key)
+    if value is None:
+        return {}
+    if isinstance(value, dict) and all(isinstance(x, str) for x in value.values()):
+        return value
+    raise BadSpec(f"{key} is not a map of texts")
+
+
+def _amount(raw: Message, key: str) -> Optional[int]:
+    value = raw.get(key)
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62:
+        return value
+    raise BadSpec(f"{key} is not a whole number")
+
+
+def _umask(value: Any) -> Optional[int]:
+    """A number, or octal digits as people write it."""
+    if isinstance(value, str):
+        try:
+            value = int(value, 8)
+        except ValueError:
+            value = -1
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 0o777):
+        return value
+    raise BadSpec("umask is not a file mode")
+
+
+def _default(value: Optional[int], otherwise: int) -> int:
+    return otherwise if value is None else value
