@@ -157,8 +157,7 @@ def run_probes(side: Side, count: int) -> list[Span]:
 
 def is_busy(side: Side) -> bool:
     """Whether the server knows of a run beside the one that holds GPU 1."""
-    jobs = side.server.get("/status")["jobs"]
-    return sum(int(jobs.get(state, 0)) for state in ("starting", "running", "stopping")) > 1
+    return side.server.count("starting", "running", "stopping") > 1
 
 
 def page_ms(side: Side) -> float:
@@ -169,7 +168,7 @@ def page_ms(side: Side) -> float:
 
 def confirm(side: Side) -> None:
     """Nothing of the queue was lost or started meanwhile."""
-    kept = int(side.server.get("/jobs?state=queued&limit=1")["total"])
+    kept = side.server.count("queued")
     if kept != side.depth:
         raise RuntimeError(f"{kept:,} jobs are queued, not {side.depth:,}")
 

@@ -75,6 +75,11 @@ class RoostServer:
         status: dict[str, Any] = json.loads(self.cli("status", "--json"))
         return status
 
+    def count(self, *states: str) -> int:
+        """How many jobs are in these states or have these outcomes, by the server's own account."""
+        jobs = self.get("/status")["jobs"]
+        return sum(int(jobs.get(state, 0)) for state in states)
+
     def get(self, path: str) -> Any:
         """GET under /api/v1."""
         return self.request("GET", path, None)

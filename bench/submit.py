@@ -93,16 +93,11 @@ def measure_bulk(server: RoostServer, work: Path, jobs: int) -> dict[str, list[f
         argv = [*server.roost, "submit", "-q", "--from", str(path)]
         return lambda: jobs / (wall_ms(argv, server.environment) / 1e3)
 
-    before = queued(server)
+    before = server.count("queued")
     rates = alternate({"a job a line": rate(lines), "JSON lines": rate(objects)}, 3)
-    if (kept := queued(server) - before) != 8 * jobs:
+    if (kept := server.count("queued") - before) != 8 * jobs:
         raise RuntimeError(f"{kept} jobs were queued, not {8 * jobs}")
     return rates
-
-
-def queued(server: RoostServer) -> int:
-    """How many jobs wait, by the server's own account."""
-    return int(server.get("/jobs?state=queued&limit=1")["total"])
 
 
 def judge(single: dict[str, list[float]], bulk: dict[str, list[float]]) -> list[Check]:

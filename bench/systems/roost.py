@@ -46,11 +46,12 @@ class Roost:
         """Every job must be known, have succeeded, and have had one attempt."""
         assert self.server is not None
         server = self.server
-        wait_until(lambda: succeeded(server) >= batch.count, 10, every=0.1)
+        wait_until(lambda: server.count("succeeded") >= batch.count, 10, every=0.1)
         found = []
-        if (kept := succeeded(server)) != batch.count:
-            found.append(f"{kept} of {batch.count} jobs are known as succeeded")
-        retried = [job["id"] for job in ended(server, batch.count) if len(job["attempts"]) != 1]
+        jobs = succeeded(server)
+        if len(jobs) != batch.count:
+            found.append(f"{len(jobs)} of {batch.count} jobs are known as succeeded")
+        retried = [job["id"] for job in jobs if len(job["attempts"]) != 1]
         if retried:
             found.append(f"{len(retried)} jobs did not have one attempt (first: {retried[0]})")
         return found
@@ -61,19 +62,13 @@ class Roost:
         self.server = None
 
 
-def succeeded(server: RoostServer) -> int:
-    """How many jobs ended well, by the server's own account."""
-    return int(server.get("/jobs?all=true&state=succeeded&limit=1")["total"])
-
-
-def ended(server: RoostServer, count: int) -> list[dict[str, Any]]:
-    """The ended jobs, page by page."""
+def succeeded(server: RoostServer) -> list[dict[str, Any]]:
+    """The jobs that ended well, page by page."""
     jobs: list[dict[str, Any]] = []
     cursor = ""
-    while len(jobs) < count:
+    while True:
         page = server.get(f"/jobs?all=true&state=succeeded&limit=500{cursor}")
         jobs += page["jobs"]
         if not page["next"]:
-            break
+            return jobs
         cursor = f"&cursor={page['next']}"
-    return jobs

@@ -36,12 +36,12 @@ VERB = Verb(
 )
 _COLUMNS = (
     Column("ID", right=True),
-    Column("NAME", most=16),
-    Column("USER", most=10),
+    Column("NAME", most=20, least=10),
+    Column("USER", most=12, least=6),
     Column("STATE", most=14),
-    Column("GPUS", most=8),
+    Column("GPUS", most=12, least=5),
     Column("TIME", right=True),
-    Column("WHY / COMMAND"),
+    Column("COMMAND / WHY"),
 )
 
 

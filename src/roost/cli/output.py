@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {"green": "32", "red": "31", "yellow": "33", "blue": "34", "cyan": "36", "dim": "2", "bold": "1"}
 _NARROWEST = 40
+_LAST_COLUMN = 30  # what the last column should have before others keep their comfort
 
 
 class Screen:
@@ -87,14 +88,15 @@ def pad(text: str, width: int, right: bool = False) -> str:
 
 
 class Column:
-    """A column: its title, whether it leans right, the most it may take, and whether it gives way first."""
+    """A column: its title, whether it leans right, the most it may take, the least it may be squeezed to."""
 
-    __slots__ = ("most", "right", "title")
+    __slots__ = ("least", "most", "right", "title")
 
-    def __init__(self, title: str, *, right: bool = False, most: int = 0) -> None:
+    def __init__(self, title: str, *, right: bool = False, most: int = 0, least: int = 0) -> None:
         self.title = title
         self.right = right
         self.most = most
+        self.least = least
 
 
 class Cell:
@@ -114,10 +116,22 @@ def table(columns: "Sequence[Column]", rows: "Sequence[Sequence[str | Cell]]", s
     for at, column in enumerate(columns):
         widest = max([width_of(column.title), *(width_of(row[at].text) for row in cells)])
         widths.append(min(widest, column.most) if column.most else widest)
-    used = sum(widths[:-1]) + 2 * (len(widths) - 1)
-    widths[-1] = max(min(widths[-1], screen.width - used), width_of(columns[-1].title), 8)
+    _squeeze(columns, widths, screen.width)
     title = [Cell(column.title, "dim") for column in columns]
     return [_line(columns, row, widths, screen) for row in [title, *cells]]
+
+
+def _squeeze(columns: "Sequence[Column]", widths: list[int], width: int) -> None:
+    """Make room for the last column from those that may be squeezed, then give it what is left."""
+    used = sum(widths[:-1]) + 2 * (len(widths) - 1)
+    missing = used + min(widths[-1], _LAST_COLUMN) - width
+    for at, column in enumerate(columns[:-1]):
+        if column.least and missing > 0:
+            given = min(missing, max(widths[at] - column.least, 0))
+            widths[at] -= given
+            used -= given
+            missing -= given
+    widths[-1] = max(min(widths[-1], width - used), 1)
 
 
 def _line(columns: "Sequence[Column]", row: "Sequence[Cell]", widths: list[int], screen: Screen) -> str:

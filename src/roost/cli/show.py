@@ -57,7 +57,7 @@ def lines(job: "Job", now: "datetime") -> list[str]:
 
     shown = screen()
     title = f"job {job['id']}  {clean(job.get('name') or '')}  {shown.paint(state_text(job), state_colour(job))}"
-    found = [title, *fields(_about(job, command_text(job)), "  "), *fields(_times(job, now), "  ")]
+    found = [title, *fields([*_about(job, command_text(job)), *_times(job, now)], "  ")]
     for reason in job.get("reasons") or []:
         found.append(f"  waits: {clean(reason['text'])}")
     if job.get("error"):
@@ -73,7 +73,7 @@ def lines(job: "Job", now: "datetime") -> list[str]:
 def _about(job: "Job", command: str) -> list[tuple[str, str]]:
     pairs = [
         ("command", command),
-        ("script", f"{len(job['script'].splitlines())} lines" if job.get("script") else ""),
+        ("script", "its text is kept with the job" if job.get("script") else ""),
         ("directory", clean(job.get("cwd") or "")),
         ("user", clean(job.get("user") or "")),
         ("description", clean(job.get("desc") or "")),
@@ -106,12 +106,11 @@ def _request(job: "Job") -> str:
     return clean(text)
 
 
-def _after(after: object) -> str:
-    if isinstance(after, dict):
-        return clean("; ".join(f"{kind} {', '.join(map(str, ids))}" for kind, ids in after.items() if ids))
-    if isinstance(after, list):
-        return clean(", ".join(str(item.get("id", item) if isinstance(item, dict) else item) for item in after))
-    return ""
+_WANTS = {"success": "succeeded", "any": "ended", "failure": "failed"}
+
+
+def _after(after: "list[dict[str, Any]] | None") -> str:
+    return ", ".join(f"{each['job']} {_WANTS.get(each['wants'], each['wants'])}" for each in after or [])
 
 
 def _times(job: "Job", now: "datetime") -> list[tuple[str, str]]:

@@ -58,7 +58,8 @@ def brief(total_s: float) -> str:
         return f"{whole // 60}m{whole % 60:02}s"
     if whole < 86400:
         return f"{whole // 3600}h{whole % 3600 // 60:02}m"
-    return f"{whole // 86400}d{whole % 86400 // 3600:02}h"
+    days = whole // 86400
+    return f"{days}d{whole % 86400 // 3600:02}h" if days < 100 else f"{days}d"
 
 
 def mebibytes(text: str) -> int:

@@ -65,10 +65,10 @@ def _heads(cluster: Cluster, key: Key, now_ms: int) -> list[Head]:
     return heads
 
 
-def explain(cluster: Cluster, job: Job, now_ms: int, ahead: int = 0) -> tuple[Reason, ...]:
+def explain(cluster: Cluster, job: Job, now_ms: int, place: int | None = None) -> tuple[Reason, ...]:
     """Every reason why a waiting job does not start now, its own first, then what it lacks.
 
-    `ahead` is how many jobs stand before it in the queue, for the case that it would fit.
+    `place` is how many jobs stand before it in the queue, for the case that it would fit; None when that is not known.
     """
     reasons: list[Reason] = list(own_reasons(cluster, job, now_ms))
     if cluster.is_paused:
@@ -77,7 +77,7 @@ def explain(cluster: Cluster, job: Job, now_ms: int, ahead: int = 0) -> tuple[Re
     if isinstance(found, Refusal):
         reasons.extend(found.reasons)
     elif not reasons:
-        reasons.append(Ahead(jobs=ahead))
+        reasons.append(Ahead(jobs=place))
     return tuple(reasons)
 
 

@@ -190,10 +190,12 @@ class NoNodes(Reason, frozen=True, tag="no_nodes"):
 class Ahead(Reason, frozen=True, tag="behind"):
     """It would fit; others are first."""
 
-    jobs: int
+    jobs: int | None
 
     def text(self) -> str:
-        return "it would fit now: it starts in the next round" if not self.jobs else f"{self.jobs} jobs are ahead of it"
+        if not self.jobs:
+            return "it would fit now: it starts in a moment" if self.jobs == 0 else "many jobs are ahead of it"
+        return f"{self.jobs} job{'s are' if self.jobs > 1 else ' is'} ahead of it"
 
 
 class Refusal(msgspec.Struct, frozen=True):

@@ -35,6 +35,8 @@ T = TypeVar("T")
 Json = dict[str, Any]
 MANY = 2_000_000
 ARCHIVE_CHUNK = 1000
+PLACES = 1000
+"""How far down the queue a place is counted."""
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -90,23 +92,23 @@ class Service:
             found = await self.read(reads.page, wanted, limit, cursor)
         except reads.BadCursor as error:
             raise BadRequest(str(error)) from None
-        is_queue = wanted in (Filter(), Filter(ended_since_ms=wanted.ended_since_ms))
-        jobs = await self.views(found.jobs, is_queue)
+        is_top = cursor is None and wanted == Filter(ended_since_ms=wanted.ended_since_ms)
+        jobs = await self.views(found.jobs, is_top)
         counts = views.counts_view(self.cluster)
         total = sum(self.cluster.counts[s] for s in State) if wanted == Filter() else None
         return {"version": 1, "jobs": jobs, "total": total, "counts": counts, "next": found.next}
 
-    async def views(self, rows: list[JobRow], is_queue: bool = False) -> list[Json]:
-        """Those rows, as they are shown. Rows of a page of the queue stand one behind the other: one place is counted."""
+    async def views(self, rows: list[JobRow], is_top: bool = False) -> list[Json]:
+        """Those rows, as they are shown. At the top of the listing the waiting ones are the head of the queue."""
         attempts = await self.read(reads.attempts, [row.id for row in rows])
-        now, shown = now_ms(), []
-        place: int | None = None
-        for row in rows:
-            if row.state in ("queued", "held"):
-                counted = place is None or not is_queue
-                place = await self.read(reads.ahead, row) if counted else (place or 0) + 1
-            shown.append(views.job_view(self.cluster, row, attempts.get(row.id, []), now, place or 0))
-        return shown
+        waiting = [row.id for row in rows if row.state in ("queued", "held")]
+        if is_top:
+            queue = {job: n for n, job in enumerate(waiting)}
+        else:
+            head = await self.read(reads.queue_head, PLACES) if waiting else []
+            queue = {job: n for n, (job, _, _) in enumerate(head)}
+        now = now_ms()
+        return [views.job_view(self.cluster, row, attempts.get(row.id, []), now, queue.get(row.id)) for row in rows]
 
     async def job(self, job: int) -> Json:
         """One job."""

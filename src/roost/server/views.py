@@ -18,8 +18,8 @@ from roost.store.rows import AttemptRow, JobRow
 Json = dict[str, Any]
 
 
-def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: int, ahead: int = 0) -> Json:
-    """A job, whole."""
+def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: int, place: int | None) -> Json:
+    """A job, whole; `place` is its place in the queue, as far as it is counted."""
     spec = row.decoded()
     state = _state(cluster, row)
     last = attempts[-1] if attempts else None
@@ -41,9 +41,9 @@ def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: 
         "labels": list(spec.labels),
         "node": last.node if last is not None and last.state != "refused" else None,
         "priority": row.priority,
-        "queue_position": ahead if state in ("queued", "held") else None,
+        "queue_position": place,
         "attempts": [attempt_view(a, spec) for a in attempts],
-        "reasons": reasons_view(cluster, row.id, now_ms, ahead),
+        "reasons": reasons_view(cluster, row.id, now_ms, place),
         "after": [{"job": d.job, "wants": d.wants} for d in spec.dependencies()],
         "begin_at": rfc3339(_begin_ms(row)),
         "time_limit_s": spec.time_limit_s,
@@ -100,10 +100,10 @@ def attempt_view(a: AttemptRow, spec: JobSpec) -> Json:
     }
 
 
-def reasons_view(cluster: Cluster, job: int, now_ms: int, ahead: int = 0) -> list[Json]:
+def reasons_view(cluster: Cluster, job: int, now_ms: int, place: int | None = None) -> list[Json]:
     """Why a waiting job waits; nothing for any other."""
     waiting = cluster.jobs.get(job)
-    return [as_data(r) for r in explain(cluster, waiting, now_ms, ahead)] if waiting is not None else []
+    return [as_data(r) for r in explain(cluster, waiting, now_ms, place)] if waiting is not None else []
 
 
 def gpus_view(cluster: Cluster, names: dict[int, str]) -> Json:

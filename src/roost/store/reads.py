@@ -154,17 +154,6 @@ def environment(db: Connection, env: int) -> bytes | None:
     return row[0] if row else None
 
 
-def ahead(db: Connection, row: JobRow, limit: int = 1000) -> int:
-    """How many waiting jobs stand before that one in the queue; at most `limit`."""
-    job = t.jobs.c
-    before = or_(
-        job.priority > row.priority,
-        and_(job.priority == row.priority, or_(job.rank < row.rank, and_(job.rank == row.rank, job.id < row.id))),
-    )
-    inner = select(job.id).where(text(t.WAITING), before).limit(limit).subquery()
-    return int(db.execute(select(func.count()).select_from(inner)).scalar_one())
-
-
 def queue_head(db: Connection, length: int) -> list[tuple[int, int, int]]:
     """The first jobs of the queue: id, priority, rank."""
     job = t.jobs.c

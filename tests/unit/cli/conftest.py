@@ -11,8 +11,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from roost.cli import main
 from tests.unit.client.conftest import home, server
+
+from roost.cli import main
 
 __all__ = ["home", "server"]
 
