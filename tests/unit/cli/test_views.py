@@ -1,0 +1,330 @@
+"""What people see, at 80 columns, to the character."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests.unit.cli.conftest import Roost
+from tests.unit.client.fake_server import FakeServer
+
+from roost.cli import gpus, ls, show, status, why
+from roost.cli.output import Screen, cut, width_of
+
+NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
+
+
+def job(number: int, **more: Any) -> dict[str, Any]:
+    return {
+        "id": number,
+        "name": "train",
+        "user": "ana",
+        "state": "queued",
+        "outcome": None,
+        "exit_code": None,
+        "command": ["python", "train.py"],
+        "command_line": "python train.py",
+        "gpus": 1,
+        "request": {"gpus": 1},
+        "attempts": [],
+        "reasons": [],
+        "error": None,
+        "submitted_at": "2026-11-15T11:55:00Z",
+        "started_at": None,
+        "ended_at": None,
+        **more,
+    }
+
+
+def ran(indices: list[int], **more: Any) -> dict[str, Any]:
+    return {"attempt": 1, "state": "running", "node": "box", "gpu_indices": indices, "pid": 4242, **more}
+
+
+JOBS = [
+    job(
+        12,
+        state="running",
+        attempts=[ran([0, 1])],
+        started_at="2026-11-15T10:58:00Z",
+        command_line="python train.py --lr 0.1 --epochs 300 --out /data/runs/a",
+    ),
+    job(
+        13,
+        name="训练一个很大的模型并保存",
+        request={"gpus": 2},
+        reasons=[
+            {"code": "gpus_busy", "text": "needs 2 GPUs at once on box: 1 of 4 would do now"},
+            {"code": "gpu_taken", "text": "GPU box:0 is taken by job 12"},
+        ],
+    ),
+    job(14, user="christopher", state="held", submitted_at="2026-11-12T08:00:00Z", request={"gpus": 0}),
+    job(
+        1000015,
+        name="evil\x1b[31m\nname",
+        state="ended",
+        outcome="failed",
+        exit_code=3,
+        attempts=[ran([3])],
+        started_at="2026-11-15T11:00:00Z",
+        ended_at="2026-11-15T11:00:12Z",
+    ),
+    job(16, state="ended", outcome="cannot_start", error="no such directory: /gone", command_line="x"),
+]
+
+
+def test_ls_fits_into_eighty_columns() -> None:
+    assert ls.lines(JOBS, NOW, Screen(80)) == [
+        "     ID  NAME        USER    STATE         GPUS   TIME  COMMAND / WHY",
+        "     12  train       ana     running       0,1   1h02m  python train.py --lr 0.…",
+        "     13  训练一个…   ana     queued        x2    5m00s  needs 2 GPUs at once on…",
+        "     14  train       chris…  held          -     3d04h  python train.py",
+        "1000015  evil\\x1b[…  ana     failed (3)    3       12s  python train.py",
+        "     16  train       ana     cannot start  x1        -  no such directory: /gone",
+    ]
+
+
+def test_every_line_of_ls_is_as_wide_as_the_screen_at_most() -> None:
+    for width in (60, 80, 132):
+        assert max(width_of(line) for line in ls.lines(JOBS, NOW, Screen(width))) <= width
+
+
+def test_colour_only_where_it_is_seen() -> None:
+    assert not any("\033" in line for line in ls.lines(JOBS, NOW, Screen(80)))
+    assert "\033[32mrunning\033[0m" in ls.lines(JOBS, NOW, Screen(80, colour=True))[1]
+
+
+def test_ls_through_the_command(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /jobs"] = {
+        "version": 1,
+        "jobs": JOBS[:2],
+        "total": 1_000_002,
+        "counts": {"queued": 1_000_000},
+        "next": None,
+    }
+    found = roost("ls", "--limit", "2", "--state", "queued,failed", "-l", "x", "-u", "ana")
+    assert found.code == 0
+    assert len(found.out.splitlines()) == 3
+    assert found.err == "… 1,000,000 more queued: roost ls --limit 1000\n"
+    assert server.queries("GET /jobs") == [{"state": "queued,failed", "user": "ana", "label": "x", "limit": "2"}]
+
+
+def test_ls_reads_on_until_it_has_what_was_asked(roost: Roost, server: FakeServer) -> None:
+    pages = [{"jobs": JOBS[:2], "total": 3, "next": "c"}, {"jobs": JOBS[2:3], "total": 3, "next": None}]
+    server.routes["GET /jobs"] = lambda _q, _b: (200, pages.pop(0))
+    assert roost("ls", "-q", "-n", "5").out == "12\n13\n14\n"
+
+
+def test_ls_as_json_is_the_answer_of_the_api(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /jobs"] = {"version": 1, "jobs": JOBS, "total": 5, "counts": {}, "next": None}
+    assert json.loads(roost("ls", "--all", "--json").out)["jobs"] == JOBS
+
+
+def test_ls_of_nothing(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /jobs"] = {"version": 1, "jobs": [], "total": 0, "counts": {}, "next": None}
+    assert roost("ls") == (0, "", "no jobs now; ended ones: roost ls --all\n")
+
+
+def test_ls_without_a_server(roost: Roost) -> None:
+    found = roost("ls")
+    assert (found.code, found.out) == (69, "")
+    assert found.err.endswith("hint: start one: roost up --detach\n")
+
+
+WHOLE = job(
+    12,
+    desc="a test",
+    state="ended",
+    outcome="failed",
+    exit_code=3,
+    cwd="/work",
+    labels=["a", "b"],
+    request={"gpus": 2, "mem_mib": 8192, "max_util": 30, "gpu_ids": ["0", "1"]},
+    priority=5,
+    after=[{"job": 3, "wants": "success"}, {"job": 4, "wants": "any"}],
+    time_limit_s=7200,
+    started_at="2026-11-15T11:58:00Z",
+    ended_at="2026-11-15T11:59:00Z",
+    script=True,
+    attempts=[
+        ran(
+            [0, 1],
+            state="ended",
+            outcome="failed",
+            exit_code=3,
+            started_at="2026-11-15T11:58:00Z",
+            ended_at="2026-11-15T11:59:00Z",
+            peak_mem_mib=6144,
+            peak_rss_mib=512,
+            cpu_s=61.5,
+        )
+    ],
+)
+
+
+def test_show_tells_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    assert show.lines(WHOLE, NOW) == [
+        "job 12  train  failed (3)",
+        "  command:     python train.py",
+        "  script:      its text is kept with the job",
+        "  directory:   /work",
+        "  user:        ana",
+        "  description: a test",
+        "  labels:      a, b",
+        "  GPUs:        2, 8.0G of memory on each, at most 30% busy, only 0,1",
+        "  priority:    5",
+        "  after:       3 succeeded, 4 ended",
+        "  time limit:  2 hours",
+        "  submitted:   2026-11-15 11:55:00 (5m00s ago)",
+        "  started:     2026-11-15 11:58:00 (2m00s ago)",
+        "  ended:       2026-11-15 11:59:00 (1m00s ago)",
+        "  attempt 1: failed (3) on box, GPU 0,1, pid 4242",
+        "    started:     2026-11-15 11:58:00 (2m00s ago)",
+        "    ended:       2026-11-15 11:59:00 (1m00s ago), took 1m00s",
+        "    exit code:   3",
+        "    GPU memory:  6.0G at most",
+        "    host memory: 512M at most",
+        "    CPU time:    1m01s",
+    ]
+
+
+def test_show_as_json_carries_a_version(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /jobs/12"] = WHOLE
+    server.routes["GET /jobs/13"] = JOBS[1]
+    server.routes["GET /jobs/12/env"] = {"env": {"A": "1"}}
+    server.routes["GET /jobs"] = {"jobs": [WHOLE, JOBS[1]], "next": None}
+    assert json.loads(roost("show", "12", "--json").out) == {"version": 1, **WHOLE}
+    assert json.loads(roost("show", "12", "13", "--json").out) == {"version": 1, "jobs": [WHOLE, JOBS[1]]}
+    assert json.loads(roost("show", "12", "--env", "--json").out)["env"] == {"A": "1"}
+    assert "    A=1\n" in roost("show", "12", "--env").out
+    assert "A=1" not in roost("show", "12").out
+
+
+def test_why_is_a_line_a_reason(roost: Roost, server: FakeServer) -> None:
+    answer = {"id": 13, "state": "queued", "reasons": JOBS[1]["reasons"], "text": "…"}
+    assert why.lines(answer) == [
+        "job 13 is queued:",
+        "  needs 2 GPUs at once on box: 1 of 4 would do now",
+        "  GPU box:0 is taken by job 12",
+    ]
+    assert why.lines({"id": 12, "state": "running", "reasons": [], "text": ""}) == ["job 12 is running"]
+    server.routes["GET /jobs/13/why"] = answer
+    assert roost("why", "13").code == 0
+    assert json.loads(roost("why", "13", "--json").out) == {"version": 1, **answer}
+
+
+def gpu(index: int, **more: Any) -> dict[str, Any]:
+    return {
+        "uuid": f"GPU-{index}",
+        "index": index,
+        "node": "box",
+        "alias": None,
+        "model": "Simulated 24G",
+        "mem_mib": 24576,
+        "mem_used_mib": 0,
+        "util": 0,
+        "temp_c": 30,
+        "power_w": 25,
+        "state": "free",
+        "reason": None,
+        "jobs": [],
+        "procs": [],
+        **more,
+    }
+
+
+GPUS = {
+    "version": 1,
+    "gpus": [
+        gpu(
+            0,
+            state="used",
+            mem_used_mib=12288,
+            util=80,
+            jobs=[{"id": 12, "user": "ana", "name": "train", "mem_mib": 8192}],
+            procs=[
+                {"pid": 4242, "user": "ana", "command": "python train.py", "mem_mib": 6144, "job": 12},
+                {"pid": 99, "user": "bob", "command": "python other.py " + "x" * 80, "mem_mib": 4096, "job": None},
+            ],
+        ),
+        gpu(1, alias="big", state="used", jobs=[{"id": 13, "user": "bob", "name": "new", "mem_mib": 8192}]),
+        gpu(2, state="fault", reason="ECC error", mem_used_mib=None, util=None, temp_c=None, power_w=None),
+    ],
+    "cpu": {"slots": 8, "used": 1},
+}
+
+
+def test_gpus_with_what_is_on_them() -> None:
+    assert gpus.lines(GPUS, Screen(80)) == [
+        "GPU    MODEL          STATE  MEMORY                   UTIL  TEMP  POWER  JOBS",
+        "0      Simulated 24G  used   [#####-----] 12.0/24.0G   80%   30C    25W  12",
+        "     job 12  pid 4242  ana  6.0G  python train.py",
+        cut("     foreign  pid 99  bob  4.0G  python other.py " + "x" * 80, 80),
+        "1 big  Simulated 24G  used   [----------] 0.0/24.0G     0%   30C    25W  13",
+        "     job 13 bob new, 8.0G reserved",
+        "2      Simulated 24G  fault  [----------] ?/24.0G        -     -      -  -",
+        "     ECC error",
+        "CPU slots: 1 of 8 used",
+    ]
+
+
+def test_a_box_without_gpus_says_how_to_try() -> None:
+    found = gpus.lines({"gpus": [], "cpu": {"slots": 8, "used": 0}}, Screen(80))
+    assert found[0] == "no GPU; simulated ones to try it: roost up --sim 4x24G"
+
+
+def test_status_at_a_glance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    answer = {
+        "version": 1,
+        "server_pid": 7,
+        "node_pid": 8,
+        "server": {
+            "pid": 7,
+            "version": "0.1.0",
+            "since": "2026-11-15T11:00:00Z",
+            "home": "/h",
+            "url": "http://127.0.0.1:7171",
+            "socket": "/h/roost.sock",
+            "policy": "fifo",
+            "scheduling": "paused",
+        },
+        "nodes": [{"name": "box", "state": "up", "pid": 8, "gpus": 4, "cpus": 8, "jobs": 1}],
+        "jobs": {"queued": 1200, "running": 4, "held": 0},
+        "gpus": {"total": 4, "free": 3, "used": 1},
+        "health": [],
+    }
+    assert status.lines(answer, NOW) == [
+        "server:     roost 0.1.0, pid 7",
+        "since:      2026-11-15 11:00:00 (1h00m ago)",
+        "home:       /h",
+        "address:    http://127.0.0.1:7171",
+        "socket:     /h/roost.sock",
+        "scheduling: paused, policy fifo",
+        "jobs:       1,200 queued, 4 running",
+        "GPUs:       4 total, 3 free, 1 used",
+        "node:       box up, pid 8, 4 GPUs, 8 CPUs, 1 jobs",
+        "health:     good",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "found"),
+    [
+        ("abc", 3, "abc"),
+        ("abcd", 3, "ab…"),
+        ("训练模型", 8, "训练模型"),
+        ("训练模型", 7, "训练模…"),
+        ("训练", 2, "…"),
+        ("a", 1, "a"),
+    ],
+)
+def test_cutting_counts_columns(text: str, width: int, found: str) -> None:
+    assert cut(text, width) == found
+    assert width_of(found) <= width
+
+
+def test_an_accent_that_is_a_character_of_its_own_takes_no_column() -> None:
+    assert width_of("e\u0301") == 1
