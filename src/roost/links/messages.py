@@ -75,6 +75,7 @@ class Hello(Message, frozen=True, tag="hello"):
     uid: int = 0
     state_dir: str = ""
     sim_dir: str | None = None
+    gpus_known: bool = True
 
 
 class Inventory(Message, frozen=True, tag="inventory"):

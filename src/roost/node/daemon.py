@@ -15,6 +15,7 @@ import socket
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from roost.node import libc, protocol
+from roost.node.adoption import Source
 from roost.node.cgroup import open_cgroups
 from roost.node.clock import boot_id
 from roost.node.dispatch import Dispatch
@@ -81,9 +82,10 @@ class Daemon:
         identity = state_id(state)
         libc.become_subreaper()
         cgroups = open_cgroups(identity) if options.use_cgroups else None
-        self._life = Lifecycle(self._loop, self._boot)
+        source = Source(state, identity, self._boot)
+        self._life = Lifecycle(self._loop, source)
         spawner = Spawner(state, cgroups, self._boot, self._node)
-        self._supervisor = Supervisor(state, identity, self._loop, spawner, self._life)
+        self._supervisor = Supervisor(source, self._loop, spawner, self._life)
         self._sampling = self._make_sampling(identity, spawner)
         self._followers = Followers(self._loop, self._send, self._is_congested)
         self._dispatch = Dispatch(state, self._supervisor, self._followers)
@@ -210,6 +212,7 @@ class Daemon:
                 "state_dir": self._state.path,
                 "sim_dir": self._state.sim if self._options.sim is not None else None,
                 "gpus": [gpu.to_json() for gpu in self._sampling.gpus or []],
+                "gpus_known": self._sampling.gpus is not None,
                 "runs": self._supervisor.report(),
             }
         )

@@ -157,10 +157,10 @@ def _local_node(store: Store, controller: Controller) -> str:
 
 
 async def _first_hello(engine: Engine, link: Link) -> None:
-    """Wait for the node and its first samples, but not for ever."""
+    """Wait for the node, and for what it knows of its GPUs, but not for ever."""
     for _ in range(int(ATTACH_S / 0.02)):
         node = engine.controller.cluster.nodes[link.node]
-        if node.attached:
+        if node.attached and ((link.hello is not None and link.hello.gpus_known) or node.gpus):
             return
         await asyncio.sleep(0.02)
     _log.warning("the node program of this machine did not attach within %s s", ATTACH_S)

@@ -43,7 +43,11 @@ def take_in(turn: Turn, report: NodeReport, orphans: set[str]) -> None:
 
 def _hello(turn: Turn, node: str, hello: m.Hello, orphans: set[str]) -> None:
     """A node attached: compare what it runs with what should run there, and set right what differs."""
-    _seen(turn, node, hello.gpus, hello.cpus, hello.mem_mib)
+    if hello.gpus_known:
+        _seen(turn, node, hello.gpus, hello.cpus, hello.mem_mib)
+    else:  # a driver that is slow to answer: what was there before is still there, as far as anybody knows
+        known_before = turn.cluster.node(node).gpus.values()
+        _seen(turn, node, [m.GpuInfo(*msgspec.structs.astuple(g)) for g in known_before], hello.cpus, hello.mem_mib)
     turn.record(ev.NodeAttached(node))
     turn.send(node, "configure", sample_ms=turn.cluster.settings["node.sample_ms"])
     known = {run.run: run for run in hello.runs}
