@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -29,6 +27,7 @@ from bench.roost_server import RoostServer, memory_mib
 from bench.spans import Span, gaps_ms, median, parse_spans
 from bench.systems.port import lines_in, wait_until
 from bench.timing import wall_ms
+from bench.workspace import new_directory
 
 CHUNK = 50_000
 SHAPES = 20
@@ -59,7 +58,7 @@ LATENCY, GAP, LIST, PAGE = "start latency", "gap, end to start", "`roost ls`, fi
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fill, measure, print, and judge when asked to."""
     options = parse(arguments)
-    work = Path(tempfile.mkdtemp(prefix="roost-bench-", dir="/tmp"))
+    work = new_directory("run")
     few, many = (make_side(work, name, depth) for name, depth in (("few", options.few), ("many", options.many)))
     try:
         for side in (few, many):
@@ -73,7 +72,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         few.server.down()
         many.server.down()
-        shutil.rmtree(work, ignore_errors=True)
     checks = judge(few, many)
     print(render(few, many, checks))
     if options.json:

@@ -12,9 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +21,7 @@ from bench.report import Check, checks_table, has_failed, number, ratio, table
 from bench.roost_server import RoostServer, python_of
 from bench.spans import median
 from bench.timing import alternate, wall_ms
+from bench.workspace import new_directory
 
 EMPTY, WAITING, STARTING = "python -c pass", "roost submit, waiting", "roost submit, starting at once"
 
@@ -30,7 +29,7 @@ EMPTY, WAITING, STARTING = "python -c pass", "roost submit, waiting", "roost sub
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and judge when asked to."""
     options = parse(arguments)
-    work = Path(tempfile.mkdtemp(prefix="roost-bench-", dir="/tmp"))
+    work = new_directory("run")
     busy, free = RoostServer(work / "busy", "1x24G"), RoostServer(work / "free", "4x24G")
     os.chdir(work)
     try:
@@ -40,7 +39,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         busy.down()
         free.down()
         os.chdir("/")
-        shutil.rmtree(work, ignore_errors=True)
     checks = judge(single, bulk)
     print(render(single, bulk, options.jobs, checks))
     if options.json:

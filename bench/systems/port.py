@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from typing import Protocol
 
 from bench.install import clean_environment, stamp_program
 from bench.spans import LINE_BYTES, Span, faults, parse_spans
+from bench.workspace import new_directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Outcome:
 def run_once(system: System, jobs: int, slots: int, seconds: float) -> Outcome:
     """Run no-op jobs on a fresh instance, for at most so long, and collect the evidence."""
     jobs = min(jobs, system.jobs_at_most)
-    work = Path(tempfile.mkdtemp(prefix="roost-bench-", dir="/tmp"))
+    work = new_directory("run")
     batch = Batch(stamp_program(), work / "evidence", jobs)
     try:
         (work / "instance").mkdir()
@@ -86,7 +85,6 @@ def run_once(system: System, jobs: int, slots: int, seconds: float) -> Outcome:
         return Outcome(spans, problems + faults(spans, jobs, slots))
     finally:
         system.stop()
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def lines_in(evidence: Path) -> int:

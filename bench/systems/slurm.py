@@ -80,7 +80,6 @@ class Slurm:
         key = self.work / "munge.key"
         key.touch(mode=0o400)
         key.write_bytes(os.urandom(128))
-        self.work.parent.chmod(0o755)
         self._daemon(
             "munged",
             "--foreground",
