@@ -185,14 +185,12 @@ class Space:
         active = (self.cluster.active.get(c.job) for c in claims)
         return tuple(_holder(a) for a in active if a is not None)
 
-    def is_full(self) -> bool:
-        """Whether nothing of any shape could start: every GPU has no slot and no memory, every CPU slot is taken."""
+    def is_full(self, of_gpus: bool) -> bool:
+        """Whether nothing that wants GPUs (or, without, a CPU slot) could start anywhere. Cheap: asked before all else."""
         for node in self.cluster.nodes.values():
-            if self.closed(node) is not None:
-                continue
-            if node.cpu_used + self.cpu_given.get(node.name, 0) < cpu_slots(self.cluster, node):
+            if not of_gpus and node.cpu_used + self.cpu_given.get(node.name, 0) < cpu_slots(self.cluster, node):
                 return False
-            if any(self.free_mib(gpu) > 0 for gpu in node.gpus.values()):
+            if of_gpus and any(self.free_mib(gpu) > 0 for gpu in node.gpus.values()):
                 return False
         return True
 

@@ -30,8 +30,11 @@ def plan(cluster: Cluster, now_ms: int, limit: int = 256) -> list[Start]:
     One shape has one answer: a line whose head does not fit is done for this round, and so is every line that asks the same.
     At most `limit` starts, so that a round stays short; the next follows at once.
     """
+    if cluster.is_paused or not cluster.lines:
+        return []
     space = Space(cluster)
-    if cluster.is_paused or not cluster.lines or space.is_full():
+    full = {kind: space.is_full(of_gpus=kind) for kind in (True, False)}
+    if all(full.values()):
         return []
     key = find(str(cluster.settings["policy"]))
     heads = _heads(cluster, key, now_ms)
@@ -40,7 +43,7 @@ def plan(cluster: Cluster, now_ms: int, limit: int = 256) -> list[Start]:
     while heads and len(starts) < limit:
         _, job, followers = heappop(heads)
         request = job.shape.request
-        if request in refused:
+        if full[request.gpus > 0] or request in refused:
             continue
         found = space.place(request)
         if isinstance(found, Refusal):
@@ -48,7 +51,8 @@ def plan(cluster: Cluster, now_ms: int, limit: int = 256) -> list[Start]:
             continue
         space.give(job.id, request, found)
         starts.append(Start(job, found))
-        if space.is_full():
+        full[request.gpus > 0] = space.is_full(of_gpus=request.gpus > 0)
+        if all(full.values()):
             break
         if (follower := next(followers, None)) is not None:
             heappush(heads, (key(follower, cluster, now_ms), follower, followers))

@@ -60,8 +60,9 @@ class Link:
         ours, theirs = socket.socketpair()
         with tempfile.TemporaryFile() as errors:
             try:
+                end = theirs.fileno()
                 process = subprocess.Popen(
-                    self.command, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=errors, start_new_session=True, cwd="/"
+                    self.command, stdin=end, stdout=end, stderr=errors, start_new_session=True, cwd="/"
                 )
             except OSError as error:
                 ours.close()

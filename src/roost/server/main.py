@@ -213,8 +213,9 @@ def _announce(service: Service) -> None:
 
 
 async def _watch_disk(service: Service) -> None:
-    """Refuse new jobs before the disk is so full that a commit would fail."""
+    """Refuse new jobs before the disk is so full that a commit would fail; keep the write-ahead log short."""
     while True:
+        await asyncio.to_thread(service.store.checkpoint)
         floor = service.cluster.number("disk.min_mib")
         free = await asyncio.to_thread(service.store.free_mib)
         service.engine.controller.disk_is_full = free < floor

@@ -131,6 +131,11 @@ class Store:
             source.close()
             partial.unlink(missing_ok=True)
 
+    def checkpoint(self) -> None:
+        """Fold the write-ahead log into the database, without making any commit wait."""
+        with self.reader() as db:
+            db.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+
     def free_mib(self) -> int:
         """Free space on the disk of the database."""
         return shutil.disk_usage(self.path.parent).free >> 20
@@ -156,6 +161,16 @@ def unpack_env(data: bytes) -> dict[str, str]:
 _FETCH = f"SELECT {', '.join(JOB_COLUMNS)} FROM jobs WHERE id = ?"
 
 
+_PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "busy_timeout=30000",
+    "cache_size=-65536",
+    "temp_store=MEMORY",
+    "wal_autocheckpoint=32768",  # a backstop: `checkpoint` does it beside the commits
+)
+
+
 def _engine(path: Path, pool: Any) -> Engine:
     engine = create_engine(
         f"sqlite:///{path}",
@@ -165,13 +180,7 @@ def _engine(path: Path, pool: Any) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: Any, _: object) -> None:
-        for pragma in (
-            "journal_mode=WAL",
-            "synchronous=FULL",
-            "busy_timeout=30000",
-            "cache_size=-65536",
-            "temp_store=MEMORY",
-        ):
+        for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
 
     return engine
