@@ -25,16 +25,16 @@ def act(args: Args, action: str, done_word: str, **parameters: "Any") -> int:
 
 def tell(answer: "dict[str, Any]", done_word: str, *, named: bool, as_json: bool) -> int:
     """Print the outcome of an action. Skipping a job that was named is a failure, and so is doing nothing at all."""
-    skipped = answer.get("skipped") or []
+    done, skipped = answer.get("done") or [], answer.get("skipped") or []
+    failed = bool(skipped) and (named or not done)
     if as_json:
         print_json({"version": 1, **answer})
     else:
-        done = answer.get("done") or []
         if done:
             print(f"{done_word} {counted(done)}")
-        for line in skipped_lines(skipped):
+        for line in skipped_lines(skipped) if failed else ():
             print(f"roost: {line}", file=sys.stderr)
-    if not skipped or (answer.get("done") and not named):
+    if not failed:
         return 0
     return max(_EXIT.get(entry.get("code", ""), EXIT_FAILED) for entry in skipped)
 

@@ -38,8 +38,7 @@ class Follower:
         self._attempt = attempt
         self._lines = lines
         self._descriptors = {"out": 1, "err": 2} if descriptors is None else descriptors
-        self._offsets = {"out": 0, "err": 0}
-        self._resumed = False
+        self._offsets: dict[str, int | None] = {"out": None, "err": None}
         self._why = Waiting(job, patience_s)
 
     def to_the_end(self) -> "dict[str, Any]":
@@ -54,18 +53,16 @@ class Follower:
                 pass
             finally:
                 stream.close()
-            self._resumed = True
             stream = persist(self._open)
 
     def _open(self) -> "Follow":
-        if self._resumed or self._lines is None:
-            return self._roost.follow(
-                self._job,
-                attempt=self._attempt,
-                offset_out=self._offsets["out"],
-                offset_err=self._offsets["err"],
-            )
-        return self._roost.follow(self._job, attempt=self._attempt, lines=self._lines)
+        return self._roost.follow(
+            self._job,
+            attempt=self._attempt,
+            offset_out=self._offsets["out"],
+            offset_err=self._offsets["err"],
+            lines=self._lines,
+        )
 
     def _copy(self, stream: "Follow") -> "dict[str, Any] | None":
         """Until the end of the job, or None at the end of the stream."""
@@ -93,7 +90,8 @@ class Follower:
             self._attempt = item["attempt"]
         if name in self._descriptors:
             write_all(self._descriptors[name], data)
-        self._offsets[name] = item.get("offset", self._offsets[name]) + len(data)
+        # The server says where its next byte is; where it does not, nothing was left out.
+        self._offsets[name] = item.get("offset", (self._offsets[name] or 0) + len(data))
 
 
 class Waiting:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEFAULT_LIMIT = 50
+_LARGEST_PAGE = 10_000
 VERB = Verb(
     "ls",
     "list jobs: running, waiting, and what ended lately",
@@ -34,6 +35,7 @@ VERB = Verb(
         ("roost ls --label sweep --json", "for programs"),
     ),
 )
+_UNENDED = ("running", "starting", "stopping", "paused", "queued", "held")
 _COLUMNS = (
     Column("ID", right=True),
     Column("NAME", most=20, least=10),
@@ -77,10 +79,10 @@ def fetch(args: Args) -> "dict[str, Any]":
         "all": bool(args.all),
     }
     ids = joined_ids(args.ids)
-    page = roost.jobs(ids, limit=wanted, **narrow)
+    page = roost.jobs(ids, limit=min(wanted, _LARGEST_PAGE), **narrow)
     while page.get("next") and len(page["jobs"]) < wanted:
         left = wanted - len(page["jobs"])
-        further = roost.jobs(ids, limit=left, cursor=page["next"], **narrow)
+        further = roost.jobs(ids, limit=min(left, _LARGEST_PAGE), cursor=page["next"], **narrow)
         if not further["jobs"]:
             break
         page["jobs"] += further["jobs"]
@@ -108,13 +110,15 @@ def lines(jobs: "list[dict[str, Any]]", now: "datetime", shown: Screen) -> list[
 
 
 def footer(page: "dict[str, Any]", args: Args) -> str:
-    """What the page does not show."""
-    shown = len(page["jobs"])
-    more = (page.get("total") or shown) - shown
-    if more <= 0:
+    """What the page does not show; without filters, how many are in which state."""
+    if not page.get("next"):
         return ""
-    command = "roost ls" + (" --all" if args.all else "") + f" --limit {min(shown + more, 1000)}"
-    counts = page.get("counts") or {}
-    queued = counts.get("queued", 0)
-    what = "queued" if queued >= more else ""
-    return f"… {more:,} more {what}".rstrip() + f": {command}"
+    further = max(2 * len(page["jobs"]), 1000)
+    command = "roost ls" + (" --all" if args.all else "") + f" --limit {further}"
+    if args.ids or args.state or args.user or args.label:
+        return f"… and more: the same with --limit {further}"
+    left = dict(page.get("counts") or {})
+    for job in page["jobs"]:
+        left[job["state"]] = left.get(job["state"], 0) - 1
+    parts = [f"{left[state]:,} more {state}" for state in _UNENDED if left.get(state, 0) > 0]
+    return f"… {', '.join(parts) or 'and more'}: {command}"

@@ -2,7 +2,7 @@
 
 from roost.cli.connect import server
 from roost.cli.options import Args, Operand, UsageError, Verb
-from roost.cli.output import Column, Screen, clean, print_json, screen, table, write
+from roost.cli.output import Screen, clean, print_json, screen, write
 from roost.cli.selecting import JSON
 from roost.client import jsontext
 
@@ -23,7 +23,6 @@ VERB = Verb(
         ("roost set safety.host_mem 0.2", "start nothing when less than a fifth of the host's memory is free"),
     ),
 )
-_COLUMNS = (Column("SETTING"), Column("VALUE", most=16), Column("DEFAULT", most=16), Column("MEANING"))
 
 
 def run(args: Args) -> int:
@@ -60,11 +59,15 @@ def entries(answer: "dict[str, Any]") -> "list[dict[str, Any]]":
 
 
 def lines(found: "list[dict[str, Any]]", shown: Screen) -> list[str]:
-    """The settings as text."""
-    rows = [
-        (entry["key"], plain(entry.get("value")), plain(entry.get("default")), entry.get("meaning") or "") for entry in found
-    ]
-    return table(_COLUMNS, rows, shown)
+    """The settings as text: key and value, the meaning below."""
+    from textwrap import wrap
+
+    text = []
+    for entry in found:
+        value, default = plain(entry.get("value")), plain(entry.get("default"))
+        text.append(f"{clean(entry['key'])} = {value}" + ("" if value == default else f"  (default {default})"))
+        text += [f"    {shown.paint(line, 'dim')}" for line in wrap(clean(entry.get("meaning") or ""), shown.width - 4)]
+    return text
 
 
 def plain(value: object) -> str:

@@ -9,11 +9,11 @@ VERB = Verb(
     "sim-job",
     "use a simulated GPU: memory, load, out of memory, exit codes",
     options=(
-        Option("--mem", "memory to use, like 6G", ONE, "SIZE"),
-        Option("--seconds", "how long (default 1)", ONE, "N"),
-        Option("--util", "how busy the GPU looks, in percent", ONE, "PERCENT"),
+        Option("--mem", "memory to take on each GPU (default 1G)", ONE, "SIZE"),
+        Option("--seconds", "how long, in seconds (default 5)", ONE, "N"),
+        Option("--util", "how busy the GPU looks, in percent (default 80)", ONE, "PERCENT"),
         Option("--oom", "run out of memory, as CUDA does"),
-        Option("--exit", "exit with this code", ONE, "CODE"),
+        Option("--exit", "exit with this code at the end", ONE, "CODE"),
         Option("--gpu", "outside a job: on this simulated GPU, as a foreign process", ONE, "INDEX"),
     ),
     examples=(
@@ -26,8 +26,8 @@ VERB = Verb(
 
 def run(args: Args) -> int:
     """Have the node's own program do it, with the directory in which the simulated cards live."""
-    from roost.node import sim_job
+    from roost.node.sim_job import run as simulate
 
-    if "ROOST_SIM_DIR" not in os.environ:
+    if args.gpu is not None and "ROOST_SIM_DIR" not in os.environ:
         os.environ["ROOST_SIM_DIR"] = sim_directory()
-    return int(sim_job.run(list(args.argv)) or 0)
+    return simulate(list(args.argv))

@@ -15,7 +15,7 @@ VERB = Verb(
     "up",
     "start the server: real GPUs where there are, or simulated ones",
     options=(
-        Option("--sim", "simulated GPUs: 4, or 4x24G", ONE, "NxSIZE"),
+        Option("--sim", "simulated GPUs, like 4x24G; off: the real ones again", ONE, "NxSIZE", values.simulated),
         Option("-d --detach", "in the background"),
         Option("--host", "address to listen on (default 127.0.0.1)", ONE, "HOST"),
         Option("--port", "port to listen on (default: a free one)", ONE, "PORT", values.count),

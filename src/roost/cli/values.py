@@ -75,6 +75,23 @@ def mebibytes(text: str) -> int:
     return round(size)
 
 
+def simulated(text: str) -> str:
+    """Simulated GPUs: `4`, `4x24G`, `2x80G,1x24G`; `off` for real ones."""
+    word = text.strip()
+    for part in () if word == "off" else word.split(","):
+        number, cross, amount = part.strip().lower().partition("x")
+        if not number.isdecimal() or not 0 < int(number) <= 4096 or (cross and not _is_size(amount)):
+            raise ValueError("simulated GPUs are like 4 or 4x24G, real ones: off")
+    return word
+
+
+def _is_size(text: str) -> bool:
+    try:
+        return mebibytes(text) > 0
+    except ValueError:
+        return is_bare(text)
+
+
 def size(mib: float) -> str:
     """`8.0G`, `800M`."""
     if mib < 1000:

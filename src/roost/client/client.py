@@ -342,10 +342,18 @@ def api_error(status: int, body: bytes) -> ApiError:
     """The error that an answer's body describes, whoever wrote it."""
     try:
         error = jsontext.loads(body.decode("utf-8"))["error"]
-        return ApiError(status, error["code"], error["message"], error.get("hint"), error.get("index"))
+        message, index = error["message"], error.get("index")
+        if index is None and message.startswith("jobs["):  # a job of the wrong shape: jobs[3].gpus: …
+            index, message = _position(message)
+        return ApiError(status, error["code"], message, error.get("hint"), index)
     except (ValueError, KeyError, TypeError):
         text = body[:200].decode("utf-8", "replace").strip()
         return ApiError(status, "unknown", f"the server answered {status}" + (f": {text}" if text else ""))
+
+
+def _position(message: str) -> tuple[int | None, str]:
+    number, _, rest = message.removeprefix("jobs[").partition("]")
+    return (int(number), rest.removeprefix(".")) if number.isdecimal() else (None, message)
 
 
 def _query(**parameters: "str | int | None") -> str:

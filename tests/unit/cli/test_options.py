@@ -26,6 +26,7 @@ SAMPLES = {
     values.ids: "10-20,@",
     values.assignment: "A=b c",
     values.begin: "2026-11-20 08:00",
+    values.simulated: "4x24G",
     None: "some text",
 }
 

@@ -96,10 +96,17 @@ def test_after_a_restart_of_the_server_it_goes_on_where_it_was(roost: Roost, ser
 
 
 def test_offsets_and_attempts_of_the_server_are_believed(roost: Roost, server: FakeServer) -> None:
-    answers = [Stream(out(b"abc", offset=100, attempt=2), None), Stream(end())]
+    answers = [Stream(out(b"abc", offset=103, attempt=2), None), Stream(end())]
     server.routes[FOLLOW] = lambda _q, _b: (200, answers.pop(0))
     roost("run", "x", "y")
-    assert server.queries(FOLLOW)[1] == {"offset_out": "103", "offset_err": "0", "attempt": "2"}
+    assert server.queries(FOLLOW)[1] == {"offset_out": "103", "attempt": "2"}
+
+
+def test_a_stream_that_was_silent_is_still_taken_from_its_end(roost: Roost, server: FakeServer) -> None:
+    answers = [Stream(out(b"abc", offset=103), None), Stream(end())]
+    server.routes[FOLLOW] = lambda _q, _b: (200, answers.pop(0))
+    roost("log", "-f", "-n", "1", "12")
+    assert server.queries(FOLLOW) == [{"lines": "1"}, {"offset_out": "103", "lines": "1"}]
 
 
 def test_a_server_that_stays_away_is_given_up(roost: Roost, server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,3 +130,14 @@ def test_ids_that_are_not(text: str) -> None:
 def test_too_wide_a_range_is_refused() -> None:
     with pytest.raises(ValueError, match="too many"):
         values.expand(["1-99999999"])
+
+
+@pytest.mark.parametrize("text", ["4", "4x24G", "2x80G,1x24G", "off", "4x24"])
+def test_simulated_gpus(text: str) -> None:
+    assert values.simulated(text) == text
+
+
+@pytest.mark.parametrize("text", ["", "x", "4x", "0", "x24G", "4x24Q", "99999", "4,"])
+def test_what_is_no_set_of_simulated_gpus(text: str) -> None:
+    with pytest.raises(ValueError, match="simulated GPUs are like 4 or 4x24G"):
+        values.simulated(text)

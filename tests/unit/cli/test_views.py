@@ -95,18 +95,20 @@ def test_colour_only_where_it_is_seen() -> None:
     assert "\033[32mrunning\033[0m" in ls.lines(JOBS, NOW, Screen(80, colour=True))[1]
 
 
-def test_ls_through_the_command(roost: Roost, server: FakeServer) -> None:
-    server.routes["GET /jobs"] = {
-        "version": 1,
-        "jobs": JOBS[:2],
-        "total": 1_000_002,
-        "counts": {"queued": 1_000_000},
-        "next": None,
-    }
+MANY = {"version": 1, "jobs": JOBS[:2], "total": None, "counts": {"queued": 1_000_000, "running": 1}, "next": "c"}
+
+
+def test_ls_says_what_it_does_not_show(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /jobs"] = MANY
+    found = roost("ls", "--limit", "2")
+    assert (found.code, len(found.out.splitlines())) == (0, 3)
+    assert found.err == "… 999,999 more queued: roost ls --limit 1000\n"
+
+
+def test_ls_narrowed(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /jobs"] = MANY
     found = roost("ls", "--limit", "2", "--state", "queued,failed", "-l", "x", "-u", "ana")
-    assert found.code == 0
-    assert len(found.out.splitlines()) == 3
-    assert found.err == "… 1,000,000 more queued: roost ls --limit 1000\n"
+    assert found.err == "… and more: the same with --limit 1000\n"
     assert server.queries("GET /jobs") == [{"state": "queued,failed", "user": "ana", "label": "x", "limit": "2"}]
 
 

@@ -110,3 +110,11 @@ def test_actions_with_parameters(server: FakeServer) -> None:
         {"action": "edit", "select": {"ids": "1"}, "changes": {"priority": 5}},
         {"action": "clone", "select": {"ids": "1"}, "changes": {"gpus": 2}},
     ]
+
+
+def test_a_job_of_the_wrong_shape_is_found_by_its_position(server: FakeServer) -> None:
+    no = error("bad_request", "jobs[3].gpus: Expected `int`, got `str`")
+    server.routes["POST /jobs"] = lambda _q, _b: (400, no)
+    with pytest.raises(ApiError) as caught:
+        Roost().submit_many([{}])
+    assert (caught.value.index, caught.value.message) == (3, "gpus: Expected `int`, got `str`")

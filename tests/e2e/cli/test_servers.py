@@ -1,0 +1,125 @@
+"""Servers come and go: up, down, started by themselves, saved and restored."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from tests.e2e.cli.conftest import DEADLINE_S, Box
+
+
+def saved(box: Box, sim: str) -> None:
+    box.home.mkdir()
+    (box.home / "up.json").write_text(json.dumps({"sim": sim}))
+
+
+def test_submit_starts_a_server_with_the_settings_of_the_last_up(bare: Box) -> None:
+    saved(bare, "2x8G")
+    ran = bare("submit", "true", "x")
+    assert (ran.returncode, ran.stdout) == (0, "1\n")
+    assert ran.stderr == "roost: started a server for you; stop it with: roost down\n"
+    assert len(bare.json("gpus")["gpus"]) == 2
+    assert bare("submit", "true", "x").stderr == ""
+
+
+def test_many_at_once_start_one_server(bare: Box) -> None:
+    saved(bare, "4x24G")
+    racers = [bare.start("submit", "-g", "0", "true", "x") for _ in range(6)]
+    ended = [(racer.communicate(timeout=DEADLINE_S), racer.returncode) for racer in racers]
+    assert [code for _, code in ended] == [0] * 6, ended
+    assert sorted(int(out) for (out, _), _ in ended) == [1, 2, 3, 4, 5, 6]
+    assert sum("started a server" in err for (_, err), _ in ended) == 1
+
+
+def test_autostart_can_be_turned_off(bare: Box) -> None:
+    for verb in (["submit", "true", "x"], ["run", "true", "x"], ["ls"], ["gpus"], ["down"]):
+        ran = bare(*verb, env={"ROOST_AUTOSTART": "0"})
+        assert (ran.returncode, ran.stdout) == (69, ""), verb
+        assert ran.stderr.splitlines()[1] == "hint: start one: roost up --detach"
+    assert not (bare.home / "roost.db").exists()
+
+
+def test_a_second_server_refuses(box: Box) -> None:
+    again = box("up", "--detach")
+    assert again.returncode == 1
+    assert "already runs" in again.stderr
+    foreground = box("up")
+    assert foreground.returncode == 75
+    assert len(foreground.stderr.splitlines()) == 2
+
+
+def test_a_server_that_cannot_start_says_why(bare: Box) -> None:
+    ran = bare("up", "--sim", "nonsense", "--detach")
+    assert ran.returncode != 0
+    assert len(ran.stderr.splitlines()) <= 2
+    assert "Traceback" not in ran.stderr
+
+
+def test_down_leaves_jobs_running_and_up_finds_them(box: Box, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    os.mkfifo(go)
+    job = box.out("submit", "sh", "-c", f"read x < {go}; exit 6").strip()
+    deadline = time.monotonic() + DEADLINE_S
+    while (state := box.json("show", job)["state"]) != "running":
+        assert time.monotonic() < deadline, state
+    ran = box("down")
+    assert (ran.returncode, ran.stderr) == (0, "roost: the server is down; 1 jobs run on\n")
+    assert box("ls").returncode == 69
+    box.out("up", "--detach")
+    go.write_text("on\n")
+    assert box("wait", job).returncode == 6
+
+
+def test_down_can_end_the_jobs(box: Box) -> None:
+    job = box.out("submit", "sleep", "600").strip()
+    assert box("down", "--kill").returncode == 0
+    box.out("up", "--detach")
+    assert box("wait", job).returncode in (137, 143)
+
+
+def test_backup_and_restore(box: Box, tmp_path: Path) -> None:
+    job = box.out("submit", "--hold", "--name", "kept", "true", "x").strip()
+    copy = tmp_path / "copy.db"
+    box.out("backup", str(copy))
+    refused = box("restore", str(copy))
+    assert (refused.returncode, refused.stderr.splitlines()[0]) == (1, "roost: a server is running")
+    box.out("down")
+    assert box("restore", str(copy)).returncode == 1
+    other = Box(tmp_path / "other")
+    assert other("restore", str(copy)).returncode == 0
+    try:
+        other.out("up", "--sim", "4x24G", "--detach")
+        assert other.json("show", job)["name"] == "kept"
+    finally:
+        other("down", "--kill")
+
+
+def test_archive_takes_jobs_away(box: Box, tmp_path: Path) -> None:
+    job = box.out("submit", "-g", "0", "true", "x").strip()
+    box.out("wait", job)
+    path = tmp_path / "done.jsonl"
+    assert box.out("archive", "--to", str(path)) == f"archived 1 jobs to {path}\n"
+    assert json.loads(path.read_text())["id"] == int(job)
+    assert box("show", job).returncode == 2
+
+
+def test_a_server_can_be_named_by_url(box: Box) -> None:
+    url = box.json("status")["server"]["url"]
+    assert box.out("submit", "--hold", "true", "x").strip() == "1"
+    ran = subprocess.run(
+        box.command("ls", "-q"),
+        env={**box.env, "ROOST_HOME": "/nonexistent", "ROOST_SERVER": url},
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "1\n")
+
+
+def test_bench_measures_and_cleans_up(box: Box) -> None:
+    found = box.json("bench", "-n", "20")
+    assert {entry["name"] for entry in found["results"]} >= {"submit, one request", "end to next start"}
+    assert box.json("ls", "--all")["jobs"] == []
