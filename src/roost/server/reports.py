@@ -64,16 +64,22 @@ def _hello(turn: Turn, node: str, hello: m.Hello, orphans: set[str]) -> None:
 
 
 def _missing(turn: Turn, active: Active) -> None:
-    """A run that the node does not know: never begun, or gone with its files."""
-    job, now = active.job.id, turn.now_ms
+    """A run that the node did not name: never begun, beginning this moment, or gone with its files.
+
+    What may be beginning is asked for by name; only a `gone` in answer to that proves that there is nothing.
+    """
     match active.state:
         case State.STARTING:
-            turn.starts.append(StartRun(active.node, job, active.attempt))
+            turn.starts.append(StartRun(active.node, active.job.id, active.attempt))
         case State.STOPPING:
-            turn.end(ev.Ended(job, now, Outcome.KILLED, None, "ended before it started"))
-            _remove_if_asked(turn, active)
+            turn.send(active.node, "stop", run=active.run, why=active.stop or "kill", grace_ms=None)
         case _:
-            turn.end(ev.Ended(job, now, Outcome.LOST, None, f"{active.node} no longer knows this run"))
+            _lost(turn, active)
+
+
+def _lost(turn: Turn, active: Active) -> None:
+    error = f"{active.node} no longer knows this run"
+    turn.end(ev.Ended(active.job.id, turn.now_ms, Outcome.LOST, None, error))
 
 
 def _still_running(turn: Turn, node: str, run: m.RunStarted, orphans: set[str]) -> None:
@@ -112,8 +118,7 @@ def _refused(turn: Turn, node: str, run: m.RunRefused, orphans: set[str]) -> Non
         wait = min(60_000, RETRY_MS << min(active.attempt - 1, 6))
         turn.record(ev.StartRefused(job, now, active.attempt, run.reason, now + wait))
     else:
-        turn.end(ev.Ended(job, now, Outcome.KILLED, None, "ended before it started"))
-        _remove_if_asked(turn, active)
+        _never_began(turn, active)
     turn.send(node, "forget", runs=[run.run])
 
 
@@ -157,9 +162,19 @@ def _remove_if_asked(turn: Turn, active: Active) -> None:
 
 
 def _gone(turn: Turn, node: str, run: m.RunGone, orphans: set[str]) -> None:
+    """The answer to a stop or the like: there is no such run, so it never began, or its files are gone."""
     active = _active(turn, node, run.run)
-    if active is not None and active.state is not State.STARTING:
-        _missing(turn, active)
+    if active is None or active.state is State.STARTING:
+        return
+    if active.state is State.STOPPING:
+        _never_began(turn, active)
+    else:
+        _lost(turn, active)
+
+
+def _never_began(turn: Turn, active: Active) -> None:
+    turn.end(ev.Ended(active.job.id, turn.now_ms, Outcome.KILLED, None, "ended before it started"))
+    _remove_if_asked(turn, active)
 
 
 def _paused(turn: Turn, node: str, run: m.RunPaused, orphans: set[str]) -> None:

@@ -1,0 +1,199 @@
+"""Roost on a machine with a real NVIDIA GPU, as a transcript. Not part of `make test`: run it where there is a card.
+
+    python tests/gpu/real_gpu.py --roost .venv/bin/roost [--mig] > docs/real-gpu.md
+
+Every step is checked; the exit code is the number of checks that failed. `--mig` (root) switches the first card to MIG,
+makes seven slices, and switches it back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+JOB = "job.py"
+failures: list[str] = []
+
+
+class Box:
+    """A server in a home of its own, and what was typed."""
+
+    def __init__(self, roost: str, python: str) -> None:
+        self.roost, self.python = roost, python
+        self.home = tempfile.mkdtemp(prefix="roost-gpu-")
+        self.work = tempfile.mkdtemp(prefix="work-")
+        shutil.copy(Path(__file__).with_name(JOB), self.work)
+        Path(self.work, "python").write_text(f'#!/bin/sh\nexec {shlex.quote(python)} "$@"\n')
+        Path(self.work, "python").chmod(0o755)
+        path = f"{self.work}:{os.environ['PATH']}"
+        self.env = {**os.environ, "PATH": path, "ROOST_HOME": self.home, "NO_COLOR": "1", "COLUMNS": "100"}
+
+    def type(self, *words: str) -> str:
+        """Run a command of Roost and put it into the transcript."""
+        done = subprocess.run([self.roost, *words], env=self.env, cwd=self.work, capture_output=True, text=True)
+        text = f"$ roost {shlex.join(words)}\n{done.stdout}{done.stderr}"
+        print(text.replace(self.home, "~/.roost").replace(self.work, "~/work").rstrip() + "\n", flush=True)
+        return done.stdout
+
+    def ask(self, *words: str) -> Any:
+        """The same as data, not shown."""
+        return json.loads(
+            subprocess.run([self.roost, *words, "--json"], env=self.env, capture_output=True, text=True).stdout
+        )
+
+    def submit(self, *words: str) -> int:
+        """Queue a job, shown."""
+        return int(self.type("submit", *words).split()[0])
+
+    def until(self, what: str, condition: Any, seconds: float = 60) -> Any:
+        """Wait for a condition; its last value."""
+        end = time.monotonic() + seconds
+        while not (value := condition()) and time.monotonic() < end:
+            time.sleep(0.1)
+        check(bool(value), what)
+        return value
+
+
+def check(holds: bool, what: str) -> None:
+    """A line of the transcript: what must hold, and whether it does."""
+    print(f"- {'holds' if holds else '**FAILS**'}: {what}\n", flush=True)
+    if not holds:
+        failures.append(what)
+
+
+def section(title: str) -> None:
+    print(f"\n## {title}\n", flush=True)
+
+
+def one_card(box: Box) -> None:
+    section("One card")
+    print("```")
+    box.type("up", "--detach")
+    box.type("gpus")
+    box.type("run", "-g", "1", "python", JOB, "4096", "2")
+    job = box.ask("show", "@")
+    box.type("show", "@")
+    print("```")
+    check(job["outcome"] == "succeeded", "a PyTorch job ran on the GPU that it was given")
+    peak = job["attempts"][-1]["peak_mem_mib"] or 0
+    check(4096 <= peak < 8192, f"its peak memory was recorded: {peak} MiB for 4096 MiB of data and the CUDA context")
+
+
+FOREIGN = "import torch, time; x = torch.ones(1 << 29, device='cuda'); torch.cuda.synchronize(); time.sleep(600)"
+
+
+def foreign(box: Box) -> None:
+    section("A foreign process holds its GPU")
+    other = subprocess.Popen([box.python, "-c", FOREIGN])
+    try:
+        box.until("the foreign process is seen", lambda: _foreign_pids(box) == [other.pid])
+        print("```")
+        box.type("gpus")
+        waiting = box.submit("-g", "1", "python", JOB, "512", "0.5")
+        box.type("why", str(waiting))
+        print("```")
+        why = box.ask("why", str(waiting))
+        check(f"pid {other.pid}" in json.dumps(why), "`why` names it by its pid")
+        check(why["state"] == "queued", "the job waits")
+    finally:
+        other.kill()
+        other.wait()
+    box.until("when it has ended, the job runs", lambda: box.ask("show", str(waiting))["outcome"] == "succeeded")
+
+
+def _foreign_pids(box: Box) -> list[int]:
+    return [p["pid"] for g in box.ask("gpus")["gpus"] for p in g["procs"] if p["job"] is None]
+
+
+def sharing(box: Box) -> None:
+    section("Two jobs share a card by memory; one asks for more than there is")
+    print("```")
+    pair = [box.submit("-g", "1", "--mem", "8G", "python", JOB, "4096", "4") for _ in range(2)]
+    print("```")
+    box.until("both run at once on one GPU", lambda: all(box.ask("show", str(j))["state"] == "running" for j in pair))
+    print("```")
+    time.sleep(3)
+    box.type("gpus")
+    print("```")
+    box.until("both succeeded", lambda: all(box.ask("show", str(j))["outcome"] == "succeeded" for j in pair))
+    print("```")
+    greedy = box.submit("-g", "1", "python", "-c", "import torch; torch.empty(900<<30, dtype=torch.uint8, device='cuda')")
+    box.type("wait", str(greedy))
+    box.type("show", str(greedy))
+    print("```")
+    check(box.ask("show", str(greedy))["outcome"] == "out_of_memory", "a real CUDA out-of-memory error is recognised")
+
+
+def mig(box: Box) -> None:
+    section("MIG: one card is seven devices")
+    box.type("down")
+    _shell("nvidia-smi -i 0 -mig 1", "nvidia-smi mig -i 0 -cgi 19,19,19,19,19,19,19 -C")
+    try:
+        print("```")
+        box.type("up", "--detach")
+        box.type("gpus")
+        jobs = [box.submit("-g", "1", "--name", f"slice-{n}", "python", JOB, "1024", "2") for n in range(14)]
+        print("```")
+        box.until("all 14 jobs succeeded", lambda: all(box.ask("show", str(j))["outcome"] for j in jobs), 240)
+        shown = [box.ask("show", str(j)) for j in jobs]
+        print("```")
+        for job in jobs:
+            box.type("log", str(job))
+        box.type("ls")
+        print("```")
+        check(len(box.ask("gpus")["gpus"]) == 7, "there are seven devices")
+        check({j["outcome"] for j in shown} == {"succeeded"}, "each job was on the slice that it was given, and no other")
+        used = Counter(j["attempts"][-1]["gpu_uuids"][0] for j in shown)
+        check(len(used) == 7, f"all seven were used: {sorted(used.values())} jobs each")
+        peaks = [j["attempts"][-1]["peak_mem_mib"] for j in shown]
+        check(all(p and p >= 1024 for p in peaks), f"peak memory was recorded on every slice: {peaks}")
+    finally:
+        box.type("down", "--kill")
+        _shell("nvidia-smi mig -i 0 -dci", "nvidia-smi mig -i 0 -dgi", "nvidia-smi -i 0 -mig 0")
+
+
+def _shell(*lines: str) -> None:
+    print("```")
+    for line in lines:
+        done = subprocess.run(line.split(), capture_output=True, text=True)
+        print(f"# {line}\n{done.stdout}{done.stderr}".rstrip() + "\n", flush=True)
+    print("```")
+
+
+def main() -> int:
+    """Run it all; the number of failed checks."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--roost", default="roost")
+    parser.add_argument("--python", default=sys.executable, help="a Python with PyTorch and nvidia-ml-py")
+    parser.add_argument("--mig", action="store_true")
+    options = parser.parse_args()
+    box = Box(options.roost, options.python)
+    print("# Roost on a real GPU\n\nMade by `tests/gpu/real_gpu.py`; nothing in it was written by hand.")
+    try:
+        one_card(box)
+        foreign(box)
+        sharing(box)
+        if options.mig:
+            mig(box)
+    finally:
+        subprocess.run([options.roost, "down", "--kill"], env=box.env, capture_output=True)
+        for name in ("server.log", "node/node.log"):
+            path = Path(box.home, name)
+            if failures and path.exists():
+                sys.stderr.write(f"--- {name}\n{path.read_text()[-4000:]}\n")
+    print(f"\n{len(failures)} checks failed." if failures else "\nEvery check held.")
+    return len(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
