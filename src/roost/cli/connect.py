@@ -45,7 +45,7 @@ def autostart(roost: Roost) -> None:
         return
     line = "roost: started a server for you; stop it with: roost down"
     if not roost.status().get("gpus", {}).get("total"):
-        line += "\nroost: no GPU here; simulated ones to try it: roost down; roost up --sim 4x24G --detach"
+        line += "; no GPU here, to try simulated ones: roost down; roost up --sim 4x24G --detach"
     print(line, file=sys.stderr)
 
 

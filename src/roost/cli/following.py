@@ -47,13 +47,20 @@ class Follower:
         while True:
             try:
                 end = self._copy(stream)
-                if end is not None:
+                if end is not None and (end := self._settled(end)) is not None:
                     return end
             except ServerUnreachable:
                 pass
             finally:
                 stream.close()
             stream = persist(self._open)
+
+    def _settled(self, end: "dict[str, Any]") -> "dict[str, Any] | None":
+        """The end of the job, not only of an attempt; None when there is more to follow."""
+        if end.get("state", "ended") == "ended":
+            return end
+        (job,) = self._roost.wait([self._job], 1.0)
+        return job if job["state"] == "ended" else None
 
     def _open(self) -> "Follow":
         return self._roost.follow(

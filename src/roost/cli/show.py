@@ -48,7 +48,7 @@ def run(args: Args) -> int:
 def _jobs(roost: "Roost", ids: str) -> "list[Job]":
     if ids.isdecimal():
         return [roost.job(int(ids))]
-    return [roost.job(job["id"]) for job in roost.all_jobs(ids)]
+    return list(roost.all_jobs(ids))
 
 
 def lines(job: "Job", now: "datetime") -> list[str]:

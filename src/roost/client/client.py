@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Command = str | Sequence[str]
 
 API = "/api/v1"
+_LONG_S = 900.0  # a million jobs in one request take their time
 
 
 class Roost:
@@ -57,13 +58,13 @@ class Roost:
 
     def submit_many(self, jobs: "Sequence[Mapping[str, Any]]", envs: "Sequence[Mapping[str, str]]" = ()) -> list[int]:
         """Queue jobs, all or none, and give their ids. A job's `env` may be a position in `envs`."""
-        answer = self._post("/jobs", {"jobs": list(jobs), "envs": list(envs)})
+        answer = self._post("/jobs", {"jobs": list(jobs), "envs": list(envs)}, wait_s=_LONG_S)
         ids: list[int] = answer["ids"]
         return ids
 
     def dry_run(self, jobs: "Sequence[Mapping[str, Any]]", envs: "Sequence[Mapping[str, str]]" = ()) -> "list[Json]":
         """What would happen to these jobs, each: `would`, `gpus`, `reasons`. Nothing is queued."""
-        answer = self._post("/jobs", {"jobs": list(jobs), "envs": list(envs), "dry_run": True})
+        answer = self._post("/jobs", {"jobs": list(jobs), "envs": list(envs), "dry_run": True}, wait_s=_LONG_S)
         found: list[Json] = answer["jobs"]
         return found
 
@@ -176,7 +177,7 @@ class Roost:
     def act(self, action: str, select: "Mapping[str, Any] | str", **parameters: "Any") -> "Json":
         """Do something to the selected jobs: `done`, `skipped`, and `ids` for a clone."""
         chosen = {"ids": select} if isinstance(select, str) else dict(select)
-        return self._post("/jobs/actions", {"action": action, "select": chosen, **parameters})
+        return self._post("/jobs/actions", {"action": action, "select": chosen, **parameters}, wait_s=_LONG_S)
 
     def kill(self, ids: str, *, grace_s: int | None = None) -> "Json":
         """End jobs, every process of them."""
@@ -280,12 +281,12 @@ class Roost:
     def _get(self, path: str, wait_s: float | None = -1.0) -> "Json":
         return self._decoded(self._connection.request("GET", API + path, timeout_s=wait_s))
 
-    def _post(self, path: str, body: "Mapping[str, Any]") -> "Json":
-        return self._send("POST", path, body)
+    def _post(self, path: str, body: "Mapping[str, Any]", wait_s: float | None = -1.0) -> "Json":
+        return self._send("POST", path, body, wait_s)
 
-    def _send(self, method: str, path: str, body: "Mapping[str, Any]") -> "Json":
-        text = jsontext.dumps(body)
-        return self._decoded(self._connection.request(method, API + path, text.encode("ascii")))
+    def _send(self, method: str, path: str, body: "Mapping[str, Any]", wait_s: float | None = -1.0) -> "Json":
+        data = jsontext.dumps(body).encode("ascii")
+        return self._decoded(self._connection.request(method, API + path, data, timeout_s=wait_s))
 
     def _decoded(self, response: Response) -> "Json":
         body = self._checked(response).read()

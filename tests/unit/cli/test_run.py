@@ -109,6 +109,15 @@ def test_a_stream_that_was_silent_is_still_taken_from_its_end(roost: Roost, serv
     assert server.queries(FOLLOW) == [{"lines": "1"}, {"offset_out": "103", "lines": "1"}]
 
 
+def test_the_end_of_an_attempt_is_not_the_end_of_the_job(roost: Roost, server: FakeServer) -> None:
+    unended = {"end": {"state": "stopping", "outcome": None, "exit_code": None}}
+    answers = [Stream(out(b"x"), unended), Stream(out(b"y"), unended)]
+    looks = [{"id": 12, "state": "stopping", "outcome": None, "exit_code": None}, {"id": 12, **end("failed", 6)["end"]}]
+    server.routes[FOLLOW] = lambda _q, _b: (200, answers.pop(0))
+    server.routes["GET /jobs/wait"] = lambda _q, _b: (200, {"jobs": [looks.pop(0)]})
+    assert roost("run", "x", "y")[:2] == (6, "xy")
+
+
 def test_a_server_that_stays_away_is_given_up(roost: Roost, server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting.persist, "__defaults__", (0.0,))
     server.routes[FOLLOW] = lambda _q, _b: (200, Stream(None))
