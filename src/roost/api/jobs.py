@@ -120,11 +120,19 @@ async def why(request: Request, job: int) -> Response:
     """Every reason why a job waits."""
     view = await service(request).job(job)
     reasons = view["reasons"]
-    state = view["outcome"] or view["state"]
-    text = "; ".join(r["text"] for r in reasons) or f"it is {state}" + (f": {view['error']}" if view["error"] else "")
+    text = "; ".join(r["text"] for r in reasons) or _where_it_is(view)
     return JsonResponse(
         {"version": 1, "id": job, "state": view["state"], "outcome": view["outcome"], "reasons": reasons, "text": text}
     )
+
+
+def _where_it_is(view: dict[str, Any]) -> str:
+    """The one thing to say of a job that does not wait."""
+    if view["state"] == "ended":
+        return f"it has ended: {view['outcome']}" + (f", {view['error']}" if view["error"] else "")
+    last = view["attempts"][-1]
+    gpus = f"GPU {','.join(map(str, last['gpu_indices']))} of " if last["gpu_indices"] else ""
+    return f"it does not wait: it has {gpus}{view['node']} since {last['started_at'] or last['intended_at']}"
 
 
 @router.post("/jobs/actions", openapi_extra=takes(ActionBody))
