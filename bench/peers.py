@@ -2,8 +2,8 @@
 
     python -m bench.peers [--only roost,tsp] [--jobs 1000] [--rounds 3] [--json FILE] [--check]
 
-The rounds go through all systems in turn, the quick ones three times, so that a busy minute of the machine falls on all
-of them; the figure of a system is its median over all its runs. `--check` exits 1 unless every limit was measured and held.
+The systems run in turn, lap by lap, so that a busy minute of the machine falls on all of them; the figure of a system is
+its median over all its laps, disturbed or not. `--check` exits 1 unless every limit was measured and held.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bench.install import Unavailable, stamp_program
 from bench.report import Check, checks_table, has_failed, number, ratio, table
-from bench.spans import gaps_ms, jobs_per_second, median
+from bench.spans import gaps_ms, jobs_per_second, median, quiet_laps
 from bench.systems.floor import Floor
 from bench.systems.gflow import Gflow
 from bench.systems.hyperqueue import HyperQueue
@@ -47,22 +47,22 @@ LIMITS = {"tsp": (1 / 5, 10.0), "hyperqueue": (1 / 2, 2.0), "gflow": (3.0, 1 / 1
 
 @dataclass(slots=True)
 class Figures:
-    """What was measured of one system: one entry a round."""
+    """What was measured of one system, by lap. Every lap counts for `rate` and `gap`."""
 
     key: str
     name: str
     version: str = ""
-    rates: list[float] = field(default_factory=list)
-    gaps: list[float] = field(default_factory=list)
+    rates: dict[int, float] = field(default_factory=dict)
+    gaps: dict[int, float] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     @property
     def rate(self) -> float | None:
-        return median(self.rates)
+        return median(list(self.rates.values()))
 
     @property
     def gap(self) -> float | None:
-        return median(self.gaps)
+        return median(list(self.gaps.values()))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,12 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if (version := install(system)) is not None:
             figures[key] = Figures(key, system.name, version)
             ready.append((key, system))
-    for number_of_round in range(1, options.rounds + 1):
-        for key, system in one_round(ready):
-            began = time.monotonic()
-            measure(system, figures[key], options)
-            took = time.monotonic() - began
-            say(f"round {number_of_round}: {describe(figures[key])} (took {took:.0f} s)")
+    for lap, key, system in laps(ready, options.rounds):
+        began = time.monotonic()
+        measure(system, figures[key], lap, options)
+        took = time.monotonic() - began
+        say(f"lap {lap}: {describe(figures[key], lap)} (took {took:.0f} s)")
     checks = judge(figures)
     print(render(list(figures.values()), checks))
     if options.json:
@@ -107,10 +106,12 @@ def chosen(only: str) -> list[tuple[str, System]]:
     return [(key, SYSTEMS[key]()) for key in keys]
 
 
-def one_round(ready: list[tuple[str, System]]) -> list[tuple[str, System]]:
-    """The order of one round: the quick systems three times in turn, for they feel every disturbance; then the slow."""
-    quick = [(key, system) for key, system in ready if system.jobs_at_most >= QUICK_JOBS]
-    return quick * 3 + [pair for pair in ready if pair not in quick]
+def laps(ready: list[tuple[str, System]], rounds: int) -> Iterator[tuple[int, str, System]]:
+    """The order: three laps a round. The quick systems run in each, for they feel every disturbance; the slow in one."""
+    for lap in range(1, 3 * rounds + 1):
+        for key, system in ready:
+            if system.jobs_at_most >= QUICK_JOBS or lap % 3 == 0:
+                yield lap, key, system
 
 
 def install(system: System) -> str | None:
@@ -122,8 +123,8 @@ def install(system: System) -> str | None:
         return None
 
 
-def measure(system: System, figures: Figures, options: argparse.Namespace) -> None:
-    """One round of one system: four slots, then one."""
+def measure(system: System, figures: Figures, lap: int, options: argparse.Namespace) -> None:
+    """One lap of one system: four slots, then one."""
     for slots, jobs in ((SLOTS, options.jobs), (1, min(options.gap_jobs, max(system.jobs_at_most // 2, 3)))):
         try:
             outcome = run_once(system, jobs, slots, options.seconds)
@@ -132,9 +133,9 @@ def measure(system: System, figures: Figures, options: argparse.Namespace) -> No
             continue
         figures.problems += [f"{slots} slots: {problem}" for problem in outcome.problems]
         if slots == 1 and (gap := median(gaps_ms(outcome.spans))) is not None:
-            figures.gaps.append(gap)
+            figures.gaps[lap] = gap
         if slots == SLOTS and (rate := jobs_per_second(outcome.spans)) is not None:
-            figures.rates.append(rate)
+            figures.rates[lap] = rate
 
 
 def judge(figures: dict[str, Figures]) -> list[Check]:
@@ -163,7 +164,7 @@ def render(figures: Sequence[Figures], checks: Sequence[Check]) -> str:
     ]
     head = ["system", "jobs/s, 4 slots", "gap ms, 1 slot", "Roost's jobs/s to it", "Roost's gap to it"]
     wrong = [f"!!! {f.name}, {problem}" for f in figures for problem in f.problems]
-    parts = [table(head, rows), *wrong]
+    parts = [table(head, rows), *wrong, *machine(figures)]
     if ours.rates or ours.gaps:
         parts.append(checks_table(checks))
         lost = "something went wrong, see above" if ours.problems else "every job succeeded exactly once"
@@ -171,10 +172,31 @@ def render(figures: Sequence[Figures], checks: Sequence[Check]) -> str:
     return "\n\n" + "\n\n".join(parts)
 
 
-def describe(figures: Figures) -> str:
-    rate = figures.rates[-1] if figures.rates else None
-    gap = figures.gaps[-1] if figures.gaps else None
-    return f"{figures.name}: {number(rate)} jobs/s, gap {number(gap)} ms"
+def machine(figures: Sequence[Figures]) -> list[str]:
+    """How busy the machine was, told by the floor; and the quick systems in its quiet laps. No verdict rests on it."""
+    floor = next((f.rates for f in figures if f.key == "floor"), {})
+    quiet = quiet_laps(floor)
+    if not quiet:
+        return []
+    spread = f"{number(min(floor.values()))} to {number(max(floor.values()))} jobs/s"
+    words = f"The floor ranged from {spread}; {len(quiet)} of {len(floor)} laps were quiet"
+    if len(quiet) == len(floor):
+        return [words + "."]
+    rows = [
+        [
+            f.name,
+            number(median([rate for lap, rate in f.rates.items() if lap in quiet])),
+            number(median([gap for lap, gap in f.gaps.items() if lap in quiet])),
+        ]
+        for f in figures
+        if len(f.rates) == len(floor)
+    ]
+    only = table(["in the quiet laps only", "jobs/s, 4 slots", "gap ms, 1 slot"], rows)
+    return [words + " (for information; the verdicts are over all laps).", only]
+
+
+def describe(figures: Figures, lap: int) -> str:
+    return f"{figures.name}: {number(figures.rates.get(lap))} jobs/s, gap {number(figures.gaps.get(lap))} ms"
 
 
 def as_data(figures: dict[str, Figures], checks: Sequence[Check]) -> dict[str, object]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 LINE_BYTES = 51
@@ -46,6 +46,12 @@ def gaps_ms(spans: Sequence[Span]) -> list[float]:
 def median(values: Sequence[float]) -> float | None:
     """The median, or None of nothing."""
     return statistics.median(values) if values else None
+
+
+def quiet_laps(floor_rates: Mapping[int, float]) -> set[int]:
+    """The laps in which the machine was nearly its own: the floor reached three quarters of its best there."""
+    best = max(floor_rates.values(), default=0.0)
+    return {lap for lap, rate in floor_rates.items() if rate >= 0.75 * best}
 
 
 def most_at_once(spans: Sequence[Span]) -> int:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from bench.spans import LINE_BYTES, Span, faults, gaps_ms, jobs_per_second, median, most_at_once, parse_spans
+from bench.spans import LINE_BYTES, Span, faults, gaps_ms, jobs_per_second, median, most_at_once, parse_spans, quiet_laps
 
 MS = 1_000_000
 
@@ -40,6 +40,11 @@ def test_gaps_go_from_end_to_next_begin() -> None:
 
 def test_the_median_of_nothing_is_unknown() -> None:
     assert median([]) is None
+
+
+def test_a_lap_is_quiet_where_the_floor_is_near_its_best() -> None:
+    assert quiet_laps({1: 1000.0, 2: 3000.0, 3: 2300.0}) == {2, 3}
+    assert quiet_laps({}) == set()
 
 
 def test_a_run_that_ends_as_the_next_begins_does_not_overlap_it() -> None:
