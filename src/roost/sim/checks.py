@@ -1,0 +1,182 @@
+"""What must hold, always and at the end. Each check compares the server with what the machines' disks say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from roost.core import events as ev
+from roost.core.cluster import Cluster
+from roost.core.model import Active
+from roost.core.plan import explain
+from roost.core.states import Outcome, State
+from roost.server.controller import Round
+from roost.sim.machine import Files
+from roost.sim.program import CPUS
+from roost.sim.server import SimServer
+from roost.sim.truth import Truth, Violation
+from roost.store import reads
+from roost.store.load import load
+from roost.store.rows import AttemptRow, JobRow
+from roost.store.store import Store
+
+
+def living(server: SimServer) -> list[Files]:
+    """Every run of which something is alive, on any machine."""
+    return [files for program in server.programs.values() for files in program.machine.living()]
+
+
+def living_runs_are_claimed(server: SimServer) -> None:
+    """What lives on a machine is the active attempt of its job: nothing else may have its GPU meanwhile."""
+    active = server.controller.cluster.active
+    jobs = Counter(int(files.run.partition(".")[0]) for files in living(server))
+    for job, count in jobs.items():
+        if count > 1:
+            raise Violation(f"job {job} has {count} living attempts")
+    for files in living(server):
+        job = int(files.run.partition(".")[0])
+        if job not in active or active[job].run != files.run:
+            raise Violation(f"run {files.run} is alive, but the server says that job {job} is {_story(server, job)}")
+
+
+def starts_fit(server: SimServer, done: Round) -> None:
+    """No planned start puts more on a GPU than it has; a start that a person forced may."""
+    cluster = server.controller.cluster
+    for i, event in enumerate(done.turn.events):
+        if isinstance(event, ev.StartIntended) and i not in done.turn.actors and event.id in cluster.active:
+            for uuid in event.gpus:
+                _gpu_holds(cluster, uuid)
+            if not event.gpus:
+                _cpus_hold(cluster, event.node)
+
+
+def _gpu_holds(cluster: Cluster, uuid: str) -> None:
+    slots = cluster.rules_of(uuid).slots
+    total = next(gpu.mem_mib for _, gpu in cluster.gpus() if gpu.uuid == uuid)
+    holders = [active for active in cluster.active.values() if uuid in active.gpus]
+    used = [_takes(active, slots, total) for active in holders]
+    if sum(s for s, _ in used) > slots or sum(m for _, m in used) > total:
+        runs = ", ".join(active.run for active in holders)
+        raise Violation(f"GPU {uuid} has {slots} slots and {total} MiB, and was promised to {runs}: {used}")
+
+
+def _takes(active: Active, slots: int, total: int) -> tuple[int, int]:
+    request = active.job.shape.request
+    if request.mem_mib is not None:
+        return 0, request.mem_mib
+    return (slots, total) if request.exclusive else (1, total // slots)
+
+
+def _cpus_hold(cluster: Cluster, node: str) -> None:
+    slots = cluster.settings["cpu.slots"] or CPUS
+    used = [active.run for active in cluster.active.values() if active.node == node and not active.gpus]
+    if not isinstance(slots, int) or len(used) > slots:
+        raise Violation(f"{node} has {slots} CPU slots, and they were promised to {', '.join(used)}")
+
+
+def store_agrees(server: SimServer, now_ms: int) -> None:
+    """A server started now would know what this one knows. Only for a moment at which nothing is uncommitted."""
+    if server.controller.has_lazy or server.is_busy:
+        return
+    kept, live = load(server.store), server.controller.cluster
+    for name, of in _VIEWS.items():
+        if (a := of(kept, now_ms)) != (b := of(live, now_ms)):
+            raise Violation(f"store and memory differ in {name}: {_difference(a, b)}")
+
+
+_VIEWS: dict[str, Any] = {
+    "states": lambda c, now: {job: c.state_of(job) for job in (*c.jobs, *c.active)},
+    "jobs": lambda c, now: dict(c.jobs),
+    "active": lambda c, now: {job: (a.run, a.node, a.gpus, a.pid, a.stop, a.job) for job, a in c.active.items()},
+    "claims": lambda c, now: c.claims,
+    "CPU slots": lambda c, now: {name: node.cpu_used for name, node in c.nodes.items() if node.cpu_used},
+    "dependencies": lambda c, now: {job: held.after for job, held in c.conditions.items() if held.after},
+    "rules": lambda c, now: {gpu.uuid: c.rules_of(gpu.uuid) for _, gpu in c.gpus()},
+    "nodes": lambda c, now: {name: (n.cpus, n.mem_mib, n.drained, n.gpus) for name, n in c.nodes.items() if n.cpus},
+    "settings": lambda c, now: (c.settings, c.is_paused),
+    "counts": lambda c, now: {str(key): n for key, n in c.counts.items() if n},
+}
+
+
+def _difference(kept: Any, live: Any) -> str:
+    if isinstance(kept, dict) and isinstance(live, dict):
+        keys = [key for key in {**kept, **live} if kept.get(key) != live.get(key)]
+        return "; ".join(f"{key}: stored {kept.get(key)}, in memory {live.get(key)}" for key in keys[:4])
+    return f"stored {kept}, in memory {live}"
+
+
+def is_done(server: SimServer) -> bool:
+    """Nothing waits, nothing runs, everything is said."""
+    cluster = server.controller.cluster
+    return server.is_quiet and not cluster.jobs and not cluster.active
+
+
+def unfinished(server: SimServer, now_ms: int) -> str:
+    """What is left when it should be quiet, and why."""
+    cluster = server.controller.cluster
+    waiting = (f"{j}: {[r.text() for r in explain(cluster, job, now_ms)]}" for j, job in list(cluster.jobs.items())[:3])
+    running = (f"{a.run} is {a.state.value} on {a.node}" for a in list(cluster.active.values())[:3])
+    return "; ".join((*waiting, *running)) or f"is_up={server.is_up} is_busy={server.is_busy}"
+
+
+def all_ended_well(server: SimServer, truth: Truth) -> None:
+    """At the end: nothing lost, nothing leaked, everything told as it was."""
+    cluster, store = server.controller.cluster, server.store
+    _nothing_leaked(cluster)
+    ids = sorted(truth.accepted)
+    rows, attempts = store.read(reads.jobs, ids), store.read(reads.attempts, ids)
+    for job in ids:
+        if job not in rows:
+            if job not in truth.maybe_removed:
+                raise Violation(f"job {job} was accepted and is lost")
+            continue
+        if job in truth.removed:
+            raise Violation(f"job {job} was to be removed, and is still there")
+        if rows[job].state != State.ENDED or rows[job].outcome is None:
+            raise Violation(f"job {job} was accepted and is {rows[job].state}")
+        _told_as_it_was(rows[job], attempts.get(job, []), truth)
+    _counts_are_right(cluster, store)
+
+
+def _nothing_leaked(cluster: Cluster) -> None:
+    if cluster.claims:
+        raise Violation(f"nothing runs, yet GPUs are held: {cluster.claims}")
+    if any(node.cpu_used for node in cluster.nodes.values()):
+        raise Violation("nothing runs, yet CPU slots are held")
+    left = (cluster.open, cluster.held, cluster.lines, cluster.conditions)
+    if any(left):
+        raise Violation(f"nothing waits, yet something of it is left: {left}")
+
+
+def _told_as_it_was(row: JobRow, attempts: list[AttemptRow], truth: Truth) -> None:
+    if [a.attempt for a in attempts] != list(range(1, row.attempts + 1)):
+        raise Violation(f"job {row.id} has had {row.attempts} attempts, kept are {[a.attempt for a in attempts]}")
+    for attempt in attempts:
+        run = f"{attempt.job}.{attempt.attempt}"
+        end = truth.ended.get(run)
+        if run not in truth.begun | truth.never:
+            if attempt.exit_code is not None or attempt.outcome not in (None, Outcome.KILLED.value):
+                raise Violation(f"run {run} never began, and is told as {attempt.outcome} {attempt.exit_code}")
+        elif end is None or (attempt.exit_code, attempt.outcome) != (told := _told(end.status, end.why)):
+            raise Violation(f"run {run} ended as {told}, and is told as {attempt.exit_code, attempt.outcome}")
+
+
+def _told(status: int | None, why: str | None) -> tuple[int | None, str]:
+    """What people must be told of such an end."""
+    by_why = {"cannot_start": "cannot_start", "time": "timed_out", "lost": "lost"}
+    if why is None:
+        return status, "succeeded" if status == 0 else "killed" if status in (137, 143) else "failed"
+    return status, by_why.get(why, "killed")
+
+
+def _counts_are_right(cluster: Cluster, store: Store) -> None:
+    ended = {key: n for key, n in cluster.counts.items() if n}
+    kept = store.read(reads.outcomes)
+    expected = {**kept, State.ENDED.value: sum(kept.values())} if kept else {}
+    if {str(k): n for k, n in ended.items()} != expected:
+        raise Violation(f"counts say {ended}, the store has {expected}")
+
+
+def _story(server: SimServer, job: int) -> str:
+    active = server.controller.cluster.active.get(job)
+    return f"active as {active.run}" if active else str(server.controller.cluster.state_of(job) or "ended")

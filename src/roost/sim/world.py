@@ -1,0 +1,185 @@
+"""One simulation: machines, a server, people and faults, from one seed; then calm, and everything must end."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from roost.core import events as ev
+from roost.server.controller import Round
+from roost.sim import checks
+from roost.sim.clock import START_MS, Clock
+from roost.sim.faults import Chance
+from roost.sim.machine import Device, Machine
+from roost.sim.people import People
+from roost.sim.program import Program
+from roost.sim.server import SimServer
+from roost.sim.truth import Truth, Violation
+from roost.store.store import Store
+
+LONGEST_MS = 3_600_000
+"""How much virtual time the calm at the end may take."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """What came about."""
+
+    seed: int
+    virtual_s: float
+    runs: int
+    jobs: int
+    deaths: int
+    answers: dict[str, int]
+
+
+Tell = Callable[[str], None]
+
+
+def simulate(seed: int, steps: int, tell: Tell = lambda line: None) -> Story:
+    """Run one simulation; raises `Violation` with the command that repeats it. `tell` hears every round."""
+    with _store() as store:
+        world = World(seed, store, tell)
+        try:
+            world.live(steps)
+            world.calm_down()
+        except Exception as error:
+            repeat = f"python -m roost.sim --seed {seed} --steps {steps}"
+            at_s = (world.clock.now_ms - START_MS) / 1000
+            raise Violation(f"{error!s}\n  seed {seed}, {at_s:.3f} s in; repeat with: {repeat}") from error
+        return world.story()
+
+
+class World:
+    """All of it."""
+
+    def __init__(self, seed: int, store: Store, tell: Tell) -> None:
+        self._tell = tell
+        self.seed, self.clock, self.chance, self.truth = seed, Clock(), Chance(seed), Truth()
+        names = ["n1", "n2"][: self.chance.random.choice((1, 1, 2))]
+        self.programs = [self._node(name) for name in names]
+        self.server = SimServer(self.clock, self.chance, store, self.programs)
+        self.server.on_decided = self._decided
+        self.server.on_committed = self._committed
+        self.people = People(self.clock, self.chance.random, self.server, self.truth)
+        self.is_calm = False
+        self._often()
+
+    def _node(self, name: str) -> Program:
+        count = self.chance.random.choice((1, 2, 4))
+        machine = Machine(self.clock, self.chance, self.truth, [Device(f"{name}-gpu{i}", i) for i in range(count)])
+        return Program(name, self.clock, self.chance, self.truth, machine)
+
+    def live(self, steps: int) -> None:
+        """So many moments of ordinary and extraordinary life."""
+        for _ in range(steps):
+            self.clock.step()
+
+    def calm_down(self) -> None:
+        """No more faults and no more work: what was accepted must end."""
+        self.is_calm = True
+        self.chance.calm_down()
+        for program in self.programs:
+            self._heal(program.machine)
+        until_ms = self.clock.now_ms + LONGEST_MS
+        is_open = False
+        while not (is_open and checks.is_done(self.server)):
+            self.clock.step()
+            if self.server.is_quiet and not is_open:
+                is_open = True
+                self.people.open_everything()
+            if self.clock.now_ms > until_ms:
+                raise Violation(f"not everything ended: {checks.unfinished(self.server, self.clock.now_ms)}")
+        checks.living_runs_are_claimed(self.server)
+        checks.store_agrees(self.server, self.clock.now_ms)
+        checks.all_ended_well(self.server, self.truth)
+
+    def story(self) -> Story:
+        """The numbers of it."""
+        seconds = (self.clock.now_ms - START_MS) / 1000
+        runs, jobs = len(self.truth.begun), len(self.truth.accepted)
+        return Story(self.seed, seconds, runs, jobs, self.server.deaths, self.people.answers)
+
+    # -- checking ---------------------------------------------------------------------------------------------------
+
+    def _decided(self, done: Round) -> None:
+        happened = [e for e in done.turn.events if not isinstance(e, ev.MOMENTARY)]
+        told = [(s.node, s.message) for s in done.turn.sends]
+        if happened or told:
+            self._tell(f"{(self.clock.now_ms - START_MS) / 1000:.3f} {happened} -> {told} {done.turn.starts}")
+        checks.starts_fit(self.server, done)
+        checks.living_runs_are_claimed(self.server)
+
+    def _committed(self) -> None:
+        if self.chance.comes(0.1):
+            checks.store_agrees(self.server, self.clock.now_ms)
+
+    # -- what happens -----------------------------------------------------------------------------------------------
+
+    def _often(self) -> None:
+        if self.is_calm:
+            return
+        self.people.do_something()
+        if self.chance.comes(0.05):
+            self._mishap()
+        self.clock.after(self.chance.pause_ms(150), self._often)
+
+    def _mishap(self) -> None:
+        """Something that no message brings about."""
+        program = self.chance.random.choice(self.programs)
+        scripts = (self._reboot, self._stranger, self._fault, lambda p: p.die(), lambda p: p.wire.cut("the link broke"))
+        kind = self.chance.random.randrange(len(scripts) + 2)
+        if kind < len(scripts):
+            scripts[kind](program)
+        elif kind == len(scripts):
+            self.server.leave()
+        elif self.server.is_up:
+            self.server.controller.disk_is_full = not self.server.controller.disk_is_full
+
+    def _reboot(self, program: Program) -> None:
+        program.die()
+        program.wire.cut("no route to host")
+        program.machine.power_off()
+        self.clock.after(self.chance.pause_ms(2000), lambda: setattr(program.machine, "is_on", True))
+
+    def _stranger(self, program: Program) -> None:
+        device = self.chance.random.choice(program.machine.devices)
+        device.foreign = [] if device.foreign else [(self.chance.random.randrange(2, 999), 5000)]
+
+    def _fault(self, program: Program) -> None:
+        device = self.chance.random.choice(program.machine.devices)
+        device.fault = None if device.fault else "driver does not answer for 8 s"
+
+    def _heal(self, machine: Machine) -> None:
+        for device in machine.devices:
+            device.foreign, device.fault = [], None
+
+
+@contextmanager
+def _store() -> Iterator[Store]:
+    """A fresh database, in memory where the machine has such a place; copied, for making one anew takes longer."""
+    place = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="roost-sim-", dir=place) as directory:
+        path = Path(directory) / "roost.db"
+        path.write_bytes(_empty_database())
+        path.chmod(0o600)
+        store = Store(path)
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+@cache
+def _empty_database() -> bytes:
+    directory = Path(tempfile.mkdtemp(prefix="roost-sim-"))
+    try:
+        Store(directory / "roost.db").close()
+        return (directory / "roost.db").read_bytes()
+    finally:
+        shutil.rmtree(directory)
