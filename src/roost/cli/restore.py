@@ -7,7 +7,7 @@ import sys
 from roost.cli.options import Args, Operand, Option, UsageError, Verb
 from roost.client import paths
 from roost.client.errors import EXIT_FAILED, RoostError
-from roost.client.start import answers
+from roost.client.start import answers, server_command
 
 VERB = Verb(
     "restore",
@@ -28,12 +28,10 @@ def run(args: Args) -> int:
     home = paths.home()
     if not args.force and database_of(home):
         raise RoostError(f"{home} already has a database", "replace it: roost restore --force FILE")
-    command = [sys.executable, "-m", "roost.server.main", "--home", home, "--restore", path]
-    if args.force:
-        command.append("--force")
+    command = server_command(home, ("--restore", path, *(["--force"] if args.force else [])))
     if subprocess.run(command).returncode != 0:
         return EXIT_FAILED
-    print(f"restored into {home}; start it: roost up --detach")
+    print("roost: start it with: roost up --detach", file=sys.stderr)
     return 0
 
 

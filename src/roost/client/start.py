@@ -63,8 +63,8 @@ def last_words(home: str) -> str | None:
 
 
 def server_command(home: str, arguments: tuple[str, ...]) -> list[str]:
-    """The command that is a server."""
-    return [sys.executable, "-m", "roost.server.main", "--home", home, *arguments]
+    """The command that is a server. `-P`: what lies in the current directory is not imported."""
+    return [sys.executable, "-P", "-m", "roost.server.main", "--home", home, *arguments]
 
 
 def _make_home(home: str) -> None:
@@ -79,6 +79,8 @@ def _make_home(home: str) -> None:
 
 def _spawn(home: str, arguments: tuple[str, ...]) -> "subprocess.Popen[bytes]":
     environment = {key: value for key, value in os.environ.items() if key not in _OF_A_JOB}
+    if "PYTHONPATH" in environment:  # it starts in another directory
+        environment["PYTHONPATH"] = ":".join(map(os.path.abspath, environment["PYTHONPATH"].split(":")))
     try:
         with open(start_log(home), "wb") as log:
             return subprocess.Popen(
