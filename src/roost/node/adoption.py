@@ -1,74 +1,87 @@
-"""A run as its directory tells it: what a new daemon knows of runs that it did not start.
+"""A run as its files tell it: what a new daemon knows of runs that it did not start.
 
 Reads only. The answer is a `Run`, ended or not; `lifecycle.py` then watches what is still alive.
 """
 
 from __future__ import annotations
 
-import os
-from typing import Optional
+from typing import NamedTuple, Optional, Tuple
 
 from roost.node import rundir
-from roost.node.clock import wall_ms
 from roost.node.oom import host_oom_kills
+from roost.node.processes import ProcessId, arguments_of, read_stat
 from roost.node.protocol import LOST
 from roost.node.run import ENDED, RUNNING, Run
+from roost.node.rundir import Trace, read_trace
+from roost.node.state import StateDir
 
 
-def has_begun(path: str) -> bool:
-    """Whether a wrapper ever ran there, or the run was found impossible."""
-    return os.path.exists(path + "/wrapper") or os.path.exists(path + "/error")
+class Source(NamedTuple):
+    """Where runs are found, and on which boot of the machine."""
+
+    state: StateDir
+    identity: str
+    boot: str
+
+    def tag(self, name: str) -> str:
+        """What marks the processes of the run in their environment."""
+        return f"{self.identity}:{name}"
 
 
-def read_run(name: str, path: str, tag: str, boot: str) -> Run:
-    """The run in this directory. Not ended here means: nobody has yet looked whether its processes live."""
-    run = Run(name, path, tag, rundir.read_record(path))
+def read_run(source: Source, name: str) -> Optional[Run]:
+    """The run of that name; None when it never began. Not ended means: nobody has looked yet what of it lives."""
+    trace = read_trace(source.state, name)
+    if trace is None:
+        return None
+    run = Run(name, source.state.run(name), source.tag(name), trace.record)
     run.is_adopted = True
-    run.started_ms = rundir.file_time_ms(path, "pid")
-    main = rundir.read_process(path, "pid")
-    run.main = main.id if main else None
-    stop = rundir.read_note(path, "stop")
-    run.stop_why = _text(stop.get("why"))
-    run.kill_boot_ms = stop.get("kill_boot_ms")
-    failed = _failed_before(run, boot)
+    run.status = trace.status
+    _restore_stop(run)
+    failed = _failure(run, trace, source.boot)
     if failed is not None:
-        _end(run, failed[0], failed[1])
-        return run
-    _restore(run)
-    if run.main is not None:
-        run.phase = RUNNING
+        run.phase, run.at_ms = ENDED, trace.at_ms
+        run.why, run.error = failed
+    else:
+        _restore(run, trace)
     return run
 
 
-def _failed_before(run: Run, boot: str) -> Optional[tuple]:  # type: ignore[type-arg]
-    problem = rundir.read_note(run.path, "error")
-    if problem:
-        return _text(problem.get("why")), _text(problem.get("error"))
+def find_wrapper(run_dir: str, pid: Optional[int]) -> Optional[ProcessId]:
+    """The living wrapper of that run: the process says by its own arguments whose wrapper it is."""
+    stat = read_stat(pid) if pid is not None else None
+    if stat is None or not stat.is_alive or stat.session != stat.pid:
+        return None
+    return stat.id if run_dir in arguments_of(stat.pid)[1:5] else None
+
+
+def _failure(run: Run, trace: Trace, boot: str) -> Optional[Tuple[Optional[str], Optional[str]]]:
+    if trace.problem is not None:
+        return trace.problem.get("why"), trace.problem.get("error")
     if run.record is None:
-        return LOST, "its record was lost with the machine"
-    run.status = rundir.read_exit(run.path)
-    if run.record.boot != boot and run.status is None:
-        return LOST, "the node rebooted"
-    if run.record.boot != boot:
-        return run.stop_why, None
-    return None
+        return None if trace.wrapper_pid is None else (LOST, "its record was lost")
+    run.started_ms = run.record.started_ms
+    if run.record.boot == boot:
+        return None
+    return (LOST, "the node rebooted") if run.status is None else (run.stop_why, None)
 
 
-def _end(run: Run, why: Optional[str], error: Optional[str]) -> None:
-    run.phase = ENDED
-    run.why, run.error = why, error
-    run.at_ms = rundir.file_time_ms(run.path, "exit") or wall_ms()
-
-
-def _restore(run: Run) -> None:
-    wrapper = rundir.read_process(run.path, "wrapper")
-    run.wrapper = wrapper.id if wrapper else None
+def _restore(run: Run, trace: Trace) -> None:
+    run.wrapper = find_wrapper(run.path, trace.wrapper_pid)
+    run.session = trace.wrapper_pid
+    run.main_pid = trace.main_pid
+    if trace.main_pid is not None:
+        run.phase = RUNNING
     paused = rundir.read_note(run.path, "paused")
     run.paused_ms = paused.get("total_ms") or 0
     run.paused_since = paused.get("since_boot_ms")
     run.was_warned = bool(rundir.read_note(run.path, "warned"))
     run.oom_kills = host_oom_kills()
+    usage = rundir.read_note(run.path, "usage")
+    run.usage.peak_mem_mib = usage.get("peak_mem_mib")
+    run.usage.util_sum, run.usage.samples = usage.get("util_sum", 0), usage.get("samples", 0)
 
 
-def _text(value: object) -> Optional[str]:
-    return value if isinstance(value, str) else None
+def _restore_stop(run: Run) -> None:
+    stop = rundir.read_note(run.path, "stop")
+    run.stop_why = stop.get("why")
+    run.kill_boot_ms = stop.get("kill_boot_ms")

@@ -7,10 +7,9 @@ what to do.
 from __future__ import annotations
 
 import os
-import re
 import socket
 import stat
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Tuple
 
 from roost.node.environment import DEFAULT_PATH, gpu_names
 from roost.node.gpus import Gpu
@@ -19,7 +18,10 @@ from roost.node.spec import Spec
 # The kernel takes no single argument longer than 128 KiB; longer shell lines travel as a file.
 _LONGEST_ARGUMENT = 128 * 1024 - 1
 _INTERPRETERS = {".py": "python", ".sh": "bash", ".pl": "perl", ".rb": "ruby", ".R": "Rscript", ".jl": "julia"}
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+# Where commands were found: thousands of jobs run the same few, and a search asks every directory of the PATH.
+_MOST_FOUND = 10_000
+_found: Dict[Tuple[str, str], str] = {}
 
 
 class CannotStart(Exception):
@@ -37,7 +39,7 @@ def resolve(spec: Spec, env: Dict[str, str], run_dir: str, filled: Dict[str, str
     shell = find_shell(search)
     if spec.shell is not None:
         line = fill(spec.shell, filled)
-        if len(line) * 4 < _LONGEST_ARGUMENT or len(encode(line)) < _LONGEST_ARGUMENT:
+        if len(line) * 4 < _LONGEST_ARGUMENT:
             return [shell, "-c", line]
         return [shell, write_script(run_dir, line)]
     text = fill(spec.script or "", filled)
@@ -51,7 +53,7 @@ def resolve(spec: Spec, env: Dict[str, str], run_dir: str, filled: Dict[str, str
 
 def with_odd_names(argv: List[str], env: Dict[str, str]) -> Tuple[List[str], Dict[str, str]]:
     """A shell drops variables whose names are no identifiers (exported bash functions): `env` sets them behind it."""
-    odd = sorted(name for name in env if not _NAME.match(name))
+    odd = sorted(name for name in env if not (name.isidentifier() and name.isascii()))
     if not odd:
         return argv, env
     plain = {name: value for name, value in env.items() if name not in odd}
@@ -85,14 +87,20 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def encode(text: str) -> bytes:
-    """Text as the kernel wants it; a text that cannot be is a reason."""
-    if "\0" in text:
-        raise CannotStart(f"a NUL byte in {text[:60]!r}")
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        raise CannotStart(f"not a valid text: {text[:60]!r}") from None
+def explain_text(spec: Spec) -> str:
+    """Which text of the spec the kernel cannot take: those with a NUL byte and those that are no UTF-8."""
+    words = [*(spec.argv or []), spec.shell or "", spec.script or "", *spec.args, spec.cwd]
+    words += [spec.stdout or "", spec.stderr or ""]
+    names = [*spec.env, *spec.vars]
+    for text in [*words, *names, *(spec.env.get(name) or spec.vars.get(name) or "" for name in names)]:
+        shown = text[:60].encode("unicode_escape").decode("ascii")
+        if "\0" in text:
+            return f"a NUL byte in '{shown}'"
+        try:
+            text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            return f"not a valid text: '{shown}'"
+    return "a variable of the environment has no valid name"
 
 
 def find_shell(search: str) -> str:
@@ -109,13 +117,18 @@ def find_command(name: str, search: str, cwd: str) -> str:
         path = os.path.join(cwd, name)
         _check_program(path, name)
         return path
+    known = _found.get((name, search))
+    if known is not None and os.access(known, os.X_OK):
+        return known
     unusable = None
     for directory in search.split(":"):
         path = os.path.join(cwd, directory, name)
-        if not os.access(encode(path), os.X_OK):
-            unusable = unusable or (path if os.path.isfile(encode(path)) else None)
-        elif not os.path.isdir(encode(path)):
+        if not os.access(path, os.X_OK):
+            unusable = unusable or (path if os.path.isfile(path) else None)
+        elif not os.path.isdir(path):
             _check_interpreter(path, name)
+            if directory.startswith("/") and len(_found) < _MOST_FOUND:
+                _found[(name, search)] = path
             return path
     if unusable is not None:
         _check_program(unusable, unusable)
@@ -125,31 +138,30 @@ def find_command(name: str, search: str, cwd: str) -> str:
 
 def check_directory(cwd: str) -> None:
     """Whether a job can begin there."""
-    path = encode(cwd)
     if not cwd.startswith("/"):
         raise CannotStart(f"not an absolute directory: {cwd}")
     try:
-        mode = os.stat(path).st_mode
+        mode = os.stat(cwd).st_mode
     except FileNotFoundError:
         raise CannotStart(f"no such directory: {cwd}") from None
     except OSError as problem:
         raise CannotStart(f"{_reason(problem)}: {cwd}") from None
     if not stat.S_ISDIR(mode):
         raise CannotStart(f"not a directory: {cwd}")
-    if not os.access(path, os.X_OK):
+    if not os.access(cwd, os.X_OK):
         raise CannotStart(f"permission denied: cannot enter {cwd}")
 
 
 def _check_program(path: str, name: str) -> None:
     try:
-        mode = os.stat(encode(path)).st_mode
+        mode = os.stat(path).st_mode
     except FileNotFoundError:
         raise CannotStart(f"no such file: {name}") from None
     except OSError as problem:
         raise CannotStart(f"{_reason(problem)}: {name}") from None
     if stat.S_ISDIR(mode):
         raise CannotStart(f"is a directory: {name}")
-    if not os.access(encode(path), os.X_OK):
+    if not os.access(path, os.X_OK):
         raise CannotStart(f"not executable: {name} ({_how_to_run(name)})")
     _check_interpreter(path, name)
 
@@ -162,7 +174,7 @@ def _how_to_run(name: str) -> str:
 def _check_interpreter(path: str, name: str) -> None:
     """A script whose interpreter is missing fails with "no such file", which misleads everybody."""
     try:
-        with open(encode(path), "rb", buffering=0) as file:
+        with open(path, "rb", buffering=0) as file:
             head = file.read(256)
     except OSError:
         return  # executable and not readable is allowed
@@ -184,14 +196,14 @@ def _reason(problem: OSError) -> str:
 def write_script(run_dir: str, text: str) -> str:
     """The text as an executable file of the run."""
     path = os.path.join(run_dir, "script")
-    data = encode(text)
+    data = text.encode("utf-8", "surrogateescape")
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
     with open(fd, "wb") as file:
         file.write(data if data.endswith(b"\n") else data + b"\n")
     return path
 
 
-def output_error(problem: OSError, path: str) -> Optional[str]:
+def output_error(problem: OSError, path: str) -> str:
     """Why an output file could not be opened, for people."""
     if isinstance(problem, FileExistsError):
         return f"output file exists already: {path} (choose another, or ask to append or to overwrite)"

@@ -13,7 +13,7 @@ from roost.node import logs, protocol
 from roost.node.follow import Followers, Source
 from roost.node.protocol import BadMessage, Message
 from roost.node.run import ENDED
-from roost.node.rundir import Record, read_record
+from roost.node.rundir import Record, read_trace
 from roost.node.spec import DEFAULT_GRACE_MS, BadSpec, signal_number
 from roost.node.state import StateDir
 from roost.node.supervisor import Supervisor
@@ -103,17 +103,18 @@ class Dispatch:
             raise BadMessage(f"no such run here: {name}")
 
         def has_ended() -> bool:
-            run = self._supervisor.find(name)
+            run = self._supervisor.known(name)
             return run is None or run.phase == ENDED
 
         source = Source(self._state.run(name), record, stream, has_ended)
         self._followers.add(identifier(message), source, max(0, whole(message, "offset", 0)))
 
     def _record(self, name: str) -> Optional[Record]:
-        run = self._supervisor.find(name)
+        run = self._supervisor.known(name)
         if run is not None and run.record is not None:
             return run.record
-        return read_record(self._state.run(name))
+        trace = read_trace(self._state, name)
+        return trace.record if trace is not None else None
 
 
 def run_name(message: Message) -> str:

@@ -14,7 +14,7 @@ from roost.node.spec import Spec
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # The wrapper's own variable, and one that shells set for every command anyway.
-_NEVER_PASSED = ("ROOST_STAT", "_")
+_NEVER_PASSED = ("ROOST_PID", "_")
 
 
 class Place(NamedTuple):

@@ -12,18 +12,21 @@ import signal
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Set
 
 from roost.node import adoption, ending, rundir
+from roost.node.adoption import Source
 from roost.node.clock import boot_ms, wall_ms
 from roost.node.ending import exit_status
 from roost.node.limits import Limits
 from roost.node.loop import READABLE, Loop
 from roost.node.members import Members
-from roost.node.processes import ProcessId, is_alive, read_stat, watch
+from roost.node.processes import ProcessId, read_stat, watch
 from roost.node.protocol import CANNOT_START, TIME, Message
 from roost.node.run import ENDED, ENDING, RUNNING, STARTING, Run
 
 # Children that a job left behind when it ended by itself get this long between TERM and KILL.
 _LEFTOVER_GRACE_MS = 2_000
 _FIRST_LOOK_S = 0.01
+# A wrapper that a dead daemon had just started: how long until it must have told its pid.
+_PATIENCE_MS = 2_000
 _LONGEST_LOOK_S = 0.2
 
 
@@ -38,9 +41,9 @@ class Death(NamedTuple):
 class Lifecycle:
     """Every run that the server has not yet told us to forget."""
 
-    def __init__(self, loop: Loop, boot: str) -> None:
+    def __init__(self, loop: Loop, source: Source) -> None:
         self._loop = loop
-        self._boot = boot
+        self._source = source
         self.runs: Dict[str, Run] = {}
         self._by_wrapper: Dict[int, Run] = {}
         self._by_main: Dict[int, Run] = {}
@@ -63,7 +66,7 @@ class Lifecycle:
 
     def add(self, run: Run, wrapper_pid: int) -> None:
         """A wrapper was started for this run."""
-        run.wrapper = (wrapper_pid, 0)
+        run.wrapper, run.session = (wrapper_pid, 0), wrapper_pid
         run.oom_kills = self.last_oom_kills
         self.runs[run.name] = self._by_wrapper[wrapper_pid] = run
 
@@ -71,17 +74,18 @@ class Lifecycle:
         """The run fails alone, with the reason."""
         run.why, run.error = CANNOT_START, reason
         self.runs[run.name] = run
-        _note(run, "error", {"why": CANNOT_START, "error": reason})
+        with contextlib.suppress(OSError):
+            rundir.write_problem(self._source.state, run.name, {"why": CANNOT_START, "error": reason})
         self._finish(run)
 
     def noticed(self, name: str, pid: int) -> None:
         """A wrapper says that its job's own process is there."""
         run = self.runs.get(name)
         if run is not None and run.phase == STARTING and not run.is_adopted:
-            self._runs_now(run, (pid, 0), wall_ms())
+            self._runs_now(run, pid, wall_ms())
 
-    def _runs_now(self, run: Run, main: ProcessId, at_ms: int) -> None:
-        run.main, run.started_ms, run.phase = main, at_ms, RUNNING
+    def _runs_now(self, run: Run, main_pid: int, at_ms: int) -> None:
+        run.main_pid, run.started_ms, run.phase = main_pid, at_ms, RUNNING
         self.limits.set(run)
         self.answer(run)
         if run.stop_why is not None:  # asked for before there was anything to stop
@@ -89,39 +93,35 @@ class Lifecycle:
 
     # -- adoption
 
-    def adopt(self, name: str, path: str, tag: str) -> Run:
-        """Take over a run from its directory."""
-        run = adoption.read_run(name, path, tag, self._boot)
+    def adopt(self, name: str) -> Optional[Run]:
+        """Take over a run from its files; None when it never began."""
+        run = adoption.read_run(self._source, name)
+        if run is None:
+            return None
         self.runs[name] = run
-        if run.phase != ENDED:
+        if run.phase == STARTING:
+            self._await_beginning(run, boot_ms() + _PATIENCE_MS)
+        elif run.phase == RUNNING:
             self._take_over(run)
         return run
 
     def _take_over(self, run: Run) -> None:
-        if run.wrapper is not None and run.main is not None:
-            self._watch(run.wrapper, lambda: self._without_wrapper(run, {}))
-            if run.phase != ENDED:
-                self._resume_duties(run)
+        self._watch(run.wrapper, lambda: self._without_wrapper(run, {}))
+        if run.phase != RUNNING:
             return
-        self._await_beginning(run, boot_ms() + 2_000)
-
-    def _resume_duties(self, run: Run) -> None:
         self.limits.set(run)
         if run.stop_why is not None:
             self.terminate(run)
             self.kill_at(run, run.kill_boot_ms or boot_ms())
 
     def _await_beginning(self, run: Run, until_boot_ms: int) -> None:
-        """The daemon before us died while this wrapper was starting: its notice went nowhere, its files tell."""
-        if run.phase == ENDED:
-            return
-        fresh = adoption.read_run(run.name, run.path, run.tag, self._boot)
-        run.wrapper, run.main, run.started_ms = fresh.wrapper, fresh.main, fresh.started_ms
-        if run.wrapper is not None and run.main is not None:
-            self._runs_now(run, run.main, run.started_ms or wall_ms())
-            self._watch(run.wrapper, lambda: self._without_wrapper(run, {}))
-        elif boot_ms() >= until_boot_ms and (run.wrapper is None or not is_alive(run.wrapper)):
-            self._main_ended(run, rundir.read_exit(run.path))
+        """The daemon before us died while this wrapper was starting: its notice went nowhere, its trace tells."""
+        fresh = adoption.read_run(self._source, run.name)
+        if fresh is not None and fresh.phase == RUNNING and self.runs.get(run.name) is run:
+            self.adopt(run.name)
+            self.answer(self.runs[run.name])
+        elif fresh is not None and fresh.wrapper is None and boot_ms() >= until_boot_ms:
+            self._main_ended(run, None)
         else:
             self._loop.after(_FIRST_LOOK_S, lambda: self._await_beginning(run, until_boot_ms))
 
@@ -149,43 +149,46 @@ class Lifecycle:
             self.on_child(death)
 
     def _wrapper_ended(self, run: Run, death: Death, orphans: Dict[int, Death]) -> None:
+        run.wrapper = None
         run.cpu_ms, run.peak_rss_mib = ending.usage_of(death.usage)
         if os.WIFSIGNALED(death.status):
             self._wrapper_was_killed(run, death.pid, orphans)
-        elif run.phase == STARTING and rundir.read_exit(run.path) is None:
+        elif run.phase == STARTING:
             self.could_not_start(run, f"the shell could not start it (status {exit_status(death.status)})")
         else:
             self._main_ended(run, exit_status(death.status))
 
     def _wrapper_was_killed(self, run: Run, pid: int, orphans: Dict[int, Death]) -> None:
         """By somebody outside, or by itself: another wrapper has this run, or the disk is full."""
-        owner = rundir.read_process(run.path, "wrapper")
-        if owner is None:
-            self.could_not_start(run, f"cannot write into {run.path}: is the disk full?")
-        elif owner.pid != pid:
-            self.adopt(run.name, run.path, run.tag)
+        trace = rundir.read_trace(self._source.state, run.name)
+        if trace is None or trace.record is None:
+            self.could_not_start(run, "its record could not be written: is the disk of the state directory full?")
+        elif trace.wrapper_pid != pid:
+            self.adopt(run.name)
         else:
             self._without_wrapper(run, orphans)
 
     def _without_wrapper(self, run: Run, orphans: Dict[int, Death]) -> None:
         """No wrapper any more. What it noted is true; else only the job's own process can tell how it ends."""
-        status = rundir.read_exit(run.path)
-        main = rundir.read_process(run.path, "pid")
-        if status is not None or main is None:
-            self._main_ended(run, status, rundir.file_time_ms(run.path, "exit"))
+        run.wrapper = None
+        trace = rundir.read_trace(self._source.state, run.name)
+        if trace is None or trace.status is not None or trace.main_pid is None:
+            self._main_ended(run, trace.status if trace else None, trace.at_ms if trace else None)
             return
-        run.main = main.id
-        now = read_stat(main.pid)
-        if main.pid in orphans:
-            self._main_ended(run, exit_status(orphans[main.pid].status))
-        elif now is not None and now.id == main.id and now.ppid == os.getpid():
-            self._by_main[main.pid] = run  # the subreaper's reward: wait4 will tell
+        run.main_pid = trace.main_pid
+        now = read_stat(trace.main_pid)
+        if trace.main_pid in orphans:
+            self._main_ended(run, exit_status(orphans[trace.main_pid].status))
+        elif now is not None and now.ppid == os.getpid():
+            self._by_main[trace.main_pid] = run  # the subreaper's reward: wait4 will tell
+        elif now is not None and trace.main_pid in self.members.pids(run):
+            self._watch(now.id, lambda: self._main_ended(run, None))
         else:
-            self._watch(main.id, lambda: self._main_ended(run, None))
+            self._main_ended(run, None)
 
-    def _watch(self, process: ProcessId, then: Callable[[], None]) -> None:
+    def _watch(self, process: Optional[ProcessId], then: Callable[[], None]) -> None:
         """Call `then` when that process, no child of ours, has ended; at once if it has."""
-        fd = watch(process)
+        fd = watch(process) if process is not None else None
         if fd is None:
             then()
             return

@@ -11,8 +11,8 @@ import os
 import signal
 from typing import Callable, Dict, Iterable, List, Set
 
-from roost.node import cgroup, rundir
-from roost.node.processes import Kinship, Stat, children_of_self, find_members, read_stat, scan
+from roost.node import cgroup
+from roost.node.processes import TICKS_PER_S, Kinship, Stat, children_of_self, find_members, read_stat, scan
 from roost.node.run import ENDED, RUNNING, STARTING, Run
 
 # A process that forks while it is being killed: go round until a round finds nobody.
@@ -91,14 +91,11 @@ class Members:
         return found + [stat for stat in strays if stat is not None and stat.is_alive]
 
     def _kin(self, run: Run, table: Dict[int, Stat]) -> Kinship:
-        wrapper = rundir.read_process(run.path, "wrapper")
-        if wrapper is None:
-            return Kinship(run.tag, -1, 0, run.known)
-        leader = table.get(wrapper.pid)
-        # A session is known by its leader's pid. Once the leader is gone the number can come to name somebody else's
-        # session: only a daemon that saw it go may still go by it.
-        is_ours = leader.id == wrapper.id if leader is not None else not run.is_adopted
-        return Kinship(run.tag, wrapper.pid if is_ours else -1, wrapper.starttime, run.known)
+        # A session is known by its leader's pid. Once the leader, the wrapper, is gone, the number can come to name
+        # somebody else's session: only a daemon that saw it go may still go by it, and no leader may have it.
+        is_ours = run.wrapper is not None or (not run.is_adopted and run.session not in table)
+        since = run.record.start_boot_ms * TICKS_PER_S // 1000 - TICKS_PER_S if run.record else 0
+        return Kinship(run.tag, run.session if is_ours and run.session else -1, since, run.known)
 
     def _never(self) -> Set[int]:
         """The wrappers are ours, not the jobs': they note the status and end by themselves."""

@@ -12,6 +12,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 from roost.node import libc
 
 ProcessId = Tuple[int, int]
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")  # the unit of start times
 _GONE = ("Z", "X", "x")
 
 
@@ -145,6 +146,11 @@ def command_of(pid: int, limit: int = 200) -> str:
         stat = read_stat(pid)
         text = f"[{stat.comm}]" if stat else "?"
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def arguments_of(pid: int) -> List[str]:
+    """The argv of the process."""
+    return _read(f"/proc/{pid}/cmdline").decode("utf-8", "surrogateescape").split("\0")
 
 
 def _read(path: str) -> bytes:

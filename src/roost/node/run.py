@@ -45,9 +45,9 @@ class Run:
     """One attempt of one job on this node."""
 
     __slots__ = (
-        "at_ms", "cpu_ms", "error", "is_adopted", "kill_boot_ms", "kill_timer", "known", "limit_timer", "main",
-        "name", "oom_kills", "path", "paused_ms", "paused_since", "peak_rss_mib", "phase", "record", "started_ms",
-        "status", "stop_why", "tag", "usage", "was_warned", "watch_fd", "why", "wrapper",
+        "at_ms", "cpu_ms", "error", "is_adopted", "kill_boot_ms", "kill_timer", "known", "limit_timer", "main_pid",
+        "name", "oom_kills", "path", "paused_ms", "paused_since", "peak_rss_mib", "phase", "record", "session",
+        "started_ms", "status", "stop_why", "tag", "usage", "was_warned", "why", "wrapper",
     )  # fmt: skip
 
     def __init__(self, name: str, path: str, tag: str, record: Optional[Record]) -> None:
@@ -58,8 +58,8 @@ class Run:
         self.phase = STARTING
         self.is_adopted = False
         self.wrapper: Optional[ProcessId] = None
-        self.main: Optional[ProcessId] = None
-        self.watch_fd: Optional[int] = None
+        self.session: Optional[int] = None
+        self.main_pid: Optional[int] = None
         self.started_ms: Optional[int] = None
         self.at_ms: Optional[int] = None
         self.status: Optional[int] = None
@@ -83,10 +83,6 @@ class Run:
         return self.record.cgroup if self.record else None
 
     @property
-    def pid(self) -> Optional[int]:
-        return self.main[0] if self.main else None
-
-    @property
     def is_paused(self) -> bool:
         return self.paused_since is not None
 
@@ -106,7 +102,7 @@ class Run:
         return {
             "op": STARTED,
             "run": self.name,
-            "pid": self.pid,
+            "pid": self.main_pid,
             "at_ms": self.started_ms,
             "paused": self.is_paused,
         }
@@ -118,7 +114,7 @@ class Run:
             "status": self.status,
             "why": self.why,
             "error": self.error,
-            "pid": self.pid,
+            "pid": self.main_pid,
             "started_ms": self.started_ms,
             "at_ms": self.at_ms,
             "peak_mem_mib": self.usage.peak_mem_mib,

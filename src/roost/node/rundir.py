@@ -10,17 +10,17 @@ import json
 import os
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-from roost.node.processes import Stat, parse_stat
 from roost.node.protocol import Message
 from roost.node.spec import OPEN_NEW, OPEN_OVERWRITE, SAME_AS_STDOUT, Spec
-from roost.node.state import read_text, write_text
+from roost.node.state import StateDir, read_text, write_text
 
 _encoder = json.JSONEncoder(separators=(",", ":"))
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY
+_LONGEST_COMMAND_KEPT = 2000
 
 
 class Record(NamedTuple):
-    """What is needed to end, limit and report a run, written before it begins."""
+    """What is needed to end, limit and report a run. The wrapper writes it down before the job begins."""
 
     boot: str
     start_boot_ms: int
@@ -36,60 +36,79 @@ class Record(NamedTuple):
     log_max_bytes: Optional[int]
 
 
-def write_record(path: str, record: Record, spec: Spec) -> None:
-    """spec.json: the record and what was asked, without the environment."""
-    asked = {"argv": spec.argv, "shell": spec.shell, "cwd": spec.cwd}
-    text = _encoder.encode({"roost": record._asdict(), "asked": asked})
-    fd = os.open(path + "/spec.json", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(fd, text.encode("ascii"))
-    finally:
-        os.close(fd)
+class Trace(NamedTuple):
+    """How far a run has come, by its own account; None for what it has not come to."""
+
+    wrapper_pid: Optional[int]
+    record: Optional[Record]
+    main_pid: Optional[int]
+    status: Optional[int]
+    problem: Optional[Message]
+    at_ms: int
 
 
-def read_record(path: str) -> Optional[Record]:
-    """The record, or None where it is missing or was cut short by a crash of the machine."""
-    text = read_text(path + "/spec.json")
-    try:
-        values = json.loads(text or "")["roost"]
-        record = Record(**{name: values.get(name) for name in Record._fields})
-        return record._replace(gpus=tuple(record.gpus))
-    except (ValueError, KeyError, TypeError, AttributeError):
+def record_text(record: Record, spec: Spec) -> str:
+    """The record as one line, with the command for whoever looks into the file. Never the environment."""
+    command = spec.argv if spec.argv is not None else spec.shell or "script"
+    values = record._asdict()
+    values["command"] = str(command)[:_LONGEST_COMMAND_KEPT]
+    return _encoder.encode(values)
+
+
+def read_trace(state: StateDir, name: str) -> Optional[Trace]:
+    """The trace of a run, acknowledged or not; None for one that never began."""
+    for path in (state.marker(name), state.run(name) + "/trace"):
+        text = read_text(path)
+        if text is not None:
+            return parse_trace(text, os.stat(path).st_mtime_ns // 1_000_000)
+    return None
+
+
+def has_trace(state: StateDir, name: str) -> bool:
+    """Whether the run ever began, or was found impossible."""
+    return os.path.exists(state.marker(name)) or os.path.exists(state.run(name) + "/trace")
+
+
+def parse_trace(text: str, at_ms: int) -> Trace:
+    """Pure. Lines that are missing, or were cut by a full disk or a crash of the machine, are unknown."""
+    lines = [*text.split("\n"), "", "", ""]
+    if text.startswith("{"):
+        return Trace(None, None, None, None, _object(lines[0]), at_ms)
+    wrapper, record, main, status = lines[:4]
+    return Trace(_number(wrapper), parse_record(record), _number(main), _number(status), None, at_ms)
+
+
+def parse_record(text: str) -> Optional[Record]:
+    """The record, or None where it was cut short."""
+    values = _object(text)
+    if not isinstance(values.get("boot"), str):
         return None
+    record = Record(**{name: values.get(name) for name in Record._fields})  # type: ignore[arg-type]
+    return record._replace(gpus=tuple(record.gpus or ()))
 
 
-def read_process(path: str, name: str) -> Optional[Stat]:
-    """What the `wrapper` or the `pid` file says of its process."""
-    text = read_text(f"{path}/{name}")
-    return None if text is None else parse_stat(text)
+def write_problem(state: StateDir, name: str, values: Dict[str, Any]) -> None:
+    """The trace of a run that could not even begin."""
+    write_text(state.marker(name), _encoder.encode(values) + "\n")
 
 
-def read_exit(path: str) -> Optional[int]:
-    """The status that the wrapper noted."""
-    text = (read_text(path + "/exit") or "").strip()
-    return int(text) if text.isdigit() else None
+def acknowledge(state: StateDir, name: str) -> None:
+    """The server knows the end: the trace leaves `active` for the run's own directory."""
+    try:
+        os.rename(state.marker(name), state.run(name) + "/trace")
+    except FileNotFoundError:
+        if os.path.exists(state.marker(name)):  # the directory is gone
+            os.unlink(state.marker(name))
 
 
 def note(path: str, name: str, values: Dict[str, Any]) -> None:
-    """Keep something about the run in a small file of its own (`stop`, `paused`, `error`, `ended`)."""
-    write_text(f"{path}/{name}", json.dumps(values) + "\n")
+    """Keep something about the run in a small file of its own (`stop`, `paused`, `warned`, `dropped-out`)."""
+    write_text(f"{path}/{name}", _encoder.encode(values) + "\n")
 
 
 def read_note(path: str, name: str) -> Message:
     """What was kept under that name; empty when nothing was."""
-    try:
-        values = json.loads(read_text(f"{path}/{name}") or "{}")
-    except ValueError:
-        return {}
-    return values if isinstance(values, dict) else {}
-
-
-def file_time_ms(path: str, name: str) -> Optional[int]:
-    """When that file of the run was last written: the only clock that ran while no daemon was alive."""
-    try:
-        return os.stat(f"{path}/{name}").st_mtime_ns // 1_000_000
-    except OSError:
-        return None
+    return _object(read_text(f"{path}/{name}") or "")
 
 
 def log_paths(path: str, spec: Spec) -> Tuple[str, str]:
@@ -99,23 +118,28 @@ def log_paths(path: str, spec: Spec) -> Tuple[str, str]:
     return out, err
 
 
-def open_log(file: str, path: str, how: str) -> int:
-    """Open an output file for the job. Always appending: two descriptors on one file, or a log that is cut, stay whole.
-
-    Within the run's own directory nothing can be in the way; elsewhere `how` decides about a file that exists.
-    """
-    if is_own_log(file, path):
-        return os.open(file, _LOG_FLAGS, 0o600)
-    flags = _LOG_FLAGS | os.O_NONBLOCK  # the user may have named a pipe that nobody reads
-    if how == OPEN_NEW and file != "/dev/null":
-        flags |= os.O_EXCL
-    elif how == OPEN_OVERWRITE:
-        flags |= os.O_TRUNC
-    fd = os.open(file.encode("utf-8", "surrogateescape"), flags, 0o666)
-    os.set_blocking(fd, True)
-    return fd
-
-
 def is_own_log(file: str, path: str) -> bool:
     """Whether the file stands in the run's own directory."""
     return file.startswith(path + "/")
+
+
+def claim_output(file: str, how: str) -> None:
+    """Make the file that the user named ready for a job that will append to it; `how` decides about one that exists."""
+    flags = _LOG_FLAGS | os.O_NONBLOCK  # it may be a pipe that nobody reads
+    if how == OPEN_NEW and file != os.devnull:
+        flags |= os.O_EXCL
+    elif how == OPEN_OVERWRITE:
+        flags |= os.O_TRUNC
+    os.close(os.open(file, flags, 0o666))
+
+
+def _object(text: str) -> Message:
+    try:
+        values = json.loads(text)
+    except ValueError:
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def _number(text: str) -> Optional[int]:
+    return int(text) if text.isdigit() else None

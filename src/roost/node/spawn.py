@@ -1,7 +1,7 @@
 """Start a wrapper: the one place where a process of a job comes into being.
 
-Makes the run directory, the marker and the record first, because what is needed to end a run must be on disk
-before it begins. Raises `CannotStart` for what is the job's fault and OSError for what is the machine's.
+Raises `CannotStart` for what is the job's fault and OSError for what is the machine's. As few files and calls as can be:
+this is the path that every job takes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from roost.node.clock import boot_ms, wall_ms
 from roost.node.command import CannotStart
 from roost.node.environment import Place, build_environment
 from roost.node.gpus import Gpu
-from roost.node.rundir import Record, is_own_log, log_paths, open_log, write_record
+from roost.node.rundir import Record, claim_output, is_own_log, log_paths, record_text
 from roost.node.spec import OPEN_APPEND, Spec
 from roost.node.state import StateDir
 from roost.node.wrapper import NOTICE_FD, SHELL, wrapper_text
@@ -47,29 +47,41 @@ class Spawner:
         self._text = wrapper_text(raise_file_limit())
 
     def spawn(self, launch: Launch) -> Tuple[Record, int]:
-        """Start it; the record on disk and the pid of the wrapper."""
-        path = self._state.run(launch.name)
-        spec = launch.spec
-        is_repeated = not _make_directory(path) and os.path.exists(path + "/spec.json")
-        _touch(self._state.marker(launch.name))
-        command.check_directory(spec.cwd)
-        env = build_environment(spec, launch.gpus, Place(self._node, launch.tag, path, self.sim_dir))
-        argv, env = command.with_odd_names(command.resolve(spec, env, path, _fill_values(launch)), env)
-        record = self._record(launch, path)
-        write_record(path, record, spec)
-        out, err = self._open_logs(record, path, OPEN_APPEND if is_repeated else spec.open)
+        """Start it; its record and the pid of the wrapper."""
         try:
-            pid = self._popen(launch, record.cgroup, argv, env, (out, err))
-        finally:
-            os.close(out)
-            if err != out:
-                os.close(err)
-        return record, pid
+            return self._spawn(launch)
+        except ValueError:  # the kernel's texts have no NUL and no lone surrogates
+            raise CannotStart(command.explain_text(launch.spec)) from None
 
     def discard(self, name: str) -> None:
         """Take back what a start that failed has made in the cgroup tree."""
         if self._cgroups is not None:
             self._cgroups.remove(name)
+
+    def _spawn(self, launch: Launch) -> Tuple[Record, int]:
+        path = self._state.run(launch.name)
+        spec = launch.spec
+        is_repeated = not _make_directory(path)
+        command.check_directory(spec.cwd)
+        env = build_environment(spec, launch.gpus, Place(self._node, launch.tag, path, self.sim_dir))
+        argv, env = command.with_odd_names(command.resolve(spec, env, path, _fill_values(launch)), env)
+        # A start that died half-way has made the files already: they are ours.
+        self._claim_outputs(spec, path, OPEN_APPEND if is_repeated else spec.open)
+        record = self._record(launch, path)
+        return record, self._popen(launch, record, argv, env)
+
+    def _claim_outputs(self, spec: Spec, path: str, how: str) -> None:
+        named = [file for file in dict.fromkeys(log_paths(path, spec)) if not is_own_log(file, path)]
+        if not named:
+            return
+        mask = os.umask(self._umask)  # a file that the user named gets the user's own mode
+        try:
+            for file in named:
+                claim_output(file, how)
+        except OSError as problem:
+            raise CannotStart(command.output_error(problem, file)) from None
+        finally:
+            os.umask(mask)
 
     def _record(self, launch: Launch, path: str) -> Record:
         spec = launch.spec
@@ -89,41 +101,27 @@ class Spawner:
             log_max_bytes=spec.log_max_bytes,
         )
 
-    def _open_logs(self, record: Record, path: str, how: str) -> Tuple[int, int]:
-        mask = os.umask(self._umask)  # a file that the user named gets the user's own mode
-        try:
-            out = _open_output(record.out, path, how)
-            if record.err == record.out:
-                return out, out
-            try:
-                return out, _open_output(record.err, path, how)
-            except BaseException:
-                os.close(out)
-                raise
-        finally:
-            os.umask(mask)
-
-    def _popen(
-        self, launch: Launch, cgroup: Optional[str], argv: List[str], env: Dict[str, str], logs: Tuple[int, int]
-    ) -> int:
-        umask = self._umask if launch.spec.umask is None else launch.spec.umask
-        start = [SHELL, "-c", self._text, self._state.run(launch.name), cgroup or "", f"{umask:03o}"]
+    def _popen(self, launch: Launch, record: Record, argv: List[str], env: Dict[str, str]) -> int:
+        spec = launch.spec
+        umask = f"{self._umask if spec.umask is None else spec.umask:03o}"
+        run_dir, trace = self._state.run(launch.name), self._state.marker(launch.name)
+        files = [umask, record_text(record, spec), record.out, record.err]
         try:
             process = subprocess.Popen(
-                [*start, *map(command.encode, argv)],
-                stdin=logs[1],
-                stdout=logs[0],
+                [SHELL, "-c", self._text, run_dir, trace, record.cgroup or "", *files, *argv],
+                stdin=self._null,
+                stdout=self._null,
                 stderr=self._null,
-                env={command.encode(name): command.encode(value) for name, value in env.items()},
-                cwd=command.encode(launch.spec.cwd),
+                env=env,
+                cwd=spec.cwd,
                 start_new_session=True,
                 pass_fds=(NOTICE_FD,),
             )
         except OSError as problem:
             if problem.errno == errno.E2BIG:
                 raise CannotStart("the command and its environment are too long for the kernel (E2BIG)") from None
-            if problem.filename == command.encode(launch.spec.cwd):
-                raise CannotStart(f"{(problem.strerror or '').lower()}: {launch.spec.cwd}") from None
+            if problem.filename == spec.cwd:
+                raise CannotStart(f"{(problem.strerror or '').lower()}: {spec.cwd}") from None
             raise
         process.returncode = 0  # reaped by the daemon's own wait, not by this object
         return process.pid
@@ -155,18 +153,3 @@ def _make_directory(path: str) -> bool:
         return True
     except FileExistsError:
         return False
-
-
-def _touch(path: str) -> None:
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
-
-
-def _open_output(file: str, path: str, how: str) -> int:
-    try:
-        return open_log(file, path, how)
-    except OSError as problem:
-        if is_own_log(file, path):
-            raise
-        raise CannotStart(command.output_error(problem, file)) from None
-    except ValueError:
-        raise CannotStart(f"a NUL byte in the output file {file[:60]!r}") from None

@@ -80,7 +80,7 @@ def state_id(state: StateDir) -> str:
 
 def active_runs(state: StateDir) -> List[str]:
     """The runs whose end the server has not yet acknowledged."""
-    return sorted(os.listdir(state.active))
+    return sorted(name for name in os.listdir(state.active) if not name.endswith(".new"))
 
 
 def socket_address(state: StateDir, directory_fd: int) -> str:

@@ -7,12 +7,12 @@ nobody knows is answered with `gone`.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from collections import deque
 from typing import Any, Callable, Deque, List, Optional
 
-from roost.node import adoption, rundir
+from roost.node import rundir
+from roost.node.adoption import Source
 from roost.node.clock import boot_ms, wall_ms
 from roost.node.command import CannotStart
 from roost.node.gpus import Gpu
@@ -22,7 +22,7 @@ from roost.node.protocol import GONE, PAUSED, REFUSED, RESUMED, Message
 from roost.node.run import ENDED, STARTING, Run
 from roost.node.spawn import Launch, Spawner
 from roost.node.spec import BadSpec, Spec, parse_spec
-from roost.node.state import StateDir, active_runs
+from roost.node.state import active_runs
 
 _REMOVED_AT_ONCE = 20
 
@@ -30,9 +30,9 @@ _REMOVED_AT_ONCE = 20
 class Supervisor:
     """Carries out what the server asks of runs."""
 
-    def __init__(self, state: StateDir, identity: str, loop: Loop, spawner: Spawner, life: Lifecycle) -> None:
-        self._state = state
-        self._identity = identity
+    def __init__(self, source: Source, loop: Loop, spawner: Spawner, life: Lifecycle) -> None:
+        self._state = source.state
+        self._source = source
         self._loop = loop
         self._spawner = spawner
         self._life = life
@@ -47,19 +47,22 @@ class Supervisor:
     def adopt_all(self) -> None:
         """Take over what an earlier daemon left. What never began is left out: the server asks again."""
         for name in active_runs(self._state):
-            if adoption.has_begun(self._state.run(name)):
-                self._life.adopt(name, self._state.run(name), self._tag(name))
+            self._life.adopt(name)
 
     def report(self) -> List[Message]:
         """What is known of every run, for `hello`."""
         messages = (run.message() for run in self._life.runs.values())
         return [message for message in messages if message is not None]
 
+    def known(self, name: str) -> Optional[Run]:
+        """The run, when its end is not yet acknowledged."""
+        return self._life.runs.get(name)
+
     def find(self, name: str) -> Optional[Run]:
         """The run, from memory or from its directory; None when it never began."""
         run = self._life.runs.get(name)
-        if run is None and adoption.has_begun(self._state.run(name)):
-            run = self._life.adopt(name, self._state.run(name), self._tag(name))
+        if run is None and rundir.has_trace(self._state, name):
+            run = self._life.adopt(name)
         return run
 
     def start(self, name: str, raw_spec: Any) -> None:
@@ -70,7 +73,7 @@ class Supervisor:
             return
         try:
             spec = parse_spec(raw_spec)
-            launch = Launch(name, spec, self._gpus_of(spec), self._tag(name))
+            launch = Launch(name, spec, self._gpus_of(spec), self._source.tag(name))
         except BadSpec as problem:
             self._life.send({"op": REFUSED, "run": name, "reason": str(problem)})
             return
@@ -78,19 +81,19 @@ class Supervisor:
 
     def stop(self, name: str, why: str, grace_ms: int) -> None:
         """End every process of the run."""
-        run = self._known(name)
+        run = self._within_reach(name)
         if run is not None:
             self._life.stop(run, why, grace_ms)
 
     def signal(self, name: str, number: int) -> None:
         """That signal to every process of the run."""
-        run = self._known(name)
+        run = self._within_reach(name)
         if run is not None:
             self._life.members.signal(run, number)
 
     def pause(self, name: str) -> None:
         """Freeze every process; the time does not count."""
-        run = self._known(name)
+        run = self._within_reach(name)
         if run is None:
             return
         if not run.is_paused and run.phase != STARTING and run.stop_why is None:
@@ -105,7 +108,7 @@ class Supervisor:
 
     def resume(self, name: str) -> None:
         """Thaw every process."""
-        run = self._known(name)
+        run = self._within_reach(name)
         if run is None:
             return
         if run.paused_since is not None:
@@ -123,7 +126,7 @@ class Supervisor:
             if run is not None and run.phase != ENDED:
                 continue
             self._life.runs.pop(name, None)
-            _unlink(self._state.marker(name))
+            rundir.acknowledge(self._state, name)
 
     def remove(self, names: List[str]) -> None:
         """Delete the directories of ended runs, a few at a time so that nobody waits."""
@@ -150,7 +153,6 @@ class Supervisor:
         except OSError as problem:
             self._spawner.discard(launch.name)
             shutil.rmtree(run.path, ignore_errors=True)
-            _unlink(self._state.marker(launch.name))
             self._life.send({"op": REFUSED, "run": launch.name, "reason": f"the node cannot start it: {problem}"})
         else:
             self._life.add(run, pid)
@@ -164,7 +166,7 @@ class Supervisor:
             gpus.append(gpu)
         return gpus
 
-    def _known(self, name: str) -> Optional[Run]:
+    def _within_reach(self, name: str) -> Optional[Run]:
         """The run when something can be done to it; otherwise the answer is already given."""
         run = self.find(name)
         if run is None:
@@ -178,11 +180,3 @@ class Supervisor:
     def _keep_pause(self, run: Run) -> None:
         with contextlib.suppress(OSError):  # a full disk costs exactness after our own death, no more
             rundir.note(run.path, "paused", {"since_boot_ms": run.paused_since, "total_ms": run.paused_ms})
-
-    def _tag(self, name: str) -> str:
-        return f"{self._identity}:{name}"
-
-
-def _unlink(path: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)

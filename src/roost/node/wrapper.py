@@ -2,17 +2,20 @@
 
 Text only; `spawn.py` runs it. Builtins only, so a job costs one `sh` and its own command.
 
-Called as `sh -c TEXT RUN_DIR CGROUP UMASK COMMAND...`. The positional parameters carry everything, because a shell
-variable whose name stands in the job's environment would be exported into the job.
+Called as `sh -c TEXT RUN_DIR TRACE CGROUP UMASK RECORD OUT ERR COMMAND...`. The positional parameters carry everything,
+because a shell variable whose name stands in the job's environment would be exported into the job. All three streams
+are /dev/null (a shell says "Killed" when its child was); 9 is the daemon's notice pipe, opened for reading and writing
+so that a daemon's death is no SIGPIPE here.
 
-- Descriptors: 0 is the job's standard error, 1 its standard output, 2 is /dev/null for the wrapper's own noise
-  ("Killed", a refused `wrapper` file), 9 the daemon's notice pipe, opened for reading and writing so that
-  a daemon's death is no SIGPIPE here.
-- `set -C` makes `>` exclusive: of two wrappers for one run the second ends itself, by a signal so that it cannot be
-  taken for the job's status. `read` and `echo` are builtins: /proc/self is this shell, in the subshell the job's own
-  process before it becomes the command.
-- Only the job enters the cgroup. The wrapper stays outside, so `cgroup.kill` leaves it alive to note the 137.
+- The trace tells the run's story in four lines: the wrapper's pid, the record, the job's pid, the exit status. `set -C`
+  makes the first `>` exclusive: of two wrappers for one run the second ends itself, by a signal so that it cannot be
+  taken for the job's status. After the end the trace moves into the run's directory, hence the look there.
+- The job's pid comes from a glob, in the subshell, of its own /proc/self/task: `$$` is the parent's there, and `read` of
+  /proc/self/stat takes a system call for every byte (half a millisecond).
+- Only the job enters the cgroup. The wrapper stays outside, so `cgroup.kill` leaves it alive to note the 137. A job that
+  cannot enter must not run: nobody could find all of it again.
 - `trap :` and not `trap ''`: a caught signal is back at its default in the job, an ignored one would stay ignored.
+- The notice is the last thing before the command: without it the job has not started.
 - A full disk must not lose a status. The daemon, while it lives, learns it from wait(); otherwise try until it fits.
 """
 
@@ -25,20 +28,21 @@ NOTICE_FD = 9
 
 _TEXT = """\
 set -C
-read -r ROOST_STAT </proc/self/stat && echo "$ROOST_STAT" >"$0/wrapper" || kill -9 $$
+[ ! -e "$0/trace" ] && printf '%s\\n%s\\n' $$ "$4" >"$1" || kill -9 $$
 set +C
 trap : HUP INT QUIT TERM USR1 USR2 ALRM XCPU
 (
-{limits}read -r ROOST_STAT </proc/self/stat
-echo "$ROOST_STAT" >"$0/pid"
-[ -z "$1" ] || echo 0 >"$1/cgroup.procs"
-echo "${{0##*/}} ${{ROOST_STAT%% *}}" >&9
-umask "$2"
-shift 2
-exec "$@" 2>&0 </dev/null 9>&-
+{limits}for ROOST_PID in /proc/self/task/*; do :; done
+echo "${{ROOST_PID##*/}}" >>"$1"
+[ -z "$2" ] || echo 0 >"$2/cgroup.procs" || exit
+exec >>"$5" 2>>"$6"
+umask "$3"
+echo "${{0##*/}} ${{ROOST_PID##*/}}" >&9
+shift 6
+exec "$@" 9>&-
 )
-set -- $?
-until echo $1 >"$0/exit" || kill -0 $PPID || [ ! -d "$0" ]; do sleep 1; done
+set -- $? "$1"
+until echo $1 >>"$2" || kill -0 $PPID || [ ! -e "$2" ]; do sleep 1; done
 exit $1
 """
 
