@@ -229,7 +229,8 @@ class Cluster:
 
     def _stop_asked(self, e: ev.StopAsked) -> None:
         active = self._active(e.id, Change.STOP)
-        self._become(active, after(e.id, active.state, Change.STOP), stop=active.stop or e.why)
+        why = e.why if e.why == "rm" else active.stop or e.why  # the first reason stands, but a removal is kept
+        self._become(active, after(e.id, active.state, Change.STOP), stop=why)
 
     def _ended(self, e: ev.Ended) -> None:
         state = self._state(e.id)

@@ -19,6 +19,7 @@ from roost.core import events as ev
 from roost.core.cluster import Cluster
 from roost.core.errors import DiskFull, RoostError, TryLater
 from roost.core.plan import plan
+from roost.core.states import State
 from roost.server.commands import Command, Submit, intend, obey
 from roost.server.reports import LinkLost, NodeReport, take_in
 from roost.server.starting import start_message
@@ -77,6 +78,10 @@ class Controller:
         """Id, priority and rank of the first waiting jobs."""
         return self.store.read(reads.queue_head, length)
 
+    def submission(self, key: str) -> tuple[int, int] | None:
+        """First id and count of a submit that was committed under that key."""
+        return self.store.read(reads.submission, key)
+
     # -- a round ----------------------------------------------------------------------------------------------------
 
     def decide(self, inputs: Sequence[Input], now_ms: int) -> Round:
@@ -132,8 +137,9 @@ class Controller:
         ]
 
     def _is_due(self, start: Any) -> bool:
+        """Whether it is still to start: what was stopped in the same round must not reach the node after its stop."""
         active = self.cluster.active.get(start.job)
-        return active is not None and active.attempt == start.attempt
+        return active is not None and active.attempt == start.attempt and active.state is State.STARTING
 
     def _start(self, turn: Turn, start: Any, rows: dict[int, JobRow]) -> Send:
         row = rows[start.job]

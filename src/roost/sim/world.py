@@ -43,7 +43,7 @@ Tell = Callable[[str], None]
 
 def simulate(seed: int, steps: int, tell: Tell = lambda line: None) -> Story:
     """Run one simulation; raises `Violation` with the command that repeats it. `tell` hears every round."""
-    with _store() as store:
+    with fresh_store() as store:
         world = World(seed, store, tell)
         try:
             world.live(steps)
@@ -161,7 +161,7 @@ class World:
 
 
 @contextmanager
-def _store() -> Iterator[Store]:
+def fresh_store() -> Iterator[Store]:
     """A fresh database, in memory where the machine has such a place; copied, for making one anew takes longer."""
     place = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="roost-sim-", dir=place) as directory:

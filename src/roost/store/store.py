@@ -80,7 +80,8 @@ class Store:
         rows = {}
         for job in ids:
             cursor.execute(_FETCH, (job,))
-            rows[job] = JobRow(*cursor.fetchone())
+            if (row := cursor.fetchone()) is not None:  # else removed in this very batch
+                rows[job] = JobRow(*row)
         return rows
 
     @contextmanager
@@ -115,6 +116,11 @@ class Store:
             self._driver.execute("UPDATE attempts SET node = ? WHERE node = ? AND ended_ms IS NULL", (new, old))
             self._driver.execute("UPDATE OR REPLACE nodes SET name = ? WHERE name = ?", (new, old))
             self._driver.execute("UPDATE gpus SET node = ? WHERE node = ?", (new, old))
+
+    def forget_submissions(self, before_ms: int) -> None:
+        """Drop the keys of old submits: nobody repeats those."""
+        with self._lock:
+            self._driver.execute("DELETE FROM submissions WHERE at_ms < ?", (before_ms,))
 
     def backup(self, path: Path) -> None:
         """A consistent copy of everything, made while the server runs. The file must not exist."""

@@ -39,6 +39,8 @@ class Batch(msgspec.Struct):
     """Who asked for it, by the event's position: only for what a person did."""
     fetch: list[int] = []
     last_job: int | None = None
+    submissions: list[tuple[str, int, int, int]] = []
+    """Key, first id, count and time of submits that a client may repeat when the answer was lost."""
 
 
 class Writer:
@@ -54,6 +56,8 @@ class Writer:
             self._envs[digest] = self._environment(cursor, digest, data)
         if batch.last_job is not None:
             self._run(cursor, "meta", [{"key": "last_job", "value": str(batch.last_job)}])
+        for key, first, count, at_ms in batch.submissions:
+            self._run(cursor, "submission", [{"key": key, "first": first, "count": count, "at_ms": at_ms}])
         stored = [(i, e) for i, e in enumerate(batch.events) if not isinstance(e, ev.MOMENTARY)]
         for kind, group in groupby(stored, key=lambda pair: type(pair[1])):
             pairs = list(group)
@@ -166,7 +170,7 @@ class Writer:
 
     def _stop_asked(self, cursor: Any, events: list[ev.StopAsked], batch: Batch) -> None:
         self._state(State.STOPPING)(cursor, events)
-        self._run(cursor, "attempt_stop", [{"b_job": e.id, "stop": e.why} for e in events])
+        self._run(cursor, "attempt_stop", [{"b_job": e.id, "b_stop": e.why} for e in events])
 
     def _moved(self, cursor: Any, events: list[ev.Moved], batch: Batch) -> None:
         rows = [{"b_id": e.id, "priority": e.job.shape.priority, "rank": e.job.rank} for e in events]
@@ -346,7 +350,7 @@ def _statements() -> dict[str, Executable]:
             {c: bindparam(c) for c in ("job", "attempt", "node", "gpus", "state", "intended_ms")}
         ),
         "attempt_start": set_attempt(this_attempt, "started_ms", "pid", state="running"),
-        "attempt_stop": set_attempt(last_attempt, "stop"),
+        "attempt_stop": update(attempt).where(last_attempt).values(stop=_stop_reason(attempt)),
         "attempt_refuse": set_attempt(this_attempt, "ended_ms", "error", state="refused"),
         "attempt_end": set_attempt(
             last_attempt, "ended_ms", "outcome", "exit_code", "error", *usage, state="ended", **keep_pid
@@ -359,6 +363,7 @@ def _statements() -> dict[str, Executable]:
             (t.environments.c.id == bindparam("b_env")) & ~exists().where(job.c.env == t.environments.c.id)
         ),
         "event": insert(t.events).values({c: bindparam(c) for c in ("at_ms", "job", "actor", "kind", "data")}),
+        "submission": insert(t.submissions).values({c: bindparam(c) for c in ("key", "first", "count", "at_ms")}),
         "setting": put(t.settings, "key", "value"),
         "gpu_rules": put(t.gpus, "uuid", "slots", "disabled", "drained", "alias"),
         "gpu": _put_gpu(),
@@ -387,6 +392,12 @@ def _unless_stopping(job: Any) -> Any:
     return case(
         (job.c.state == literal_column("'stopping'"), literal_column("'stopping'")), else_=literal_column("'running'")
     )
+
+
+def _stop_reason(attempt: Any) -> Any:
+    """The first reason stands, but a removal that is asked for later is kept."""
+    asked = bindparam("b_stop")
+    return case((asked == literal_column("'rm'"), asked), else_=_coalesce(attempt.c.stop, asked))
 
 
 _WRITE: dict[type[ev.Event], Callable[[Writer, Any, list[Any], Batch], None]] = {

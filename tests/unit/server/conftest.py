@@ -1,0 +1,16 @@
+"""A server of its own for every test, over a database in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from roost.sim.world import fresh_store
+from tests.builders import Server
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with fresh_store() as store:
+        yield Server(store)
