@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import AsyncIterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Request, Response
@@ -29,6 +29,8 @@ class SubmitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jobs: list[JobSpec]
     envs: list[dict[str, str]] = []
     dry_run: bool = False
+    key: Annotated[str, msgspec.Meta(min_length=8, max_length=100)] | None = None
+    """A random text of the client's: the same request under the same key is queued once, however often it is sent."""
 
 
 class ActionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,7 +66,7 @@ async def submit(request: Request) -> Response:
     engine = service(request).engine
     if asked.dry_run:
         return JsonResponse(await engine.ask(Ask(who.name, asked.jobs)))
-    return JsonResponse(await engine.ask(Submit(who.name, asked.jobs, asked.envs, who.home)), 201)
+    return JsonResponse(await engine.ask(Submit(who.name, asked.jobs, asked.envs, who.home, asked.key)), 201)
 
 
 @router.get("/jobs")

@@ -47,7 +47,7 @@ def decoded(data: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(data or b"{}", type=kind)
     except msgspec.ValidationError as error:
-        raise BadRequest(_words(error)) from None
+        raise BadRequest(_words(error), index=_index(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"this is not JSON: {error}") from None
 
@@ -56,6 +56,12 @@ def _words(error: msgspec.ValidationError) -> str:
     text, _, where = str(error).partition(" - at ")
     place = where.strip("`").removeprefix("$.") if where else ""
     return f"{place}: {text}" if place else text
+
+
+def _index(error: msgspec.ValidationError) -> int | None:
+    """Which of the jobs it was, when it was one of them."""
+    number = str(error).partition("$.jobs[")[2].partition("]")[0]
+    return int(number) if number.isdecimal() else None
 
 
 def error_body(error: RoostError) -> dict[str, Any]:

@@ -22,19 +22,45 @@ def server(timeout_s: float | None = 120.0) -> Roost:
     return Roost(paths.address(), timeout_s=timeout_s)
 
 
+AGAIN_S = 20.0
+"""How long a submit whose answer was lost is repeated."""
+
+
 def reach(call: "Callable[[Roost], Answer]") -> "Answer":
-    """What the call gives; a server is started first when none answers and that is allowed."""
+    """What the call gives; a server is started first when none answers and that is allowed.
+
+    When the server died after the request was sent, the call is made again: it must carry a key, so that twice is once.
+    """
     roost = server()
     try:
         return call(roost)
     except ServerUnreachable as error:
         if error.sent:
-            error.hint = "whether it took the request is not known: roost ls"
-            raise
-        if paths.is_foreign() or os.environ.get("ROOST_AUTOSTART") == "0":
+            return _again(call, roost, error)
+        if not _may_start():
             raise explained(error) from None
     autostart(roost)
     return call(roost)
+
+
+def _may_start() -> bool:
+    return not paths.is_foreign() and os.environ.get("ROOST_AUTOSTART") != "0"
+
+
+def _again(call: "Callable[[Roost], Answer]", roost: Roost, lost: ServerUnreachable) -> "Answer":
+    import time
+
+    deadline = time.monotonic() + AGAIN_S
+    while time.monotonic() < deadline:
+        try:
+            if _may_start():
+                autostart(roost)
+            return call(roost)
+        except ServerUnreachable as error:
+            lost = error if error.sent else lost
+            time.sleep(0.1)
+    lost.hint = "whether it took the request is not known: roost ls"
+    raise lost
 
 
 def autostart(roost: Roost) -> None:

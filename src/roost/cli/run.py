@@ -9,6 +9,7 @@ from roost.cli.following import Follower
 from roost.cli.options import Args, Option, Verb
 from roost.cli.output import clean
 from roost.cli.submit import OPERAND, job_of, resolved
+from roost.client.client import new_key
 from roost.client.errors import EXIT_INTERRUPTED, ApiError, RoostError
 
 TYPE_CHECKING = False
@@ -39,7 +40,8 @@ VERB = Verb(
 def run(args: Args) -> int:
     """Submit, follow, and end as the job ended."""
     args, spec = job_of(VERB, args)
-    roost, job = reach(lambda found: (found, found.submit_many([resolved(spec, found)])[0]))
+    key = new_key()
+    roost, job = reach(lambda found: (found, found.submit_many([resolved(spec, found)], key=key)[0]))
     patience_s = float("inf") if args.quiet else 0.3 if sys.stderr.isatty() else 1.0
     interrupts = Interrupts(job)
     with interrupts:

@@ -7,6 +7,7 @@ from roost.cli import job_options, scripts
 from roost.cli.connect import reach
 from roost.cli.options import COMMAND, ONE, Args, Operand, Option, UsageError, Verb, option_table, parse
 from roost.client import jsontext
+from roost.client.client import new_key
 from roost.client.errors import ApiError
 
 TYPE_CHECKING = False
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     Spec = dict[str, Any]
 
+_OF_A_SHELL = frozenset(" \t\n|&;<>()$`\\\"'*?[]#~=%{}!")
 OPERAND = Operand(
     "command", COMMAND, "COMMAND", "several words are run as they stand; one word is a shell line, or a script file"
 )
@@ -52,7 +54,8 @@ def run(args: Args) -> int:
     args, spec = job_of(VERB, args)
     if args.dry_run:
         return _dry_run(args, [spec], [], None)
-    ids = reach(lambda roost: roost.submit_many([resolved(spec, roost)]))
+    key = new_key()
+    ids = reach(lambda roost: roost.submit_many([resolved(spec, roost)], key=key))
     _print_ids(args, ids)
     return 0
 
@@ -65,7 +68,9 @@ def job_of(verb: Verb, args: Args) -> "tuple[Args, Spec]":
     spec: Spec = {}
     script = scripts.read_script(command[0])
     if script is None:
-        spec["command"] = command if len(command) > 1 else command[0]
+        # One word with nothing of a shell in it is a program: when it is not there, that is said before it runs.
+        is_program = len(command) > 1 or not any(c in _OF_A_SHELL for c in command[0])
+        spec["command"] = command if is_program else command[0]
         if len(command) == 1 and not command[0].strip():
             raise UsageError("the command is empty")
     else:
@@ -127,9 +132,11 @@ def _submit_many(args: Args) -> int:
     if not bulk.jobs:
         raise UsageError(f"{name}: no jobs in it")
 
+    key = new_key()
+
     def send(roost: "Roost") -> list[int]:
         jobs = _all_resolved(bulk.jobs, roost)
-        return roost.submit_many(jobs, bulk.envs)
+        return roost.submit_many(jobs, bulk.envs, key)
 
     try:
         if args.dry_run:

@@ -26,6 +26,11 @@ API = "/api/v1"
 _LONG_S = 900.0  # a million jobs in one request take their time
 
 
+def new_key() -> str:
+    """A name for one submit, so that it can be repeated."""
+    return os.urandom(12).hex()
+
+
 class Roost:
     """A server of Roost, as seen by a program. Connects at the first call."""
 
@@ -56,9 +61,15 @@ class Roost:
         job["env"] = dict(os.environ if env is None else env)
         return self.submit_many([job])[0]
 
-    def submit_many(self, jobs: "Sequence[Mapping[str, Any]]", envs: "Sequence[Mapping[str, str]]" = ()) -> list[int]:
-        """Queue jobs, all or none, and give their ids. A job's `env` may be a position in `envs`."""
-        answer = self._post("/jobs", {"jobs": list(jobs), "envs": list(envs)}, wait_s=_LONG_S)
+    def submit_many(
+        self, jobs: "Sequence[Mapping[str, Any]]", envs: "Sequence[Mapping[str, str]]" = (), key: str | None = None
+    ) -> list[int]:
+        """Queue jobs, all or none, and give their ids. A job's `env` may be a position in `envs`.
+
+        When the answer was lost, the same call with the same `key` (`new_key()`) queues nothing twice.
+        """
+        body = {"jobs": list(jobs), "envs": list(envs), "key": key or new_key()}
+        answer = self._post("/jobs", body, wait_s=_LONG_S)
         ids: list[int] = answer["ids"]
         return ids
 

@@ -236,7 +236,7 @@ def impossible(cluster: Cluster, request: Request) -> Impossible | None:
         best = max(best, fitting)
     if best >= request.gpus:
         return None
-    return Impossible(_most(cluster, gpus, request, best), "roost gpus")
+    return Impossible(_most(cluster, gpus, request, best))
 
 
 def _could_fit(cluster: Cluster, node: Node, gpu: Gpu, request: Request) -> bool:

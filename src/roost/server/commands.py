@@ -37,6 +37,8 @@ class Submit(Command, frozen=True):
     jobs: list[JobSpec]
     envs: list[dict[str, str]] = []
     home: str = "/"
+    key: str | None = None
+    """Twice under one key is once: a client whose answer was lost asks again."""
 
 
 class Act(Command, frozen=True):
@@ -93,8 +95,14 @@ def obey(turn: Turn, command: Command) -> Any:
 
 
 def _submit(turn: Turn, command: Submit) -> dict[str, Any]:
+    if command.key is not None:
+        made = turn.submissions.get(command.key) or turn.memory.submission(command.key)
+        if made is not None:
+            return {"ids": list(range(made[0], made[0] + made[1]))}
     envs = [_kept_env(turn, env) for env in command.envs]
     checked = [_checked(turn, command, i, spec, envs) for i, spec in enumerate(command.jobs)]
+    if command.key is not None:
+        turn.submissions[command.key] = (turn.last_job + 1, len(checked))
     return {"ids": [_queue(turn, command.actor, *parts) for parts in checked]}
 
 
@@ -512,9 +520,9 @@ def _rule_gpus(turn: Turn, command: RuleGpus) -> dict[str, Any]:
     }
     if command.action not in changes:
         raise BadRequest(f"no action named {command.action!r}; known: {', '.join(changes)}")
-    if command.alias and len(command.gpus) != 1:
-        raise BadRequest("a name is for one GPU")
     uuids = [uuid for name in command.gpus for uuid in _gpus_named(turn, name)]
+    if command.alias and len(uuids) != 1:
+        raise BadRequest("a name is for one GPU")
     if command.action == "set":
         _check_rules(turn, command)
     for uuid in uuids:
@@ -541,7 +549,8 @@ def _check_rules(turn: Turn, command: RuleGpus) -> None:
 
 
 def _gpus_named(turn: Turn, name: str) -> list[str]:
-    found = [gpu.uuid for node, gpu in turn.cluster.gpus() if is_named(turn.cluster, node, gpu, (name,))]
+    every = name == "all"
+    found = [gpu.uuid for node, gpu in turn.cluster.gpus() if every or is_named(turn.cluster, node, gpu, (name,))]
     if not found:
         raise NotFound(f"there is no GPU {name}", "roost gpus")
     return found

@@ -23,7 +23,9 @@ import roost
 from roost.client import paths
 from roost.links import local
 from roost.links.link import Link
+from roost.node.gpus_sim import parse_sim_spec
 from roost.server.archiving import keep_bounded
+from roost.server.clock import now_ms
 from roost.server.controller import Controller
 from roost.server.engine import Engine
 from roost.server.lock import HomeInUse, take
@@ -35,12 +37,21 @@ EXIT_TRY_LATER, EXIT_USAGE, EXIT_ERROR = 75, 2, 1
 ATTACH_S = 10.0
 """How long the sockets wait for the first node: without it, nothing is known that could be promised."""
 
+SIM_OFF = ("off", "none", "0")
+KEYS_KEPT_MS = 86_400_000
+"""How long a submit may be repeated under its key."""
+
 _log = logging.getLogger("roost.server")
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run a server in the foreground until it is told to leave. Returns the exit code."""
     options = _options(argv)
+    if options.sim is not None and options.sim not in SIM_OFF:
+        try:
+            parse_sim_spec(options.sim)
+        except ValueError as error:
+            return _fail(str(error), "--sim 4x24G simulates four GPUs of 24 GiB", EXIT_USAGE)
     home = Path(options.home or paths.home())
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -88,7 +99,7 @@ def _settings(home: Path, options: argparse.Namespace) -> dict[str, Any]:
     for key in ("sim", "host", "port"):
         if getattr(options, key) is not None:
             saved[key] = getattr(options, key)
-    if saved.get("sim") in ("off", "none", "0"):
+    if saved.get("sim") in SIM_OFF:
         saved["sim"] = None
     partial = home / "up.json.part"
     partial.write_text(json.dumps(saved))
@@ -111,6 +122,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 async def _serve(home: Path, settings: dict[str, Any]) -> int:
     store = Store(home / "roost.db")
+    store.forget_submissions(now_ms() - KEYS_KEPT_MS)
     controller = Controller(store)
     _calm_collector()
     engine = Engine(controller)

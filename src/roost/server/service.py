@@ -256,15 +256,11 @@ class Service:
             if attempt is not None:
                 async for piece in self._both_streams(attempt, offsets, lines):
                     yield piece
-            while (row := await self.row(job)).state != "ended" and (number is None and self._is_last(job, attempt)):
+            while _is_ending(row := await self.row(job), attempt, number):
                 await _changed(changed, 1.0)
             yield {"end": {"state": row.state, "outcome": row.outcome, "exit_code": row.exit_code, "error": row.error}}
         finally:
             self.engine.watchers.discard(watch)
-
-    def _is_last(self, job: int, attempt: AttemptRow | None) -> bool:
-        active = self.cluster.active.get(job)
-        return active is not None and attempt is not None and active.attempt == attempt.attempt
 
     async def _both_streams(self, attempt: AttemptRow, offsets: dict[str, int], lines: int | None) -> AsyncIterator[Json]:
         queue: asyncio.Queue[Json | None] = asyncio.Queue(64)
@@ -421,6 +417,13 @@ def _append(path: Path, data: bytes) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _is_ending(row: JobRow, attempt: AttemptRow | None, number: int | None) -> bool:
+    """Whether the end of the followed attempt is still to be committed."""
+    if attempt is None or number is not None or row.attempts != attempt.attempt:
+        return False
+    return row.state in ("starting", "running", "paused", "stopping")
 
 
 async def _changed(event: asyncio.Event, longest_s: float) -> None:

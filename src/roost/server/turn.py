@@ -26,6 +26,9 @@ class Memory(Protocol):
     def queue_head(self, length: int) -> list[tuple[int, int, int]]:
         """Id, priority and rank of the first waiting jobs."""
 
+    def submission(self, key: str) -> tuple[int, int] | None:
+        """First id and count of a submit that was committed under that key."""
+
 
 class Send(msgspec.Struct, frozen=True):
     """A message for a node, to go out after the commit."""
@@ -57,6 +60,9 @@ class Turn:
         self.starts: list[StartRun] = []
         self.ended: dict[int, Outcome] = {}
         self.removed: set[int] = set()
+        self.freed: set[int] = set()
+        """Waiting jobs, one of whose dependencies has ended."""
+        self.submissions: dict[str, tuple[int, int]] = {}
         self.never: dict[Request, RoostError | None] = {}
 
     def record(self, event: ev.Event, actor: str | None = None) -> None:
@@ -77,6 +83,7 @@ class Turn:
             for job in self.cluster.dependents.get(event.id, ())
             if any(d.job == event.id and not d.is_met_by(event.outcome) for d in self.cluster.conditions[job].after)
         ]
+        self.freed.update(self.cluster.dependents.get(event.id, ()))
         self.record(event, actor)
         for job, cause in doomed:
             if self.cluster.find(job) is not None:
@@ -114,7 +121,8 @@ class Turn:
     def batch(self) -> Batch:
         """All of it as one transaction."""
         last = self.last_job if self.last_job != self.first_job else None
-        return Batch(self.events, self.new, self.envs, self.actors, [s.job for s in self.starts], last)
+        keys = [(key, first, count, self.now_ms) for key, (first, count) in self.submissions.items()]
+        return Batch(self.events, self.new, self.envs, self.actors, [s.job for s in self.starts], last, keys)
 
 
 class Reply(msgspec.Struct):

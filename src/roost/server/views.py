@@ -22,6 +22,8 @@ def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: 
     """A job, whole; `place` is its place in the queue, as far as it is counted."""
     spec = row.decoded()
     state = _state(cluster, row)
+    attempts = _ahead(cluster, attempts)
+    started_ms = attempts[-1].started_ms if attempts and row.state == "starting" else row.started_ms
     last = attempts[-1] if attempts else None
     return {
         "id": row.id,
@@ -48,7 +50,7 @@ def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: 
         "begin_at": rfc3339(_begin_ms(row)),
         "time_limit_s": spec.time_limit_s,
         "submitted_at": rfc3339(row.submitted_ms),
-        "started_at": rfc3339(row.started_ms),
+        "started_at": rfc3339(started_ms),
         "ended_at": rfc3339(row.ended_ms),
         "stdout": spec.stdout,
         "stderr": spec.stderr,
@@ -59,6 +61,16 @@ def _state(cluster: Cluster, row: JobRow) -> str:
     """Memory is ahead of the row by what is lazily committed, a start that was just reported."""
     state = cluster.state_of(row.id)
     return state.value if state is not None and row.state != "ended" else row.state
+
+
+def _ahead(cluster: Cluster, attempts: list[AttemptRow]) -> list[AttemptRow]:
+    """The attempts as memory has them: what is called running has its pid and its start."""
+    last = attempts[-1] if attempts else None
+    active = cluster.active.get(last.job) if last is not None else None
+    if last is None or active is None or active.pid is None or (last.attempt, last.pid) != (active.attempt, None):
+        return attempts
+    known = msgspec.structs.replace(last, state=active.state.value, pid=active.pid, started_ms=active.since_ms)
+    return [*attempts[:-1], known]
 
 
 def _request(spec: JobSpec) -> Json:

@@ -116,6 +116,13 @@ def ids(db: Connection, wanted: Filter, limit: int) -> list[int]:
     return [row[0] for row in db.execute(query)]
 
 
+def submission(db: Connection, key: str) -> tuple[int, int] | None:
+    """First id and count of the submit that was made under that key."""
+    table = t.submissions.c
+    row = db.execute(select(table.first, table.count).where(table.key == key)).first()
+    return (row[0], row[1]) if row else None
+
+
 def last_id(db: Connection, user: str, back: int) -> int | None:
     """The id of the user's last job, or the one `back` before it."""
     query = select(t.jobs.c.id).where(t.jobs.c.user == user).order_by(t.jobs.c.id.desc()).offset(back).limit(1)

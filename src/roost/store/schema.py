@@ -103,6 +103,15 @@ events = Table(
     Column("data", Text, nullable=False),
 )
 
+submissions = Table(
+    "submissions",
+    metadata,
+    Column("key", String, primary_key=True),
+    Column("first", Integer, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+)
+
 settings = Table("settings", metadata, Column("key", String, primary_key=True), Column("value", Text, nullable=False))
 
 nodes = Table(

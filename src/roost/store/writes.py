@@ -396,7 +396,7 @@ def _unless_stopping(job: Any) -> Any:
 
 def _stop_reason(attempt: Any) -> Any:
     """The first reason stands, but a removal that is asked for later is kept."""
-    asked = bindparam("b_stop")
+    asked: Any = bindparam("b_stop")
     return case((asked == literal_column("'rm'"), asked), else_=_coalesce(attempt.c.stop, asked))
 
 

@@ -17,6 +17,13 @@ def upgrade() -> None:
     """Make every table."""
     op.create_table("meta", sa.Column("key", sa.String, primary_key=True), sa.Column("value", sa.Text, nullable=False))
     op.create_table("settings", sa.Column("key", sa.String, primary_key=True), sa.Column("value", sa.Text, nullable=False))
+    op.create_table(
+        "submissions",
+        sa.Column("key", sa.String, primary_key=True),
+        sa.Column("first", sa.Integer, nullable=False),
+        sa.Column("count", sa.Integer, nullable=False),
+        sa.Column("at_ms", sa.BigInteger, nullable=False),
+    )
     _jobs()
     _attempts()
     op.create_table(
