@@ -29,6 +29,7 @@ EMPTY, WAITING, STARTING = "python -c pass", "roost submit, waiting", "roost sub
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and judge when asked to."""
     options = parse(arguments)
+    output = Path(options.json).absolute() if options.json else None
     work = new_directory("run")
     busy, free = RoostServer(work / "busy", "1x24G"), RoostServer(work / "free", "4x24G")
     os.chdir(work)
@@ -41,9 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.chdir("/")
     checks = judge(single, bulk)
     print(render(single, bulk, options.jobs, checks))
-    if options.json:
+    if output:
         data = {"single_ms": single, "bulk_per_s": bulk, "checks": [{**asdict(c), "verdict": c.verdict} for c in checks]}
-        Path(options.json).write_text(json.dumps(data, indent=1) + "\n")
+        output.write_text(json.dumps(data, indent=1) + "\n")
     return 1 if options.check and has_failed(checks) else 0
 
 
