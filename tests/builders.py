@@ -10,6 +10,7 @@ from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.model import RANK_STEP, Conditions, Gpu, Host, Job, Observation, Process, Request, Shape
 from roost.core.plan import Start, plan
 from roost.core.spec import JobSpec
+from roost.core.states import Outcome
 from roost.links import messages as m
 from roost.server.commands import Act, Command, Submit
 from roost.server.controller import Controller, Input, Round
@@ -78,7 +79,7 @@ def start_all(on: Cluster) -> list[Start]:
 
 def end(on: Cluster, id: int, outcome: str = "succeeded") -> None:
     """The job ends."""
-    on.apply(ev.Ended(id, NOW, ev.Outcome(outcome)))
+    on.apply(ev.Ended(id, NOW, Outcome(outcome)))
 
 
 # -- a whole server, without a clock ---------------------------------------------------------------------------------

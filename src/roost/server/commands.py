@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from roost.core import events as ev
+from roost.core.cluster import NO_CONDITIONS
 from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, RoostError
 from roost.core.model import RANK_STEP, Conditions, GpuRules, Job, Request
 from roost.core.placement import Place, Space, impossible, is_named
@@ -455,10 +456,32 @@ def _edit(turn: Turn, job: int, command: Act) -> None:
         raise _Skip("only a waiting job can be edited (`roost clone` makes a new one)")
     spec, env = _spec_of(turn, job)
     this = turn.cluster.jobs[job]
-    spec, request, conditions, digest = _edited(turn, spec, command)
+    spec, request, conditions, digest = _edited(turn, _without_met(turn, job, spec), command)
+    if _leads_to(turn, conditions, job):
+        raise Impossible(f"job {job} would wait for itself", f"roost why {job}")
     shape = turn.shaped(this.shape.user, spec.priority, request)
     turn.new[job] = kept(spec, digest or env)
     turn.record(ev.Edited(job, turn.now_ms, moved(this, shape, this.rank), conditions), command.actor)
+
+
+def _without_met(turn: Turn, job: int, spec: JobSpec) -> JobSpec:
+    """The spec without the dependencies that were met: those jobs may be gone, or run again."""
+    waits = {d.job for d in turn.cluster.conditions.get(job, NO_CONDITIONS).after}
+    left = {name: tuple(j for j in getattr(spec, name) if j in waits) for name in ("after", "after_any", "after_fail")}
+    return msgspec.structs.replace(spec, **left)
+
+
+def _leads_to(turn: Turn, conditions: Conditions, job: int) -> bool:
+    """Whether what is waited for waits, directly or by others, for that job."""
+    ahead, seen = [d.job for d in conditions.after], set[int]()
+    while ahead:
+        other = ahead.pop()
+        if other == job:
+            return True
+        if other not in seen:
+            seen.add(other)
+            ahead += [d.job for d in turn.cluster.conditions.get(other, NO_CONDITIONS).after]
+    return False
 
 
 def _clone(turn: Turn, job: int, command: Act) -> int:

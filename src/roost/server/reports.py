@@ -92,13 +92,13 @@ def _still_running(turn: Turn, node: str, run: m.RunStarted, orphans: set[str]) 
 
 
 def _unasked(turn: Turn, node: str, run: m.RunStarted | m.RunExited, orphans: set[str]) -> None:
-    """A run that is not active here: an old attempt is ended, one of an unknown job is left alone and holds its GPU."""
+    """A run that is not active here: an old attempt is ended, one of an unknown job is left alone; both hold their GPU."""
     if isinstance(run, m.RunExited):
         turn.send(node, "forget", runs=[run.run])
-    elif turn.exists(_job(run.run)):
+        return
+    orphans.add(run.run)
+    if turn.exists(_job(run.run)):
         turn.send(node, "stop", run=run.run, why="stale", grace_ms=None)
-    else:
-        orphans.add(run.run)
 
 
 def _started(turn: Turn, node: str, run: m.RunStarted, orphans: set[str]) -> None:

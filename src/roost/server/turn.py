@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from roost.core import events as ev
-from roost.core.cluster import Cluster
+from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.errors import RoostError
 from roost.core.model import Job, Request, Shape
 from roost.core.states import Outcome
@@ -116,13 +116,17 @@ class Turn:
 
     def exists(self, job: int) -> bool:
         """Whether there is such a job, waiting, active or ended."""
+        if job in self.removed:
+            return False
         return job in self.new or self.cluster.find(job) is not None or job in self.ended or self.row(job) is not None
 
     def batch(self) -> Batch:
         """All of it as one transaction."""
         last = self.last_job if self.last_job != self.first_job else None
         keys = [(key, first, count, self.now_ms) for key, (first, count) in self.submissions.items()]
-        return Batch(self.events, self.new, self.envs, self.actors, [s.job for s in self.starts], last, keys)
+        waiting = (job for job in sorted(self.freed) if job in self.cluster.jobs)
+        waits = {job: self.cluster.conditions.get(job, NO_CONDITIONS) for job in waiting}
+        return Batch(self.events, self.new, self.envs, self.actors, [s.job for s in self.starts], last, keys, waits)
 
 
 class Reply(msgspec.Struct):

@@ -12,6 +12,7 @@ from sqlalchemy import Dialect, Executable, bindparam, case, delete, exists, fun
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from roost.core import events as ev
+from roost.core.model import Conditions
 from roost.core.states import State
 from roost.store import schema as t
 
@@ -41,6 +42,8 @@ class Batch(msgspec.Struct):
     last_job: int | None = None
     submissions: list[tuple[str, int, int, int]] = []
     """Key, first id, count and time of submits that a client may repeat when the answer was lost."""
+    waits: dict[int, Conditions] = {}
+    """What is left to wait for, of jobs whose dependencies ended: a rerun of those must not close them again."""
 
 
 class Writer:
@@ -49,6 +52,7 @@ class Writer:
     def __init__(self, dialect: Dialect) -> None:
         self._sql = {name: _Statement(statement, dialect) for name, statement in _statements().items()}
         self._envs: dict[str, int] = {}
+        self._unused: set[int] = set()
 
     def write(self, cursor: Any, batch: Batch) -> None:
         """Write the whole batch. The transaction around it is the caller's."""
@@ -64,10 +68,13 @@ class Writer:
             _WRITE[kind](self, cursor, [e for _, e in pairs], batch)
             if kind in _LOGGED:
                 self._log(cursor, pairs, batch)
+        self._run(cursor, "wait", [{"b_id": job, "waits": _waits(left)} for job, left in batch.waits.items()])
+        self._prune(cursor)
 
     def forget(self) -> None:
         """Forget what is known of the tables: a transaction was rolled back."""
         self._envs.clear()
+        self._unused.clear()
 
     def _run(self, cursor: Any, name: str, rows: Iterable[Row]) -> None:
         statement = self._sql[name]
@@ -112,7 +119,7 @@ class Writer:
                     "priority": shape.priority,
                     "rank": e.job.rank,
                     "request": request,
-                    "waits": _waits(e),
+                    "waits": _waits(e.conditions),
                     "attempts": 0,
                     "submitted_ms": e.job.submitted_ms,
                     "env": self._env_of(cursor, new.env),
@@ -144,7 +151,7 @@ class Writer:
                 "priority": shape.priority,
                 "rank": e.job.rank,
                 "request": _encode(shape.request).decode(),
-                "waits": _waits(e),
+                "waits": _waits(e.conditions),
                 "env": self._env_of(cursor, new.env),
                 "spec": new.spec,
             }
@@ -177,7 +184,7 @@ class Writer:
         self._run(cursor, "move", rows)
 
     def _rerun(self, cursor: Any, events: list[ev.Rerun], batch: Batch) -> None:
-        rows = [{"b_id": e.id, "rank": e.job.rank, "waits": _waits(e)} for e in events]
+        rows = [{"b_id": e.id, "rank": e.job.rank, "waits": _waits(e.conditions)} for e in events]
         self._run(cursor, "rerun", rows)
 
     def _start_intended(self, cursor: Any, events: list[ev.StartIntended], batch: Batch) -> None:
@@ -229,8 +236,12 @@ class Writer:
             envs.update(r[0] for r in cursor.fetchall() if r[0] is not None)
         for name in ("remove", "remove_attempts", "unlabel", "remove_events"):
             self._run(cursor, name, rows)
-        if envs:
-            self._run(cursor, "prune_env", [{"b_env": env} for env in sorted(envs)])
+        self._unused.update(envs)
+
+    def _prune(self, cursor: Any) -> None:
+        """Drop the environments of removed jobs. After all else: a job of the same batch may use one again."""
+        if self._unused:
+            self._run(cursor, "prune_env", [{"b_env": env} for env in sorted(self._unused)])
             self.forget()
 
     def _setting(self, cursor: Any, events: list[ev.SettingChanged], batch: Batch) -> None:
@@ -244,7 +255,8 @@ class Writer:
         self._run(cursor, "gpu_rules", rows)
 
     def _node_drained(self, cursor: Any, events: list[ev.NodeDrained], batch: Batch) -> None:
-        self._run(cursor, "drain", [{"b_name": e.node, "drained": e.drained} for e in events])
+        rows = [{"name": e.node, "cpus": 0, "mem_mib": 0, "drained": e.drained} for e in events]
+        self._run(cursor, "drain", rows)
 
     def _node_seen(self, cursor: Any, events: list[ev.NodeSeen], batch: Batch) -> None:
         for e in events:
@@ -271,10 +283,10 @@ class _Statement:
         return [values.get(name) for name in self._order] if self._order is not None else values
 
 
-def _waits(e: ev.Submitted | ev.Edited | ev.Rerun) -> str | None:
-    if not e.conditions.after and e.conditions.begin_ms is None:
+def _waits(conditions: Conditions) -> str | None:
+    if not conditions.after and conditions.begin_ms is None:
         return None
-    return _encode(e.conditions).decode()
+    return _encode(conditions).decode()
 
 
 def _attempt_end(e: ev.Ended) -> Row:
@@ -337,7 +349,8 @@ def _statements() -> dict[str, Executable]:
         "rerun": set_job("rank", "waits", **fresh, state="queued"),
         "intend": set_job("attempts", state="starting"),
         "start": update(job).where(this_job).values(started_ms=bindparam("started_ms"), state=_unless_stopping(job)),
-        "requeue": set_job(state="queued", started_ms=None),
+        "wait": set_job("waits"),
+        "requeue": set_job(state="queued", started_ms=None, waits=None),
         "end": set_job(
             "outcome",
             "exit_code",
@@ -368,7 +381,7 @@ def _statements() -> dict[str, Executable]:
         "gpu_rules": put(t.gpus, "uuid", "slots", "disabled", "drained", "alias"),
         "gpu": _put_gpu(),
         "gpus_gone": update(t.gpus).where(t.gpus.c.node == bindparam("b_node")).values(node=None),
-        "drain": update(t.nodes).where(t.nodes.c.name == bindparam("b_name")).values(drained=bindparam("drained")),
+        "drain": node_put.on_conflict_do_update(["name"], set_={"drained": node_put.excluded.drained}),
         "node": node_put.on_conflict_do_update(
             ["name"], set_={"cpus": node_put.excluded.cpus, "mem_mib": node_put.excluded.mem_mib}
         ),

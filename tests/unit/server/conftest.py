@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.builders import Server
 
 from roost.sim.world import fresh_store
-from tests.builders import Server
 
 
 @pytest.fixture

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tests.builders import Server, exited, started
+
 from roost.links import messages as m
 from roost.server.commands import Act
 from roost.server.reports import NodeReport
-from tests.builders import Server, exited, started
 
 
 def test_a_start_that_was_stopped_in_the_same_round_is_never_sent(server: Server) -> None:
@@ -56,7 +57,7 @@ def test_a_start_whose_job_is_gone_before_the_commit_breaks_nothing(server: Serv
     job = server.submit()
     server.restart()
     hello = m.Hello(1, "x", "n1", 1, "boot", 2, 64_000, [m.GpuInfo("gpu0", 0, "Sim", 24_000)], [])
-    reports = [hello, exited(f"{job}.1")]
+    reports: list[m.Report] = [hello, exited(f"{job}.1")]
     server.round(*(NodeReport("n1", r) for r in reports), Act("ada", "rm", [job]))
     assert server.ops() == []
     assert server.controller.rows([job]) == {}
