@@ -307,19 +307,23 @@ class Box:
         tag = f"ROOST_RUN={state.read_text().strip()}:"
         return [pid for pid in _pids() if tag in _read(pid, "environ")]
 
+    def servers(self) -> list[int]:
+        """The server's processes."""
+        return [pid for pid in _pids() if f"--home\0{self.home}\0" in _read(pid, "cmdline")]
+
     def leftovers(self) -> list[int]:
         """Every process that belongs to this home: server, node program, and what jobs left."""
-        marks = (f"--home\0{self.home}\0", f"--state\0{self.home}/node\0")
-        own = [pid for pid in _pids() if any(mark in _read(pid, "cmdline") for mark in marks)]
-        return [*own, *self.job_processes()]
+        nodes = [pid for pid in _pids() if f"--state\0{self.home}/node\0" in _read(pid, "cmdline")]
+        return [*self.servers(), *nodes, *self.job_processes()]
 
     def close(self) -> None:
-        """Take all of it down: the jobs' processes first, so that a living node program sees them go and tidies up."""
+        """Take all of it down: jobs, server, node program, so that each sees the one before it go and tidies up."""
         for pid in self.job_processes():
             _kill(pid, signal.SIGKILL)
-        for pid in self.leftovers():
+        for pid in self.servers():
+            _kill(pid, signal.SIGCONT)
             _kill(pid, signal.SIGTERM)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 3
         while left := self.leftovers():
             if time.monotonic() > deadline:
                 for pid in left:
