@@ -221,6 +221,11 @@ class Box:
         """SIGKILL, and nobody is there any more."""
         end(self.node)
 
+    def kill_all_nodes(self) -> None:
+        """SIGKILL to the node program without asking the server who it is."""
+        for pid in self._nodes():
+            end(_living(pid))
+
     # Its jobs
 
     def job(self, job: int) -> Json:
@@ -313,8 +318,10 @@ class Box:
 
     def leftovers(self) -> list[int]:
         """Every process that belongs to this home: server, node program, and what jobs left."""
-        nodes = [pid for pid in _pids() if f"--state\0{self.home}/node\0" in _read(pid, "cmdline")]
-        return [*self.servers(), *nodes, *self.job_processes()]
+        return [*self.servers(), *self._nodes(), *self.job_processes()]
+
+    def _nodes(self) -> list[int]:
+        return [pid for pid in _pids() if f"--state\0{self.home}/node\0" in _read(pid, "cmdline")]
 
     def close(self) -> None:
         """Take all of it down: jobs, server, node program, so that each sees the one before it go and tidies up."""
