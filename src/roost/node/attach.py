@@ -24,20 +24,20 @@ class Wish(NamedTuple):
     """The daemon that this attach wants to speak to."""
 
     state: StateDir
-    program: str
+    program: Optional[str]
     sim: Optional[str]
     command: List[str]
 
 
 def attach(wish: Wish) -> None:
     """Until the daemon hangs up; raises `StateError` when no daemon can be reached or started."""
-    until = time.monotonic() + _PATIENCE_S
-    while True:
-        connection = _connect_or_start(wish, until)
-        _hand_over(connection, wish)
-        if _wait(connection) != b"again\n":
-            return
-        # A daemon of another version has made way: what comes next is one of ours.
+    connection = _connect_or_start(wish, time.monotonic() + _PATIENCE_S)
+    _hand_over(connection, wish)
+    if _wait(connection) == b"again\n":
+        # A daemon of another version has made way. Whatever comes next is right: two must not chase one another.
+        connection = _connect_or_start(wish, time.monotonic() + _PATIENCE_S)
+        _hand_over(connection, wish._replace(program=None, sim=None))
+        _wait(connection)
 
 
 def _connect_or_start(wish: Wish, until: float) -> socket.socket:

@@ -164,7 +164,7 @@ class Daemon:
 
     def _must_give_way(self, greeting: Dict[str, Any]) -> bool:
         sim = greeting.get("sim")
-        if greeting.get("program") != self._options.program:
+        if greeting.get("program") not in (None, self._options.program):
             return True
         return sim is not None and sim != self._options.sim and not self._supervisor.is_busy
 

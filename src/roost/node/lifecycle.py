@@ -285,7 +285,7 @@ class Lifecycle:
     def _warn(self, run: Run) -> None:
         _note(run, "warned", {"at_boot_ms": boot_ms()})
         if run.record is not None:
-            self.members.signal(run, run.record.warn_signal)
+            self.members.warn(run, run.record.warn_signal)
 
     def _time_is_up(self, run: Run) -> None:
         self.stop(run, TIME, run.record.grace_ms if run.record else 0)

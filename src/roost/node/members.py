@@ -12,7 +12,7 @@ import signal
 from typing import Callable, Dict, Iterable, List, Set
 
 from roost.node import cgroup
-from roost.node.processes import TICKS_PER_S, Kinship, Stat, children_of_self, find_members, read_stat, scan
+from roost.node.processes import TICKS_PER_S, Kinship, Stat, children_of_self, find_members, read_stat, scan, survives
 from roost.node.run import ENDED, RUNNING, STARTING, Run
 
 # A process that forks while it is being killed: go round until a round finds nobody.
@@ -44,6 +44,12 @@ class Members:
         """That signal to each of them."""
         for pid in self.pids(run):
             _send(pid, number)
+
+    def warn(self, run: Run, number: int) -> None:
+        """That signal to each that listens to it: a warning must not end a job that knows nothing of warnings."""
+        for pid in self.pids(run):
+            if survives(pid, number):
+                _send(pid, number)
 
     def kill(self, run: Run) -> None:
         """SIGKILL to all, also to those that are just being born."""

@@ -148,6 +148,15 @@ def command_of(pid: int, limit: int = 200) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def survives(pid: int, number: int) -> bool:
+    """Whether the process catches, blocks or ignores that signal, so that it is not simply ended by it."""
+    for line in _read(f"/proc/{pid}/status").splitlines():
+        name, _, mask = line.partition(b":\t")
+        if name in (b"SigCgt", b"SigBlk", b"SigIgn") and int(mask, 16) >> (number - 1) & 1:
+            return True
+    return False
+
+
 def arguments_of(pid: int) -> List[str]:
     """The argv of the process."""
     return _read(f"/proc/{pid}/cmdline").decode("utf-8", "surrogateescape").split("\0")

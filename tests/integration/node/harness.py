@@ -51,6 +51,7 @@ class Node:
         self.program = program or [python, "-m", "roost.node"]
         self.options = list(options)
         self.messages: list[Message] = []
+        self._attached: list[subprocess.Popen[bytes]] = []
         self._buffer = b""
         self.attach()
 
@@ -62,6 +63,7 @@ class Node:
             stdout=subprocess.PIPE,
             env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SRC), "LEAKED": "by the daemon", "HOME": "/root"},
         )
+        self._attached.append(self.process)
         self._buffer = b""
         self.hello = self.expect("hello")
         return self.hello
@@ -125,6 +127,11 @@ class Node:
         self.send("read_log", id="log", run=run, stream=stream, **ask)
         return self.expect("log", id="log")
 
+    def settle(self) -> None:
+        """Until everything sent so far is carried out."""
+        self.send("ping", id="settle")
+        self.expect("pong", id="settle")
+
     def detach(self) -> None:
         """Cut the link, as a server's death does."""
         for stream in (self.process.stdin, self.process.stdout):
@@ -144,15 +151,15 @@ class Node:
         """End what this node may have left: its runs, then its daemon."""
         if self.process.poll() is not None or self.process.stdout is None or self.process.stdout.closed:
             self.attach()
-        self.send("ping", id="end")
-        self.expect("pong", id="end")
+        self.settle()
         for path in sorted((self.state / "active").iterdir()):
             self.send("stop", run=path.name, grace_ms=0, why="kill")
         self.send("shutdown", when_idle=True)
-        self.process.wait(DEADLINE_S)
-        for stream in (self.process.stdin, self.process.stdout):
-            if stream is not None:
-                stream.close()
+        for process in self._attached:
+            process.wait(DEADLINE_S)
+            assert process.stdin is not None and process.stdout is not None
+            process.stdin.close()
+            process.stdout.close()
 
     def journal(self) -> str:
         path = self.state / "node.log"
