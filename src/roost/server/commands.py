@@ -485,10 +485,10 @@ def _leads_to(turn: Turn, conditions: Conditions, job: int) -> bool:
 
 
 def _clone(turn: Turn, job: int, command: Act) -> int:
-    _known(turn, job)
+    is_held = _known(turn, job) is State.HELD
     spec, env = _spec_of(turn, job)
     spec, request, conditions, digest = _edited(
-        turn, msgspec.structs.replace(spec, after=(), after_any=(), after_fail=(), begin_at=None), command
+        turn, msgspec.structs.replace(spec, after=(), after_any=(), after_fail=(), begin_at=None, hold=is_held), command
     )
     return _queue(turn, command.actor, spec, request, conditions, digest or env)
 
