@@ -163,6 +163,7 @@ def _remove_if_asked(turn: Turn, active: Active) -> None:
 
 def _gone(turn: Turn, node: str, run: m.RunGone, orphans: set[str]) -> None:
     """The answer to a stop or the like: there is no such run, so it never began, or its files are gone."""
+    orphans.discard(run.run)
     active = _active(turn, node, run.run)
     if active is None or active.state is State.STARTING:
         return

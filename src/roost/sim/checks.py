@@ -12,12 +12,13 @@ from roost.core.plan import explain
 from roost.core.states import Outcome, State
 from roost.server.controller import Round
 from roost.sim.machine import Files
+from roost.sim.people import CLONE
 from roost.sim.program import CPUS
 from roost.sim.server import SimServer
 from roost.sim.truth import Truth, Violation
 from roost.store import reads
 from roost.store.load import load
-from roost.store.rows import AttemptRow, JobRow
+from roost.store.rows import AttemptRow, Filter, JobRow
 from roost.store.store import Store
 
 
@@ -88,7 +89,8 @@ _VIEWS: dict[str, Any] = {
     "states": lambda c, now: {job: c.state_of(job) for job in (*c.jobs, *c.active)},
     "jobs": lambda c, now: dict(c.jobs),
     "active": lambda c, now: {job: (a.run, a.node, a.gpus, a.pid, a.stop, a.job) for job, a in c.active.items()},
-    "claims": lambda c, now: c.claims,
+    "claims": lambda c, now: {gpu.uuid: c.claims.get(gpu.uuid) for _, gpu in c.gpus()},
+    "GPUs held": lambda c, now: {uuid: set(claims) for uuid, claims in c.claims.items()},
     "CPU slots": lambda c, now: {name: node.cpu_used for name, node in c.nodes.items() if node.cpu_used},
     "dependencies": lambda c, now: {job: held.after for job, held in c.conditions.items() if held.after},
     "rules": lambda c, now: {gpu.uuid: c.rules_of(gpu.uuid) for _, gpu in c.gpus()},
@@ -136,6 +138,16 @@ def all_ended_well(server: SimServer, truth: Truth) -> None:
             raise Violation(f"job {job} was accepted and is {rows[job].state}")
         _told_as_it_was(rows[job], attempts.get(job, []), truth)
     _counts_are_right(cluster, store)
+    _submitted_once(store)
+
+
+def _submitted_once(store: Store) -> None:
+    """A submit that was asked again, because its answer was lost, was made once."""
+    jobs = store.read(reads.page, Filter(), 1_000_000, None).jobs
+    marks = Counter(row.decoded().desc for row in jobs)
+    twice = [mark for mark, count in marks.items() if count > 1 and mark != CLONE]
+    if twice:
+        raise Violation(f"submitted once, queued more than once: {twice}")
 
 
 def _nothing_leaked(cluster: Cluster) -> None:

@@ -20,6 +20,8 @@ MEM_MIB = 24_000
 class Script:
     """What a run will do, drawn from the seed."""
 
+    begins_ms: int
+    """How long each step of its beginning takes."""
     lasts_ms: int
     status: int
     lingers_ms: int
@@ -73,6 +75,7 @@ class Machine:
     def __init__(self, clock: Clock, chance: Chance, truth: Truth, devices: list[Device]) -> None:
         self._clock, self._chance, self._truth = clock, chance, truth
         self.devices = devices
+        self.absent: list[Device] = []
         self.runs: dict[str, Files] = {}
         self.markers: dict[str, None] = {}
         self.taken: set[str] = set()
@@ -90,7 +93,7 @@ class Machine:
     def fork(self, files: Files) -> None:
         """A wrapper is on its way; it takes the run's name before it does anything."""
         boot = self.boot
-        self._clock.after(self._chance.pause_ms(4), lambda: self._wrap(files, boot))
+        self._clock.after(self._chance.pause_ms(files.script.begins_ms), lambda: self._wrap(files, boot))
 
     def _wrap(self, files: Files, boot: int) -> None:
         is_there = self.boot == boot and self.runs.get(files.run) is files
@@ -98,7 +101,7 @@ class Machine:
             return
         self._truth.begins(files.run)
         files.is_begun = files.is_alive = True
-        self._clock.after(self._chance.pause_ms(3), lambda: self._execute(files))
+        self._clock.after(self._chance.pause_ms(files.script.begins_ms), lambda: self._execute(files))
 
     def _execute(self, files: Files) -> None:
         if not files.is_alive:

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from roost.core.spec import JobSpec
+from roost.core.states import State
 from roost.server.clock import rfc3339
 from roost.server.commands import Act, Change_, Command, Drain, RuleGpus, Submit, SwitchScheduling
 from roost.server.turn import Reply
@@ -16,6 +17,7 @@ from roost.sim.server import SimServer
 from roost.sim.truth import Truth
 
 USERS = ("ada", "bob", "cyd")
+CLONE = "a clone"
 ACTIONS = ("kill", "kill", "rm", "hold", "release", "rerun", "rerun", "move", "edit", "pause", "resume", "start", "clone")
 
 
@@ -26,10 +28,17 @@ class People:
         self._clock, self._random, self._server, self._truth = clock, random, server, truth
         self._names = [d.uuid for p in server.programs.values() for d in p.machine.devices]
         self._nodes = list(server.programs)
+        self._last_key = 0
+        self._are_leaving = False
         self.answers = {"accepted": 0, "refused": 0}
 
     def do_something(self) -> None:
         """One of them does one thing; sometimes several do at the same moment."""
+        if self._truth.accepted and self._random.random() < 0.1:
+            job = self._some_id()
+            for _ in range(self._random.randrange(2, 5)):
+                self._ask(self._act([job]))
+            return
         for _ in range(self._random.choice((1, 1, 1, 3))):
             self._one_thing()
 
@@ -37,31 +46,40 @@ class People:
         kind = self._random.random()
         if kind < 0.45:
             self._ask(self._submit())
-        elif kind < 0.88:
-            self._ask(self._act())
+        elif kind < 0.88 and self._truth.accepted:
+            self._ask(self._act([self._some_id() for _ in range(self._random.choice((1, 1, 2)))]))
         else:
             self._ask(self._administer())
 
-    def _ask(self, command: Command) -> None:
+    def _ask(self, command: Command, tries: int = 1) -> None:
         if isinstance(command, Act) and command.action == "rm":
             self._truth.maybe_removed.update(command.ids)
-        self._server.ask(command, lambda reply: self._hear(command, reply))
+        heard: list[Reply] = []
+        self._server.ask(command, lambda reply: self._hear(command, reply, heard))
+        if isinstance(command, Submit) and tries < 3:
+            self._clock.after(3000, lambda: self._ask(command, tries + 1) if not heard and not self._are_leaving else None)
 
-    def _hear(self, command: Command, reply: Reply) -> None:
+    def _hear(self, command: Command, reply: Reply, heard: list[Reply]) -> None:
+        heard.append(reply)
         self.answers["refused" if reply.error else "accepted"] += 1
-        if reply.error is None:
+        if reply.error is not None:
+            return
+        if isinstance(command, Submit) and command.key is not None:
+            self._truth.accepts(command.key, reply.value["ids"])
+        elif isinstance(command, Act):
             self._truth.accepted.update(reply.value.get("ids", ()))
-            if isinstance(command, Act) and command.action == "rm":
+            if command.action == "rm":
                 self._truth.removed.update(reply.value["done"])
 
     # -- submitting -------------------------------------------------------------------------------------------------
 
     def _submit(self) -> Submit:
-        jobs = [self._job() for _ in range(self._random.choice((1, 1, 2, 5)))]
+        self._last_key += 1
+        jobs = [self._job(f"{self._last_key}:{i}") for i in range(self._random.choice((1, 1, 2, 5)))]
         shell = {"HOME": f"/home/{self._random.randrange(3)}"}
-        return Submit(self._random.choice(USERS), jobs, [shell])
+        return Submit(self._random.choice(USERS), jobs, [shell], key=str(self._last_key))
 
-    def _job(self) -> JobSpec:
+    def _job(self, mark: str) -> JobSpec:
         pick = self._random.choice
         asked: dict[str, Any] = pick(
             (
@@ -76,6 +94,7 @@ class People:
         asked |= self._conditions()
         return JobSpec(
             "true",
+            desc=mark,
             env=pick((None, 0)),
             priority=pick((0, 0, 5)),
             hold=self._random.random() < 0.05,
@@ -99,18 +118,17 @@ class People:
 
     # -- acting -----------------------------------------------------------------------------------------------------
 
-    def _act(self) -> Command:
-        if not self._truth.accepted:
-            return self._submit()
+    def _act(self, ids: list[int]) -> Act:
         pick = self._random.choice
-        ids = [self._some_id() for _ in range(pick((1, 1, 2)))]
+        action = pick(ACTIONS)
         changes = pick(({"priority": pick((0, 5))}, {"gpus": pick((0, 1, 2))}, {"name": "other"}, self._conditions()))
         return Act(
             pick(USERS),
-            pick(ACTIONS),
+            action,
             ids,
-            changes=changes,
+            changes={**changes, "desc": CLONE} if action == "clone" else changes,
             grace_s=pick((None, 0, 1)),
+            signal=pick((None, None, None, "USR1")) if action == "kill" else None,
             position=pick((0, 1, 3)),
             gpu_ids=pick(([], [], [pick(self._names)])),
         )
@@ -129,6 +147,10 @@ class People:
 
     # -- the end ----------------------------------------------------------------------------------------------------
 
+    def stop_asking(self) -> None:
+        """Submits that were not answered are not repeated any more."""
+        self._are_leaving = True
+
     def open_everything(self) -> None:
         """Take back all that could keep a job for ever."""
         cluster = self._server.controller.cluster
@@ -142,3 +164,10 @@ class People:
         known = [gpu.uuid for _, gpu in cluster.gpus()]
         for command in [*quiet, *(RuleGpus("root", "release", [uuid]) for uuid in known)]:
             self._ask(command)
+
+    def end_what_lasts(self) -> None:
+        """Somebody loses patience with what has run for a minute."""
+        cluster, now = self._server.controller.cluster, self._clock.now_ms
+        old = [a.job.id for a in cluster.active.values() if a.state is State.RUNNING and now - a.since_ms > 60_000]
+        if old:
+            self._ask(Act("root", "kill", sorted(old)))

@@ -110,8 +110,17 @@ class Program:
     def _hello(self) -> dict[str, Any]:
         runs = [self._known(self._files[run]) for run, phase in self._phases.items() if phase != STARTING]
         who = {"op": "hello", "protocol": 1, "program": "sim", "node": self.name, "pid": 1}
-        what = {"boot": str(self.machine.boot), "cpus": CPUS, "mem_mib": 64_000, "gpus": self._inventory()}
-        return {**who, **what, "runs": runs}
+        what = {"boot": str(self.machine.boot), "cpus": CPUS, "mem_mib": 64_000, "runs": runs}
+        if self._chance.comes(0.2):  # the driver is slow to answer
+            self._clock.after(self._chance.pause_ms(200), self.devices_changed)
+            return {**who, **what, "gpus": [], "gpus_known": False}
+        return {**who, **what, "gpus": self._inventory()}
+
+    def devices_changed(self) -> None:
+        """The driver names its devices anew."""
+        if self.wire.is_up:
+            self._say({"op": "inventory", "gpus": self._inventory()})
+            self._look_soon()
 
     def _inventory(self) -> list[dict[str, Any]]:
         return [{"uuid": d.uuid, "index": d.index, "model": "Sim", "mem_mib": d.mem_mib} for d in self.machine.devices]
@@ -207,7 +216,9 @@ class Program:
         pick, pause = self._chance.random, self._chance.pause_ms
         status = pick.choice((0, 0, 0, 0, 1, 3, 137))
         obeys = pick.choice((None, 5, 500))
-        return Script(pause(3000), status, pick.choice((0, 0, 300)), obeys, pause(1000), pick.random())
+        lasts = 100 * 86_400_000 if pick.random() < 0.03 else pause(3000)
+        begins, lingers = pick.choice((3, 3, 300)), pick.choice((0, 0, 300))
+        return Script(begins, lasts, status, lingers, obeys, pause(1000), pick.random())
 
     def _refuse(self, run: str) -> None:
         """Nothing is left of it, and its name is used up."""
@@ -234,8 +245,9 @@ class Program:
         """The run when something can be done to it; otherwise the answer is already given."""
         run = message["run"]
         if run not in self._phases and not self._has_begun(run):
-            # A wrapper may still be on its way, sent by the program before: it must find the name taken.
-            self.machine.taken.add(run)
+            if run in self.machine.markers:
+                # A wrapper may still be on its way, sent by the program before: it must find the name taken.
+                self.machine.taken.add(run)
             self._say({"op": "gone", "run": run})
             return None
         if self._phases.get(run, ENDED) == ENDED:

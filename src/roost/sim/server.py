@@ -142,12 +142,9 @@ class SimServer:
         rates, comes = self._chance.rates, self._chance.comes
         if comes(rates.killed_before_commit):
             raise Killed
-        try:
-            if comes(rates.commit_fails):
-                raise CommitFailed("the disk is full", disk_full=True)
-            sends = self.controller.committed(done, self.controller.commit(done))
-        except CommitFailed as error:
-            return self._undo(done, error)
+        if comes(rates.commit_fails):
+            return self._undo(done, CommitFailed("the disk is full", disk_full=True))
+        sends = self.controller.committed(done, self.controller.commit(done))
         self.on_committed()
         if comes(rates.killed_after_commit):
             self._tell_nodes(sends[: self._chance.random.randrange(len(sends) + 1)])

@@ -25,9 +25,16 @@ class Truth:
         self.never: set[str] = set()
         """Runs that a node said it could not start: an end without a beginning."""
         self.accepted: set[int] = set()
+        self.keys: dict[str, list[int]] = {}
         self.maybe_removed: set[int] = set()
         """Somebody asked for it, and the server may have died before it answered."""
         self.removed: set[int] = set()
+
+    def accepts(self, key: str, ids: list[int]) -> None:
+        """A submit was answered, perhaps once more: it must be the same answer."""
+        if self.keys.setdefault(key, ids) != ids:
+            raise Violation(f"submit {key} was answered with {self.keys[key]}, and later with {ids}")
+        self.accepted.update(ids)
 
     def begins(self, run: str) -> None:
         """A wrapper has the run's name and executes its command now."""

@@ -43,7 +43,7 @@ class Wire:
     def to_server(self, message: dict[str, Any]) -> None:
         """A line from the node."""
         line = msgspec.json.encode(message)
-        self._carry(0, lambda: self._heard(line), repeats=message["op"] != "hello")
+        self._carry(0, lambda: self._heard(line), repeats=message["op"] not in ("hello", "inventory", "sample"))
 
     def to_node(self, message: dict[str, Any]) -> None:
         """A line for the node; nothing is said before its hello."""
@@ -65,9 +65,11 @@ class Wire:
             self._clock.after(0, lambda: self.cut("the pipe broke"))
         at_ms = max(self._free_ms[way], self._clock.now_ms + self._chance.pause_ms(DELAY_MS))
         self._free_ms[way] = at_ms
-        times = 2 if repeats and self._chance.comes(self._chance.rates.repeated) else 1
-        for _ in range(times):
-            self._clock.after(at_ms - self._clock.now_ms, self._unless_cut(deliver))
+        arrive, wait_ms = self._unless_cut(deliver), at_ms - self._clock.now_ms
+        self._clock.after(wait_ms, arrive)
+        if repeats and self._chance.comes(self._chance.rates.repeated):
+            # A node repeats itself at any time, the server only what it has just said.
+            self._clock.after(wait_ms + (self._chance.pause_ms(2000) if way == 0 else 0), arrive)
 
     def _unless_cut(self, deliver: Callable[[], None]) -> Callable[[], None]:
         epoch = self._epoch

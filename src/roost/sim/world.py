@@ -83,21 +83,25 @@ class World:
     def calm_down(self) -> None:
         """No more faults and no more work: what was accepted must end."""
         self.is_calm = True
+        self.people.stop_asking()
         self.chance.calm_down()
         for program in self.programs:
-            self._heal(program.machine)
+            self._heal(program)
+        self.clock.after(10_000, self._lose_patience)
         until_ms = self.clock.now_ms + LONGEST_MS
-        is_open = False
-        while not (is_open and checks.is_done(self.server)):
+        while not checks.is_done(self.server):
             self.clock.step()
-            if self.server.is_quiet and not is_open:
-                is_open = True
-                self.people.open_everything()
             if self.clock.now_ms > until_ms:
                 raise Violation(f"not everything ended: {checks.unfinished(self.server, self.clock.now_ms)}")
         checks.living_runs_are_claimed(self.server)
         checks.store_agrees(self.server, self.clock.now_ms)
         checks.all_ended_well(self.server, self.truth)
+
+    def _lose_patience(self) -> None:
+        if self.server.is_quiet:
+            self.people.open_everything()
+            self.people.end_what_lasts()
+        self.clock.after(60_000, self._lose_patience)
 
     def story(self) -> Story:
         """The numbers of it."""
@@ -116,7 +120,7 @@ class World:
         checks.living_runs_are_claimed(self.server)
 
     def _committed(self) -> None:
-        if self.chance.comes(0.1):
+        if self.chance.comes(0.05):
             checks.store_agrees(self.server, self.clock.now_ms)
 
     # -- what happens -----------------------------------------------------------------------------------------------
@@ -132,7 +136,14 @@ class World:
     def _mishap(self) -> None:
         """Something that no message brings about."""
         program = self.chance.random.choice(self.programs)
-        scripts = (self._reboot, self._stranger, self._fault, lambda p: p.die(), lambda p: p.wire.cut("the link broke"))
+        scripts = (
+            self._reboot,
+            self._stranger,
+            self._fault,
+            self._device_falls_off,
+            lambda p: p.die(),
+            lambda p: p.wire.cut("the link broke"),
+        )
         kind = self.chance.random.randrange(len(scripts) + 2)
         if kind < len(scripts):
             scripts[kind](program)
@@ -155,9 +166,23 @@ class World:
         device = self.chance.random.choice(program.machine.devices)
         device.fault = None if device.fault else "driver does not answer for 8 s"
 
-    def _heal(self, machine: Machine) -> None:
-        for device in machine.devices:
+    def _device_falls_off(self, program: Program) -> None:
+        machine = program.machine
+        if machine.absent:
+            self._put_back(machine)
+        elif len(machine.devices) > 1:
+            machine.absent.append(machine.devices.pop())
+        program.devices_changed()
+
+    def _put_back(self, machine: Machine) -> None:
+        machine.devices.extend(machine.absent)
+        machine.absent.clear()
+
+    def _heal(self, program: Program) -> None:
+        self._put_back(program.machine)
+        for device in program.machine.devices:
             device.foreign, device.fault = [], None
+        program.devices_changed()
 
 
 @contextmanager

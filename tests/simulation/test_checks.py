@@ -1,0 +1,63 @@
+"""The simulator notices: a check that never fails proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from roost.core import events as ev
+from roost.core.states import Outcome
+from roost.sim import checks
+from roost.sim.truth import End, Truth, Violation
+from roost.sim.world import World, fresh_store, simulate
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """A world in the middle of its life."""
+    with fresh_store() as store:
+        made = World(3, store, lambda line: None)
+        made.live(300)
+        while not (made.server.is_quiet and made.server.controller.cluster.active):
+            made.clock.step()
+        yield made
+
+
+def test_a_run_that_begins_twice_is_a_violation() -> None:
+    truth = Truth()
+    truth.begins("1.1")
+    with pytest.raises(Violation, match="started twice"):
+        truth.begins("1.1")
+
+
+def test_two_different_ends_of_one_run_are_a_violation() -> None:
+    truth = Truth()
+    truth.ends("1.1", End(0, None))
+    with pytest.raises(Violation, match=r"1\.1 ended as"):
+        truth.ends("1.1", End(1, None))
+
+
+def test_a_living_run_that_the_server_gave_up_is_a_violation(world: World) -> None:
+    while not checks.living(world.server):
+        world.clock.step()
+    job = int(checks.living(world.server)[0].run.partition(".")[0])
+    world.server.controller.cluster.apply(ev.Ended(job, 0, Outcome.KILLED))
+    with pytest.raises(Violation, match="is alive, but"):
+        checks.living_runs_are_claimed(world.server)
+
+
+def test_a_state_that_was_not_committed_is_a_violation(world: World) -> None:
+    job = next(iter(world.server.controller.cluster.active))
+    world.server.controller.cluster.apply(ev.Ended(job, 0, Outcome.KILLED))
+    with pytest.raises(Violation, match="store and memory differ"):
+        checks.store_agrees(world.server, world.clock.now_ms)
+
+
+def test_a_failure_names_the_seed_and_the_command_that_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise Violation("broken")
+
+    monkeypatch.setattr(checks, "starts_fit", broken)
+    with pytest.raises(Violation, match=r"seed 4, .*\n?.*python -m roost.sim --seed 4 --steps 50"):
+        simulate(4, 50)
