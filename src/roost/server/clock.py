@@ -26,6 +26,6 @@ def parse_time_ms(text: str) -> int:
     """The moment that an RFC 3339 text names; without an offset it is local time."""
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return int((moment if moment.tzinfo else moment.astimezone()).astimezone(UTC).timestamp() * 1000)
+    except (ValueError, OverflowError):  # the first or the last day there is, in another zone
         raise BadRequest(f"not a time: {text!r}", "2026-11-20T08:00:00+01:00") from None
-    return int((moment if moment.tzinfo else moment.astimezone()).astimezone(UTC).timestamp() * 1000)

@@ -116,7 +116,7 @@ class Service:
 
     async def row(self, job: int) -> JobRow:
         """One job's row, or `NotFound`."""
-        row = (await self.read(reads.jobs, [job])).get(job)
+        row = (await self.read(reads.jobs, [job])).get(job) if 0 < job < 1 << 63 else None
         if row is None:
             raise NotFound(f"there is no job {job}", "roost ls --all")
         return row

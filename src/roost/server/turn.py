@@ -105,7 +105,8 @@ class Turn:
 
     def row(self, job: int) -> JobRow | None:
         """What the store knows of a job."""
-        return None if job in self.removed else self.memory.rows([job]).get(job)
+        known = 0 < job <= self.last_job and job not in self.removed  # a larger number might not fit the store
+        return self.memory.rows([job]).get(job) if known else None
 
     def outcome_of(self, job: int) -> Outcome | None:
         """How a job ended; None when it has not, or never was."""
