@@ -324,7 +324,12 @@ class Box:
         return [pid for pid in _pids() if f"--state\0{self.home}/node\0" in _read(pid, "cmdline")]
 
     def close(self) -> None:
-        """Take all of it down: jobs, server, node program, so that each sees the one before it go and tidies up."""
+        """Take all of it down."""
+        self.stop()
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def stop(self) -> None:
+        """End jobs, server and node program, in this order, so that each sees the one before it go and tidies up."""
         for pid in self.job_processes():
             _kill(pid, signal.SIGKILL)
         for pid in self.servers():
@@ -336,7 +341,6 @@ class Box:
                 for pid in left:
                     _kill(pid, signal.SIGKILL)
             time.sleep(LOOK_S)
-        shutil.rmtree(self.work, ignore_errors=True)
 
 
 class _UnixConnection(http.client.HTTPConnection):

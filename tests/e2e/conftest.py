@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.box import Box, until
 
+OUTCOMES = ("succeeded", "failed", "cannot_start", "out_of_memory", "timed_out", "killed", "lost")
+
 
 @pytest.fixture(scope="session")
 def _shared() -> Iterator[Box]:
@@ -52,18 +54,25 @@ def own(new_box: Callable[..., Box]) -> Box:
 
 
 def put_in_order(box: Box) -> None:
-    """Remove what an earlier test left: jobs, files, settings."""
-    box.run("kill", "all", "--now")
-    box.run("wait", "all", "-q", "--timeout", "30s")
-    box.run("clean")
-    box.do("scheduler", "resume")
-    for gpu in range(4):
-        box.do("sim-gpu", gpu, "--ok")
+    """Remove what an earlier test left: jobs, files, rules."""
+    for path in (box.home / "node" / "sim").glob("*-[0-9]"):
+        path.unlink()  # faults and hangs
+    everything = {"select": {"all": True}}
+    box.http("POST", "/jobs/actions", {"action": "kill", "grace_s": 0, **everything})
+    box.http("POST", "/scheduler", {"paused": False})
+    box.http("POST", "/gpus/actions", {"action": "release", "gpus": ["all"]})
+    box.http("POST", "/gpus/actions", {"action": "set", "gpus": ["all"], "slots": 1})
+    until("every job has ended", lambda: _all_ended(box), shown=lambda: box.http("GET", "/jobs?all=true").json)
+    box.http("POST", "/jobs/actions", {"action": "rm", **everything})
+    until("every GPU is free", lambda: _all_free(box), shown=lambda: box.http("GET", "/gpus").json)
     for path in box.work.iterdir():
-        if path.name not in ("home", "bin"):
-            path.unlink() if not path.is_dir() else None
-    box.do("gpu", "release", "all")
-    box.do("gpu", "set", "all", "--slots", 1)
-    until("nothing is queued", lambda: not box.json("ls", "--all")["jobs"], shown=lambda: box.json("ls", "--all"))
-    for gpu in range(4):
-        box.gpu_comes_to(gpu, "free")
+        if path.is_file():
+            path.unlink()
+
+
+def _all_ended(box: Box) -> bool:
+    return set(box.http("GET", "/status").json["jobs"]) <= {"ended", *OUTCOMES}
+
+
+def _all_free(box: Box) -> bool:
+    return all(gpu["state"] == "free" for gpu in box.http("GET", "/gpus").json["gpus"])

@@ -394,6 +394,9 @@ class Service:
         """Copy the whole state to a file while everything goes on."""
         if path.exists():
             raise Conflict(f"{path} is there already", "name another file")
+        # Changes nothing, but is a commit: a start that was just reported goes with it. Without it the copy would not
+        # know that the job has begun, and a home that is made from it would begin it again.
+        await self.engine.ask(Change_("", {}))
         try:
             await asyncio.to_thread(self.store.backup, path)
         except OSError as error:
