@@ -6,7 +6,6 @@ For the end-to-end tests and the storm. Starts what it is told to start and take
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import os
 import shutil
@@ -17,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -85,7 +85,9 @@ def process(pid: int) -> Process | None:
     return None if fields[0] in "ZX" else Process(pid, int(fields[19]))
 
 
-def until(what: str, look: Callable[[], T | None], *, within_s: float = DEADLINE_S, shown: Callable[[], Any] | None = None) -> T:
+def until(
+    what: str, look: Callable[[], T | None], *, within_s: float = DEADLINE_S, shown: Callable[[], Any] | None = None
+) -> T:
     """What `look` finds, as soon as it finds something that is true. Fails with what was last seen."""
     deadline = time.monotonic() + within_s
     while True:
@@ -187,9 +189,9 @@ class Box:
             response = connection.getresponse()
             return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
 
-    def _tcp(self) -> http.client.HTTPConnection:
+    def _tcp(self) -> HTTPConnection:
         host, _, port = self.url.removeprefix("http://").rpartition(":")
-        return http.client.HTTPConnection(host, int(port), timeout=60)
+        return HTTPConnection(host, int(port), timeout=60)
 
     @property
     def url(self) -> str:
@@ -343,7 +345,7 @@ class Box:
             time.sleep(LOOK_S)
 
 
-class _UnixConnection(http.client.HTTPConnection):
+class _UnixConnection(HTTPConnection):
     def __init__(self, path: str) -> None:
         super().__init__("localhost", timeout=60)
         self._path = path

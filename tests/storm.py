@@ -167,7 +167,7 @@ def _quoted(line: str) -> str:
 
 
 def _kill_on(box: Box, ledger: Ledger, weather: Weather, chance: random.Random) -> None:
-    """Strike when so many ids were printed, and a random moment later; a third of the strikes hit a server that has just come up."""
+    """Strike when so many ids were printed, and a random moment later."""
     strikes = sorted(chance.randrange(weather.jobs) for _ in range(weather.kills))
     for at in strikes:
         while ledger.progress < at and len(ledger.problems) < 20:
@@ -245,12 +245,12 @@ def _wrong_lines(box: Box, ledger: Ledger, jobs: dict[int, Json]) -> list[str]:
     """One line a job; of the tokens in doubt all of a lot or none, once, and by a job that is known."""
     found: dict[str, list[int]] = {}
     for line in box.file("lines").read_text().splitlines():
-        job, _, token = line.partition(" ")
-        found.setdefault(token, []).append(int(job))
+        number, _, token = line.partition(" ")
+        found.setdefault(token, []).append(int(number))
     problems = [f"{token} was written by {ids}" for token, ids in sorted(found.items()) if len(ids) > 1]
-    for job, token in sorted(ledger.promised.items()):
-        if found.pop(token, [])[:1] != [job]:
-            problems.append(f"job {job} wrote no line with {token}")
+    for promised, token in sorted(ledger.promised.items()):
+        if found.pop(token, [])[:1] != [promised]:
+            problems.append(f"job {promised} wrote no line with {token}")
     for lot in ledger.in_doubt:
         there = [found.pop(token)[0] for token in lot if token in found]
         if there and len(there) != len(lot):
@@ -285,7 +285,8 @@ def _left_behind(box: Box) -> list[str]:
 def _tell(weather: Weather, ledger: Ledger, problems: list[str], took_s: tuple[float, float]) -> None:
     ran = sum(len(lot) for lot in ledger.in_doubt)
     struck = ", ".join(f"{name} {count} times" for name, count in sorted(ledger.kills.items()))
-    print(f"seed {weather.seed}: {len(ledger.promised)} ids printed, killed: {struck}; {took_s[0]:.0f} s, in all {took_s[1]:.0f} s")
+    took = f"{took_s[0]:.0f} s, in all {took_s[1]:.0f} s"
+    print(f"seed {weather.seed}: {len(ledger.promised)} ids printed, killed: {struck}; {took}")
     print(f"submits without an answer: {len(ledger.in_doubt)} ({ran} jobs, asked for anew under other tokens)")
     for words, count in ledger.words.most_common(5):
         print(f"  {count} x {words}")
@@ -309,7 +310,9 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--kill", choices=KINDS, default="server")
     parser.add_argument("--gpus", type=int, default=4)
-    parser.add_argument("--keep", action="store_true", help="leave a box in which something is wrong as it is, to look into it")
+    parser.add_argument(
+        "--keep", action="store_true", help="leave a box in which something is wrong as it is, to look into it"
+    )
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.randrange(1 << 20)
     weather = Weather(seed, options.jobs, options.kills, options.kill, options.gpus, options.keep)

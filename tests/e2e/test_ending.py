@@ -128,7 +128,9 @@ def test_a_signal_reaches_the_job(box: Box) -> None:
 
 
 def test_term_comes_first_and_gives_time_to_end_well(box: Box) -> None:
-    job = box.submit("trap 'echo saving; sleep 0.2; echo saved; exit 0' TERM; echo ready >> ready; while :; do sleep 0.05; done")
+    job = box.submit(
+        "trap 'echo saving; sleep 0.2; echo saved; exit 0' TERM; echo ready >> ready; while :; do sleep 0.05; done"
+    )
     box.text_in("ready")
     box.do("kill", job)
     box.ends(job, "killed")
@@ -240,4 +242,3 @@ def test_the_node_program_leaves_when_nothing_is_left_to_do(own: Box) -> None:
 def moment(text: str) -> float:
     """Seconds since the epoch of an RFC 3339 time."""
     return datetime.fromisoformat(text).timestamp()
-

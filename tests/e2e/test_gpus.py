@@ -17,8 +17,10 @@ def test_more_than_there_are_is_refused_in_one_line(box: Box) -> None:
 
 
 def test_a_job_sees_the_gpus_that_it_was_given(box: Box) -> None:
-    names = "CUDA_DEVICE_ORDER CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES ROOST_JOB_ID ROOST_ATTEMPT ROOST_GPUS ROOST_JOB_NAME"
-    job = box.submit("--gpu-id", "3,1", "--name", "look", f"for n in {names}; do eval echo \"$n=\\$$n\"; done; pwd")
+    names = (
+        "CUDA_DEVICE_ORDER CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES ROOST_JOB_ID ROOST_ATTEMPT ROOST_GPUS ROOST_JOB_NAME"
+    )
+    job = box.submit("--gpu-id", "3,1", "--name", "look", f'for n in {names}; do eval echo "$n=\\$$n"; done; pwd')
     found = box.ends(job, "succeeded")["attempts"][0]
     assert sorted(found["gpu_indices"]) == [1, 3]
     given = ",".join(map(str, found["gpu_indices"]))
@@ -57,6 +59,7 @@ def test_jobs_without_a_gpu_see_none(box: Box) -> None:
 
 
 # Waiting and passing
+
 
 def test_zero_gpu_jobs_neither_wait_for_gpus_nor_jump_their_own_line(box: Box) -> None:
     slots = box.json("gpus")["cpu"]["slots"]
@@ -103,6 +106,7 @@ def test_a_freed_gpu_is_refilled_at_once(box: Box) -> None:
 
 
 # Sharing
+
 
 def test_jobs_share_a_gpu_by_memory(box: Box) -> None:
     sharing = [box.submit("--gpu-id", 0, "--mem", "10G", "sleep", 1000) for _ in range(3)]
@@ -172,6 +176,7 @@ def test_max_util_keeps_away_from_busy_gpus(box: Box) -> None:
 
 # Strangers
 
+
 @contextmanager
 def stranger(box: Box, gpu: int, mem: str) -> Iterator[int]:
     """A process on a simulated GPU that Roost did not start."""
@@ -208,6 +213,7 @@ def test_a_foreign_process_is_named_and_holds_its_gpu(box: Box) -> None:
 
 
 # Faults
+
 
 def test_a_faulty_gpu_is_set_aside_and_the_others_go_on(box: Box) -> None:
     box.do("sim-gpu", 2, "--fault", "ECC error")
@@ -264,6 +270,7 @@ def test_disabled_and_drained_gpus_take_nothing_new(box: Box) -> None:
 
 
 # What is written down
+
 
 def test_the_peak_of_memory_is_recorded(box: Box) -> None:
     job = box.submit("roost sim-job --mem 6G --seconds 2")

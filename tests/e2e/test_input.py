@@ -139,7 +139,11 @@ def test_wrong_requests_have_one_shape_of_error(box: Box, method: str, path: str
 
 def test_what_is_not_http_at_all_is_survived(box: Box) -> None:
     host, _, port = box.url.removeprefix("http://").rpartition(":")
-    for data in (b"\x00" * 1000, b"GET / HTTP/9.9\r\n\r\n", b"POST /api/v1/jobs HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n{"):
+    for data in (
+        b"\x00" * 1000,
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /api/v1/jobs HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n{",
+    ):
         with socket.create_connection((host, int(port)), timeout=30) as connection:
             connection.sendall(data)
     well(box)

@@ -90,7 +90,9 @@ def test_a_script_with_directives(box: Box) -> None:
 
 
 def test_many_from_a_file_all_or_none(box: Box) -> None:
-    lines = "-g 0 echo one\n--name two -g 2 'echo $ROOST_GPUS'\n\n# a comment\n" + json.dumps({"command": ["echo", "three"], "gpus": 0})
+    lines = "-g 0 echo one\n--name two -g 2 'echo $ROOST_GPUS'\n\n# a comment\n" + json.dumps(
+        {"command": ["echo", "three"], "gpus": 0}
+    )
     ids = [int(word) for word in box.do("submit", "-q", "--from", "-", text=lines + "\n").split()]
     assert len(ids) == 3
     for job in ids:
@@ -256,7 +258,10 @@ def test_rerun_keeps_every_attempt_and_its_log(box: Box) -> None:
     box.file("fixed").touch()
     box.do("rerun", job)
     found = box.ends(job, "succeeded")
-    assert [(a["attempt"], a["outcome"], a["exit_code"]) for a in found["attempts"]] == [(1, "failed", 1), (2, "succeeded", 0)]
+    assert [(a["attempt"], a["outcome"], a["exit_code"]) for a in found["attempts"]] == [
+        (1, "failed", 1),
+        (2, "succeeded", 0),
+    ]
     assert box.log(job) == "attempt 2\n"
     assert box.log(job, "--attempt", 1) == "attempt 1\n"
     assert "no attempt 3" in box.refused(2, "log", job, "--attempt", 3)

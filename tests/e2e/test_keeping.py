@@ -22,7 +22,10 @@ def test_archive_writes_ended_jobs_to_a_file_and_forgets_them(box: Box) -> None:
     box.do("archive", "--to", "done.jsonl", "--state", "failed")
     box.do("archive", "--to", "done.jsonl")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [(line["id"], line["outcome"], line["exit_code"]) for line in lines] == [(bad, "failed", 3), (good, "succeeded", 0)]
+    assert [(line["id"], line["outcome"], line["exit_code"]) for line in lines] == [
+        (bad, "failed", 3),
+        (good, "succeeded", 0),
+    ]
     assert [job["id"] for job in box.json("ls", "--all")["jobs"]] == [held]
     assert "no job" in box.refused(2, "show", good)
     box.refused(2, "archive", "--to", "/no/such/place/file")
@@ -128,7 +131,8 @@ def test_a_full_disk_refuses_new_jobs_and_leaves_the_others_alone(new_box: MakeB
         with small_disk(box, 24) as home:
             box.up()
             box.do("set", "disk.min_mib", 4)
-            _full(box, lambda: fill(home, 64 << 10), lambda: (home / "ballast").unlink())
+            ballast = home / "ballast"
+            _full(box, lambda: fill(home, 64 << 10), ballast.unlink)
     else:
         box.up()
         _full(box, lambda: box.do("set", "disk.min_mib", 1 << 29), lambda: box.do("set", "disk.min_mib", 1))
@@ -143,6 +147,8 @@ def test_a_disk_that_fills_up_under_a_commit(new_box: MakeBox) -> None:
         box.up()
         box.do("set", "disk.min_mib", 0)
         kept = taken(box, "--hold", "echo kept")
+        running = box.submit("--gpu-id", 0, "while [ ! -e go ]; do sleep 0.02; done; exit 3")
+        pid = box.comes_to(running, "running")["attempts"][0]["pid"]
         fill(home, 0)
         codes: set[int] = set()
         promised = [kept]
@@ -152,7 +158,11 @@ def test_a_disk_that_fills_up_under_a_commit(new_box: MakeBox) -> None:
             promised += [int(word) for word in ran.out.split()]
         assert 75 in codes, codes
         assert codes <= {0, 75}, codes
+        box.file("go").touch()
+        until("the running job has ended", lambda: process(pid) is None)
+        assert box.json("status")
         (home / "ballast").unlink()
+        assert box.ends(running, "failed")["exit_code"] == 3
         taken(box, "-g", "0", "true")
         for job in promised:
             assert box.state(job) == "held"
@@ -179,7 +189,12 @@ def _full(box: Box, fill_up: Callable[[], object], make_room: Callable[[], objec
 
 def taken(box: Box, *words: str) -> int:
     """Submit until it is accepted: the server looks at the disk once a second."""
-    return int(until("jobs are taken", lambda: box.run("submit", "-q", *words).out.strip()))
+
+    def look() -> str | None:
+        ran = box.run("submit", "-q", *words)
+        return ran.out.strip() if ran.code == 0 else None
+
+    return int(until("jobs are taken", look))
 
 
 def _refusal(box: Box) -> str | None:

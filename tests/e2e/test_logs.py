@@ -49,7 +49,9 @@ def test_a_log_without_end_is_bounded_and_harms_nobody(box: Box) -> None:
     """Twenty times the limit, as fast as a pipe goes, from a job that must not notice."""
     box.do("set", "log.max_mib", 1)
     try:
-        job = box.submit("yes 0123456789abcde | head -c 20971520; echo; echo last words; while [ ! -e go ]; do sleep 0.05; done")
+        job = box.submit(
+            "yes 0123456789abcde | head -c 20971520; echo; echo last words; while [ ! -e go ]; do sleep 0.05; done"
+        )
         until("all is written", lambda: box.log(job, "-n", 1) == "last words\n")
         run = box.home / "node" / "runs" / f"{job}.1"
         until("the log is bounded", lambda: disk_use(run) < 3 << 20, shown=lambda: disk_use(run))
