@@ -52,7 +52,7 @@ def parse_gpus(text: str) -> List[Gpu]:
     gpus = []
     for line in text.splitlines():
         fields = [field.strip() for field in line.split(",")]
-        if len(fields) == 4 and fields[0].isdigit():
+        if len(fields) == 4 and fields[0].isdecimal():
             gpus.append(Gpu(fields[1], int(fields[0]), fields[2], number(fields[3]) or 0, False))
     return sorted(gpus, key=lambda gpu: gpu.index)
 
@@ -71,7 +71,7 @@ def parse_processes(text: str) -> List[GpuProcess]:
     processes = []
     for line in text.splitlines():
         pid, _, memory = line.partition(",")
-        if pid.strip().isdigit():
+        if pid.strip().isdecimal():
             processes.append(GpuProcess(int(pid), number(memory)))
     return processes
 

@@ -136,10 +136,10 @@ def claim_output(file: str, how: str) -> None:
 def _object(text: str) -> Message:
     try:
         values = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}
 
 
 def _number(text: str) -> Optional[int]:
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() else None

@@ -5,12 +5,16 @@ Knows where things are; what is in a run's directory is `rundir.py`.
 
 from __future__ import annotations
 
-import binascii
+import array
 import errno
 import fcntl
 import os
 import socket
 from typing import List, Optional
+
+_FS_IOC_GETFLAGS = 0x80086601
+_FS_IOC_SETFLAGS = 0x40086602
+_FS_TOPDIR_FL = 0x00020000
 
 
 class StateError(Exception):
@@ -48,10 +52,44 @@ def prepare(state: StateDir) -> None:
         if os.stat(state.path).st_uid != os.geteuid():
             raise StateError(f"{state.path} belongs to another account: name a directory of your own with --state")
         os.chmod(state.path, 0o700)
-        os.makedirs(state.active, mode=0o700, exist_ok=True)
-        os.makedirs(state.runs, mode=0o700, exist_ok=True)
+        for path in (state.active, state.runs):
+            if not os.path.isdir(path):
+                make_apart(path)
     except OSError as problem:
         raise StateError(f"cannot use the state directory {state.path}: {problem}") from None
+
+
+def make_apart(path: str) -> None:
+    """Make a directory whose files ext4 places far from those of its neighbours; elsewhere, just make it.
+
+    A new file there costs 20 µs, or a millisecond where many were deleted in the same block group in the last minutes, as
+    test runs, installers and clean-ups do: ext4 passes over every one of them. The flag is its own hint for the top of an
+    unrelated hierarchy, the random name makes it look for a group elsewhere each time.
+    """
+    parent = os.path.dirname(path)
+    fresh = f"{path}.{os.urandom(4).hex()}"
+    _hint_top(parent, True)
+    try:
+        os.mkdir(fresh, 0o700)
+    finally:
+        _hint_top(parent, False)
+    try:
+        os.rename(fresh, path)
+    except OSError:  # somebody else was quicker
+        os.rmdir(fresh)
+
+
+def _hint_top(directory: str, is_top: bool) -> None:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        flags = array.array("l", [0])
+        fcntl.ioctl(fd, _FS_IOC_GETFLAGS, flags, True)
+        flags[0] = flags[0] | _FS_TOPDIR_FL if is_top else flags[0] & ~_FS_TOPDIR_FL
+        fcntl.ioctl(fd, _FS_IOC_SETFLAGS, flags)
+    except OSError:
+        pass  # not ext4, not ours to set, or a machine with other numbers: only a hint
+    finally:
+        os.close(fd)
 
 
 def take_lock(state: StateDir) -> int:
@@ -73,7 +111,7 @@ def state_id(state: StateDir) -> str:
     known = read_text(path)
     if known:
         return known.strip()
-    fresh = binascii.hexlify(os.urandom(4)).decode("ascii")
+    fresh = os.urandom(4).hex()
     write_text(path, fresh + "\n")
     return fresh
 
