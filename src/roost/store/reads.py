@@ -35,10 +35,11 @@ def page(db: Connection, wanted: Filter, limit: int, cursor: str | None) -> Page
     rows: list[JobRow] = []
     while group < len(_GROUPS):
         if _may_hold(group, wanted):
-            found = db.execute(_group_query(group, wanted, position).limit(limit - len(rows) + 1)).fetchall()
+            room = limit - len(rows)
+            found = db.execute(_group_query(group, wanted, position).limit(room + 1)).fetchall()
             rows.extend(JobRow(*row) for row in found)
-            if len(rows) > limit:
-                return Page(rows[:limit], _cursor_after(group, rows[limit - 1]))
+            if len(rows) > limit:  # the last row shown is of this part only when there was room for one of it
+                return Page(rows[:limit], _cursor_after(group, rows[limit - 1]) if room else str(group))
         group, position = group + 1, None
     return Page(rows, None)
 
@@ -103,11 +104,11 @@ def _parse_cursor(cursor: str | None) -> tuple[int, Sequence[int] | None]:
         return 0, None
     try:
         group, *position = (int(part.replace("m", "-")) for part in cursor.split("-"))
-        if len(position) != (1, 3, 2)[group]:
+        if group < 0 or len(position) not in (0, (1, 3, 2)[group]) or any(abs(n) >> 62 for n in position):
             raise ValueError
     except (ValueError, IndexError):
         raise BadCursor(f"not a cursor: {cursor!r}") from None
-    return group, position
+    return group, position or None
 
 
 def ids(db: Connection, wanted: Filter, limit: int) -> list[int]:

@@ -1,0 +1,8 @@
+"""One set of limits for every property: quick, and the same on every machine."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("roost", deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("roost")
