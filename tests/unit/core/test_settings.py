@@ -1,0 +1,33 @@
+"""The table of settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from roost.core.settings import DEFAULTS, TABLE, BadSetting, check
+
+
+def test_every_default_is_a_value_that_may_be_set() -> None:
+    assert {row.key: check(row.key, row.default) for row in TABLE} == DEFAULTS
+
+
+@pytest.mark.parametrize(("value", "kept"), [("7", 7), (7.0, 7), (0, 0)])
+def test_a_whole_number_may_come_as_text(value: object, kept: int) -> None:
+    assert check("cpu.slots", value) == kept
+
+
+@pytest.mark.parametrize("value", ["x", 1.5, None, True, -1, 10**9, [], float("nan"), float("inf")])
+def test_what_does_not_fit_is_refused_by_name(value: object) -> None:
+    with pytest.raises(BadSetting, match=r"cpu\.slots"):
+        check("cpu.slots", value)
+
+
+@pytest.mark.parametrize("value", [float("nan"), "nan", "inf", -0.1, 1])
+def test_a_part_is_a_number_between_its_bounds(value: object) -> None:
+    with pytest.raises(BadSetting, match=r"safety\.gpu_mem"):
+        check("safety.gpu_mem", value)
+
+
+def test_an_unknown_key_is_refused() -> None:
+    with pytest.raises(BadSetting, match="no setting named 'cpu'"):
+        check("cpu", 1)

@@ -1,0 +1,110 @@
+"""Every question goes by an index: what it costs does not grow with what is not shown."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from roost.sim.world import fresh_store
+from roost.store import reads
+from roost.store.rows import Filter
+from roost.store.store import Store
+
+MANY = 100_000
+INSERT = (
+    "INSERT INTO jobs (id, user, name, state, outcome, priority, rank, request, attempts, submitted_ms, ended_ms, spec)"
+    " SELECT value, 'ada', 'x', {state}, {outcome}, value % 3, value, '{{}}', 0, 0, {ended}, x'' FROM generate"
+)
+COUNT = "WITH RECURSIVE generate(value) AS (SELECT {first} UNION ALL SELECT value + 1 FROM generate WHERE value < {last}) "
+
+
+@pytest.fixture(scope="module")
+def big() -> Iterator[Store]:
+    """A hundred thousand waiting jobs, as many ended ones, and four that run."""
+    with fresh_store() as store:
+        with sqlite3.connect(store.path) as db:
+            for state, first, last in (
+                ("queued", 1, MANY),
+                ("ended", MANY + 1, 2 * MANY),
+                ("running", 2 * MANY + 1, 2 * MANY + 4),
+            ):
+                outcome, ended = ("'failed'", "value") if state == "ended" else ("NULL", "NULL")
+                words = COUNT.format(first=first, last=last) + INSERT.format(
+                    state=f"'{state}'", outcome=outcome, ended=ended
+                )
+                db.execute(words)
+            db.execute(
+                "INSERT INTO attempts (job, attempt, node, gpus, state, intended_ms)"
+                f" SELECT id, 1, 'n1', '[]', 'running', 0 FROM jobs WHERE id > {2 * MANY}"
+            )
+        db.close()
+        yield store
+
+
+def plans(store: Store, question: Callable[..., Any], *arguments: Any) -> list[str]:
+    """How the database goes about it: the plan of every statement."""
+    found: list[str] = []
+    with store.reader() as db:
+
+        def explain(conn: Any, cursor: Any, statement: str, parameters: Any, context: Any, many: bool) -> None:
+            if not statement.startswith("EXPLAIN"):
+                rows = cursor.connection.execute("EXPLAIN QUERY PLAN " + statement, parameters)
+                found.extend(row[3] for row in rows)
+
+        event.listen(db, "before_cursor_execute", explain)
+        question(db, *arguments)
+        event.remove(db, "before_cursor_execute", explain)
+    return found
+
+
+def test_pages_go_by_the_partial_indexes(big: Store) -> None:
+    cursor, seen = None, set()
+    for _ in range(3):
+        seen.update(plans(big, reads.page, Filter(), 50, cursor))
+        cursor = big.read(reads.page, Filter(), 50, cursor).next
+    assert seen == {"SCAN jobs USING INDEX jobs_active", "SCAN jobs USING INDEX jobs_waiting"}
+    assert plans(big, reads.page, Filter(), 50, f"2-{MANY + 9}-{MANY + 9}") == ["SCAN jobs USING INDEX jobs_ended"]
+
+
+QUESTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    (reads.page, (Filter(states=("running",)), 50, None)),
+    (reads.page, (Filter(states=("failed",)), 50, None)),
+    (reads.queue_head, (50,)),
+    (reads.jobs, ([1, 2, 3],)),
+    (reads.attempts, ([1, 2, 3],)),
+    (reads.events, (1,)),
+    (reads.active, ()),
+    (reads.oldest_ended, (10, 10)),
+    (reads.environment, (1,)),
+]
+
+
+@pytest.mark.parametrize(("question", "arguments"), QUESTIONS)
+def test_no_question_walks_the_table_or_sorts_it(
+    big: Store, question: Callable[..., Any], arguments: tuple[Any, ...]
+) -> None:
+    for plan in plans(big, question, *arguments):
+        assert "INDEX" in plan or "PRIMARY KEY" in plan, plan
+        assert "TEMP B-TREE" not in plan, plan
+
+
+def test_the_last_page_of_many_is_reached(big: Store) -> None:
+    page = big.read(reads.page, Filter(), 50, f"2-{MANY + 10}-{MANY + 10}")
+    assert [row.id for row in page.jobs] == list(range(MANY + 9, MANY, -1)) and page.next is None
+
+
+def test_the_head_of_the_queue_is_by_priority_then_rank(big: Store) -> None:
+    assert big.read(reads.queue_head, 3) == [(2, 2, 2), (5, 2, 5), (8, 2, 8)]
+
+
+def test_counts_are_by_outcome(big: Store) -> None:
+    assert big.read(reads.outcomes) == {"failed": MANY}
+
+
+def test_my_last_job_and_the_one_before(big: Store) -> None:
+    assert big.read(reads.last_id, "ada", 1) == 2 * MANY + 3
+    assert big.read(reads.last_id, "bob", 0) is None
