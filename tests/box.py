@@ -225,8 +225,8 @@ class Box:
 
     def kill_all_nodes(self) -> None:
         """SIGKILL to the node program without asking the server who it is."""
-        for pid in self._nodes():
-            end(_living(pid))
+        for found in filter(None, map(process, self._nodes())):
+            end(found)
 
     # Its jobs
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from tests.box import Box, until
@@ -72,7 +73,11 @@ def test_a_log_without_end_is_bounded_and_harms_nobody(box: Box) -> None:
 
 def disk_use(folder: Path) -> int:
     """Bytes that the files in it really take."""
-    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
+    total = 0
+    for path in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # renamed this moment
+            total += path.stat().st_blocks * 512
+    return total
 
 
 def test_the_log_of_a_job_that_never_ran(box: Box) -> None:
