@@ -46,7 +46,7 @@ class Link:
     async def run(self) -> None:
         """Attach, and attach again whenever the link ends, with growing pauses, until `close`."""
         pause = FIRST_PAUSE_S
-        while True:
+        while not self._is_closing:
             reason = await self._attach_once()
             if self._is_closing:
                 return
@@ -75,7 +75,8 @@ class Link:
             reason = await wire.lost
             self._wire = None
             self._hang_up()
-            return reason or await asyncio.to_thread(_last_words, process, errors)
+            words = await asyncio.to_thread(_last_words, process, errors)  # also when the reason is known: it must be reaped
+            return reason or words
 
     def _take_line(self, line: bytes) -> None:
         message = m.decode(line)

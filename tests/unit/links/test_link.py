@@ -1,0 +1,138 @@
+"""A link over a real pipe, with a few lines of shell at the other end."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from roost.links import messages as m
+from roost.links.link import Link, LinkDown
+
+HELLO = {
+    "op": "hello",
+    "protocol": 1,
+    "program": "x",
+    "node": "n1",
+    "pid": 1,
+    "boot": "b",
+    "cpus": 1,
+    "mem_mib": 1,
+    "gpus": [],
+    "runs": [],
+}
+DEADLINE_S = 20.0
+
+
+def says(*messages: dict[str, Any] | str, then: str = "cat >/dev/null") -> list[str]:
+    """A command that says these and then does something else."""
+    lines = [text if isinstance(text, str) else msgspec.json.encode(text).decode() for text in messages]
+    return ["sh", "-c", "; ".join([*(f"printf '%s\\n' {shlex.quote(line)}" for line in lines), then])]
+
+
+class Heard:
+    """What came over a link, in order."""
+
+    def __init__(self) -> None:
+        self.reports: asyncio.Queue[m.Report] = asyncio.Queue()
+        self.losses: asyncio.Queue[str] = asyncio.Queue()
+
+    async def report(self) -> m.Report:
+        """The next one."""
+        return await asyncio.wait_for(self.reports.get(), DEADLINE_S)
+
+    async def loss(self) -> str:
+        """Why the link ended."""
+        return await asyncio.wait_for(self.losses.get(), DEADLINE_S)
+
+
+@asynccontextmanager
+async def attached(command: list[str]) -> AsyncIterator[tuple[Link, Heard]]:
+    """A link to that command, closed at the end."""
+    heard = Heard()
+    link = Link("n1", command, lambda _, r: heard.reports.put_nowait(r), lambda _, why: heard.losses.put_nowait(why))
+    task = asyncio.create_task(link.run())
+    try:
+        yield link, heard
+    finally:
+        link.close()
+        await asyncio.wait_for(task, DEADLINE_S)
+
+
+async def test_reports_come_in_order_after_the_hello() -> None:
+    async with attached(says(HELLO, {"op": "gone", "run": "1.1"})) as (link, heard):
+        assert isinstance(await heard.report(), m.Hello)
+        assert await heard.report() == m.RunGone("1.1")
+        assert link.hello is not None
+
+
+BAD: list[tuple[list[str], str]] = [
+    (says(HELLO, "{broken"), "not the protocol"),
+    (says({**HELLO, "protocol": 99}), "it speaks protocol 99, this server 1"),
+    (says({"op": "gone", "run": "1.1"}), "it spoke before saying hello"),
+    (["sh", "-c", "echo the disk is gone >&2; exit 3"], "the disk is gone"),
+    (["sh", "-c", "exit 3"], "exit code 3"),
+    (["/no/such/program"], "cannot run /no/such/program: No such file or directory"),
+]
+
+
+@pytest.mark.parametrize(("command", "words"), BAD)
+async def test_a_link_that_goes_wrong_ends_with_the_reason(command: list[str], words: str) -> None:
+    async with attached(command) as (_, heard):
+        assert words in await heard.loss()
+
+
+async def test_a_link_that_ended_is_made_again() -> None:
+    async with attached(says(HELLO, then="exit 0")) as (_, heard):
+        assert isinstance(await heard.report(), m.Hello)
+        await heard.loss()
+        assert isinstance(await heard.report(), m.Hello)
+
+
+ANSWER = r"""while read -r line; do case $line in *ping*) echo '{"op":"pong","id":1}';; esac; done"""
+
+
+async def test_a_question_gets_its_answer() -> None:
+    async with attached(says(HELLO, then=ANSWER)) as (link, heard):
+        await heard.report()
+        assert await asyncio.wait_for(link.ask("ping"), DEADLINE_S) == m.Pong(1)
+
+
+async def test_a_question_on_a_dead_link_is_refused_at_once() -> None:
+    async with attached(["sh", "-c", "exit 1"]) as (link, heard):
+        await heard.loss()
+        with pytest.raises(LinkDown):
+            await link.ask("ping")
+
+
+async def test_a_question_whose_link_breaks_is_refused() -> None:
+    async with attached(says(HELLO, then="read -r line; exit 0")) as (link, heard):
+        await heard.report()
+        with pytest.raises(LinkDown):
+            await asyncio.wait_for(link.ask("read_log", run="1.1"), DEADLINE_S)
+
+
+async def test_a_dropped_link_says_why_and_comes_back() -> None:
+    async with attached(says(HELLO)) as (link, heard):
+        await heard.report()
+        link.drop("a commit failed")
+        assert await heard.loss() == "a commit failed"
+        assert isinstance(await heard.report(), m.Hello)
+
+
+async def test_what_is_said_reaches_the_node_in_order() -> None:
+    echo = r"""while read -r line; do printf '{"op":"gone","run":"%s"}\n' "$(echo "$line" | cut -d'"' -f8)"; done"""
+    async with attached(says(HELLO, then=echo)) as (link, heard):
+        await heard.report()
+        link.send([{"op": "stop", "run": f"{i}.1"} for i in (1, 2, 3)])
+        assert [await heard.report() for _ in range(3)] == [m.RunGone(f"{i}.1") for i in (1, 2, 3)]
+
+
+async def test_what_is_said_before_the_hello_is_dropped() -> None:
+    link = Link("n1", ["true"], lambda *_: None, lambda *_: None)
+    link.send([{"op": "stop", "run": "1.1"}])
