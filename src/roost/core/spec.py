@@ -99,9 +99,9 @@ def default_name(spec: JobSpec) -> str:
     if not base:
         return "job"
     if base[0].startswith(("python", "bash", "sh", "perl", "Rscript", "julia", "node")):
-        for word in base[1:]:
-            if not word.startswith("-"):
-                return word[:60] or base[0]
+        script = next((word for word in base[1:] if not word.startswith("-")), "")
+        if script and "-c" not in base:
+            return script[:60]
     return base[0][:60] or "job"
 
 

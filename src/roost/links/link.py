@@ -41,19 +41,20 @@ class Link:
         self._wire: _Wire | None = None
         self._asked: dict[int, asyncio.Queue[m.Answer | None]] = {}
         self._last_id = 0
-        self._is_closing = False
+        self._closing = asyncio.Event()
 
     async def run(self) -> None:
         """Attach, and attach again whenever the link ends, with growing pauses, until `close`."""
         pause = FIRST_PAUSE_S
-        while not self._is_closing:
+        while not self._closing.is_set():
             reason = await self._attach_once()
-            if self._is_closing:
+            if self._closing.is_set():
                 return
             pause = FIRST_PAUSE_S if self.hello is not None else min(pause * 2, LONGEST_PAUSE_S)
             self.hello = None
             self._on_lost(self.node, reason)
-            await asyncio.sleep(pause)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), pause)
 
     async def _attach_once(self) -> str:
         loop = asyncio.get_running_loop()
@@ -137,7 +138,7 @@ class Link:
 
     def close(self) -> None:
         """End it for good."""
-        self._is_closing = True
+        self._closing.set()
         self.drop("closed")
 
     async def flushed(self) -> None:

@@ -15,4 +15,4 @@ def command(home: Path, sim: str | None) -> list[str]:
     program = build(str(directory)).path
     # -I: nothing of the server's environment or directory may reach the imports of the node program.
     line = [sys.executable, "-I", program, "attach", "--state", str(directory)]
-    return [*line, "--sim", sim] if sim else line
+    return [*line, "--sim", sim or "off"]

@@ -47,6 +47,7 @@ _log = logging.getLogger("roost.server")
 def main(argv: list[str] | None = None) -> int:
     """Run a server in the foreground until it is told to leave. Returns the exit code."""
     options = _options(argv)
+    os.umask(0o077)  # all that a server writes is its owner's alone
     if options.sim is not None and options.sim not in SIM_OFF:
         try:
             parse_sim_spec(options.sim)

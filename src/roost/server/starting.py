@@ -35,7 +35,7 @@ def start_message(cluster: Cluster, start: StartRun, row: JobRow, env: bytes, no
             "stdout": _output(spec.stdout, cwd, row, start, now_ms),
             "stderr": "stdout" if spec.stderr == "stdout" else _output(spec.stderr, cwd, row, start, now_ms),
             "open": spec.open,
-            "umask": spec.umask,
+            "umask": 0o022 if spec.umask is None else spec.umask,
             "time_limit_ms": None if limit_s is None else limit_s * 1000,
             "warn_ms": warn_s * 1000,
             "warn_signal": spec.warn_signal,
