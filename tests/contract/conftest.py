@@ -1,0 +1,109 @@
+"""The whole API over a real engine, controller and store, called in this process; the node is a few messages."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+from roost.api.app import make_app
+from roost.api.peer import SCOPE_KEY
+from roost.links import messages as m
+from roost.server.controller import Controller
+from roost.server.engine import Engine
+from roost.server.service import Service
+from roost.sim.world import fresh_store
+
+GPUS = [m.GpuInfo(f"gpu{i}", i, "Sim", 24_000) for i in range(2)]
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    status: int
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """Its value."""
+        return msgspec.json.decode(self.body)
+
+
+class Api:
+    """Calls the application as a web server would."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._app = make_app(service)
+        self.uid: int | None = os.getuid()
+        self.host = "roost"
+
+    async def call(self, method: str, path: str, body: Any = None) -> Answer:
+        """One request."""
+        data = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
+        where, _, query = path.partition("?")
+        scope = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": method,
+            "path": f"/api/v1{where}",
+            "raw_path": b"",
+            "root_path": "",
+            "scheme": "http",
+            "query_string": query.encode(),
+            "headers": [(b"host", self.host.encode())],
+            "client": None,
+            "server": ("roost", 80),
+            SCOPE_KEY: self.uid,
+        }
+        sent: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": data, "more_body": False}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await self._app(scope, receive, send)
+        return Answer(sent[0]["status"], b"".join(part.get("body", b"") for part in sent[1:]))
+
+    async def get(self, path: str) -> Any:
+        """The value at that path."""
+        answer = await self.call("GET", path)
+        assert answer.status == 200, answer
+        return answer.json
+
+    async def post(self, path: str, body: Any) -> Any:
+        """The value that came of it."""
+        answer = await self.call("POST", path, body)
+        assert answer.status in (200, 201), answer
+        return answer.json
+
+    async def submit(self, **asked: Any) -> int:
+        """One job more."""
+        return int((await self.post("/jobs", {"jobs": [{"command": ["true"], **asked}]}))["ids"][0])
+
+    async def tell(self, *messages: m.Report) -> None:
+        """The node says these; returns when they have had their consequences."""
+        for message in messages:
+            self.service.engine.report("n1", message)
+        await self.get("/status")
+        await self.post("/scheduler", {"paused": False})  # a committed round behind them
+
+
+@pytest.fixture
+async def api(tmp_path: Path) -> AsyncIterator[Api]:
+    with fresh_store() as store:
+        engine = Engine(Controller(store))
+        rounds = asyncio.create_task(engine.run())
+        made = Api(Service(tmp_path, store, engine))
+        sample = m.Sample(0, m.HostSample(60_000, 64_000), [m.GpuSample(g.uuid, 0, 0) for g in GPUS])
+        await made.tell(m.Hello(1, "x", "n1", 1, "boot", 2, 64_000, GPUS, []), sample)
+        yield made
+        await engine.stop()
+        await rounds

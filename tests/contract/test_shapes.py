@@ -1,0 +1,125 @@
+"""The keys that programs rely on. One that goes breaks somebody: it takes a new version of the API."""
+
+from __future__ import annotations
+
+from tests.contract.conftest import GPUS, Api
+
+from roost.links import messages as m
+
+JOB = {
+    "id", "name", "desc", "user", "state", "outcome", "exit_code", "error", "command", "command_line", "script", "cwd",
+    "gpus", "request", "labels", "node", "priority", "queue_position", "attempts", "reasons", "after", "begin_at", "time_limit_s",
+    "submitted_at", "started_at", "ended_at", "stdout", "stderr",
+}  # fmt: skip
+ATTEMPT = {
+    "attempt", "run", "state", "outcome", "node", "gpu_uuids", "gpu_indices", "pid", "intended_at", "started_at", "ended_at",
+    "exit_code", "error", "peak_mem_mib", "peak_rss_mib", "cpu_s", "util_mean",
+}  # fmt: skip
+GPU = {
+    "uuid", "index", "node", "alias", "model", "mig", "mem_mib", "mem_used_mib", "mem_reserved_mib", "mem_free_mib", "util",
+    "temp_c", "power_w", "slots", "state", "reason", "jobs", "procs",
+}  # fmt: skip
+SERVER = {"pid", "version", "since", "uptime_s", "home", "url", "socket", "policy", "scheduling", "store", "log"}
+NODE = {
+    "name", "state", "reason", "pid", "program", "python", "boot", "state_dir", "sim_dir", "gpus", "cpus", "mem_mib",
+    "mem_available_mib", "load", "jobs",
+}  # fmt: skip
+
+
+async def run_one(api: Api) -> int:
+    """A job that ran and failed."""
+    job = await api.submit(env={"SECRET": "hunter2"})
+    await api.tell(
+        m.RunStarted(f"{job}.1", 77, 1000), m.RunExited(f"{job}.1", 2000, 3, pid=77, started_ms=1000, cpu_ms=1500)
+    )
+    return job
+
+
+async def test_a_job(api: Api) -> None:
+    job = await api.get(f"/jobs/{await run_one(api)}")
+    assert set(job) >= JOB | {"version", "story"}
+    assert (job["state"], job["outcome"], job["exit_code"], job["command"]) == ("ended", "failed", 3, ["true"])
+    assert job["started_at"] == "1970-01-01T00:00:01.000Z"
+
+
+async def test_an_attempt(api: Api) -> None:
+    (attempt,) = (await api.get(f"/jobs/{await run_one(api)}"))["attempts"]
+    assert set(attempt) >= ATTEMPT
+    assert (attempt["run"], attempt["pid"], attempt["exit_code"], attempt["cpu_s"]) == ("1.1", 77, 3, 1.5)
+    assert (attempt["gpu_uuids"], attempt["gpu_indices"]) == (["gpu0"], [0])
+
+
+async def test_a_page(api: Api) -> None:
+    job = await run_one(api)
+    page = await api.get("/jobs?all=true&limit=1")
+    assert set(page) == {"version", "jobs", "total", "counts", "next"}
+    assert page["counts"] == {"ended": 1, "failed": 1} and [j["id"] for j in page["jobs"]] == [job]
+
+
+async def test_a_waiting_job_says_why_with_data_and_words(api: Api) -> None:
+    await api.submit(gpus=2)
+    waiting = await api.submit(gpus=1)
+    why = await api.get(f"/jobs/{waiting}/why")
+    assert set(why) == {"version", "id", "state", "outcome", "reasons", "text"} and why["outcome"] is None
+    assert [r["code"] for r in why["reasons"]] == ["gpus_busy", "gpu_taken", "gpu_taken"]
+    assert why["reasons"][1]["holders"] == [{"job": 1, "user": why["reasons"][1]["holders"][0]["user"], "state": "starting"}]
+    assert "is taken by job 1" in why["text"]
+
+
+async def test_the_gpus(api: Api) -> None:
+    await api.submit(name="busy")
+    gpus = await api.get("/gpus")
+    assert set(gpus) == {"version", "gpus", "cpu"} and set(gpus["cpu"]) == {"slots", "used"}
+    assert all(set(gpu) >= GPU for gpu in gpus["gpus"]) and len(gpus["gpus"]) == len(GPUS)
+    assert [gpu["state"] for gpu in gpus["gpus"]] == ["used", "free"]
+    assert set(gpus["gpus"][0]["jobs"][0]) == {"id", "user", "name", "state", "mem_mib"}
+
+
+async def test_a_foreign_process_is_named(api: Api) -> None:
+    stranger = m.ProcessInfo(4242, None, "eve", "python mine.py", 500)
+    await api.tell(m.Sample(0, m.HostSample(60_000, 64_000), [m.GpuSample("gpu0", 500, 9, procs=[stranger])]))
+    gpu = (await api.get("/gpus"))["gpus"][0]
+    assert gpu["state"] == "foreign"
+    assert gpu["procs"] == [{"pid": 4242, "user": "eve", "command": "python mine.py", "mem_mib": 500, "job": None}]
+
+
+async def test_the_status(api: Api) -> None:
+    status = await api.get("/status")
+    assert set(status) >= {"version", "server_pid", "node_pid", "server", "nodes", "jobs", "gpus", "health"}
+    assert set(status["server"]) >= SERVER and set(status["nodes"][0]) >= NODE
+    assert status["gpus"]["total"] == 2
+
+
+async def test_the_settings(api: Api) -> None:
+    (row, *_) = (await api.get("/settings"))["settings"]
+    assert set(row) == {"key", "value", "default", "meaning"}
+
+
+async def test_an_environment_is_shown_nowhere_but_where_it_is_asked_for(api: Api) -> None:
+    job = await run_one(api)
+    for path in (f"/jobs/{job}", "/jobs?all=true", "/status", "/gpus", f"/jobs/{job}/why"):
+        assert b"hunter2" not in (await api.call("GET", path)).body
+    assert (await api.get(f"/jobs/{job}/env"))["env"] == {"SECRET": "hunter2"}
+
+
+async def test_a_dry_run_says_what_would_happen_and_queues_nothing(api: Api) -> None:
+    body = {"jobs": [{"command": ["true"]}, {"command": ["true"], "gpus": 2, "hold": True}], "dry_run": True}
+    answer = await api.call("POST", "/jobs", body)
+    assert [job["would"] for job in answer.json["jobs"]] == ["start", "wait"]
+    assert (await api.get("/jobs"))["jobs"] == []
+
+
+async def test_a_submit_that_is_asked_twice_under_one_key_is_made_once(api: Api) -> None:
+    body = {"jobs": [{"command": ["true"]}] * 2, "key": "made-once"}
+    assert (await api.post("/jobs", body))["ids"] == (await api.post("/jobs", body))["ids"] == [1, 2]
+
+
+async def test_the_openapi_document_describes_every_route(api: Api) -> None:
+    document = await api.get("/openapi.json")
+    assert {"/api/v1/jobs", "/api/v1/jobs/actions", "/api/v1/gpus", "/api/v1/status"} <= set(document["paths"])
+    assert "JobSpec" in document["components"]["schemas"]
+
+
+async def test_every_answer_carries_a_version_or_is_plain(api: Api) -> None:
+    for path in ("/jobs", "/gpus", "/status", "/settings", "/policy", "/nodes"):
+        assert (await api.get(path))["version"] == 1
