@@ -225,7 +225,7 @@ class Box:
 
     def kill_all_nodes(self) -> None:
         """SIGKILL to the node program without asking the server who it is."""
-        for found in filter(None, map(process, self._nodes())):
+        for found in filter(None, map(process, self.nodes())):
             end(found)
 
     # Its jobs
@@ -320,9 +320,10 @@ class Box:
 
     def leftovers(self) -> list[int]:
         """Every process that belongs to this home: server, node program, and what jobs left."""
-        return [*self.servers(), *self._nodes(), *self.job_processes()]
+        return [*self.servers(), *self.nodes(), *self.job_processes()]
 
-    def _nodes(self) -> list[int]:
+    def nodes(self) -> list[int]:
+        """The node program's processes, `attach` among them."""
         return [pid for pid in _pids() if f"--state\0{self.home}/node\0" in _read(pid, "cmdline")]
 
     def close(self) -> None:

@@ -182,9 +182,25 @@ def _strike(box: Box, ledger: Ledger, weather: Weather, chance: random.Random) -
     for name, victim in victims:
         end(victim)
         ledger.kills[name] += 1
+    if chance.random() < 0.3:
+        _strike_again(box, ledger, weather.kind, chance.random())
     if weather.kind != "node" and chance.random() < 0.5:
         time.sleep(chance.random() * 0.2)
         box.run("up", "--detach")  # else the next submit starts one
+
+
+def _strike_again(box: Box, ledger: Ledger, kind: str, moment: float) -> None:
+    """Hit what has just come up, and may not be able to answer yet: a server that loads, a node program that adopts."""
+    if kind != "node":
+        starting = box.background("up", "--detach")
+    look = box.nodes if kind == "node" else box.servers
+    newborn = until(f"a new {kind} is there", look, within_s=60)
+    time.sleep(moment * (0.3 if kind == "node" else 1.0))
+    for victim in filter(None, map(process, newborn)):
+        end(victim)
+    ledger.kills[f"newborn {'node' if kind == 'node' else 'server'}"] += 1
+    if kind != "node":
+        starting.communicate(timeout=120)
 
 
 def _victims(box: Box, kind: str) -> list[tuple[str, Process]]:
