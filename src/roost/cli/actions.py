@@ -20,18 +20,22 @@ _FEW = 10
 def act(args: Args, action: str, done_word: str, **parameters: "Any") -> int:
     """Act on the selected jobs, print what was done, and give the exit code."""
     answer = server().act(action, selection(args, action), **parameters)
-    return tell(answer, done_word, named=names_ids(args), as_json=args.json)
+    return tell(answer, [(done_word, answer.get("done") or [])], named=names_ids(args), as_json=args.json)
 
 
-def tell(answer: "dict[str, Any]", done_word: str, *, named: bool, as_json: bool) -> int:
-    """Print the outcome of an action. Skipping a job that was named is a failure, and so is doing nothing at all."""
+def tell(answer: "dict[str, Any]", said: "list[tuple[str, list[int]]]", *, named: bool, as_json: bool) -> int:
+    """Print the outcome of an action, what was done to whom, and give the exit code.
+
+    Skipping a job that was named is a failure, and so is doing nothing at all.
+    """
     done, skipped = answer.get("done") or [], answer.get("skipped") or []
     failed = bool(skipped) and (named or not done)
     if as_json:
         print_json({"version": 1, **answer})
     else:
-        if done:
-            print(f"{done_word} {counted(done)}")
+        for word, ids in said:
+            if ids:
+                print(f"{word} {counted(ids)}")
         for line in skipped_lines(skipped) if failed else ():
             print(f"roost: {line}", file=sys.stderr)
     if not failed:
@@ -49,4 +53,12 @@ def skipped_lines(skipped: "list[dict[str, Any]]") -> list[str]:
     by_reason: dict[str, list[int]] = {}
     for entry in skipped:
         by_reason.setdefault(clean(entry.get("reason", "skipped")), []).append(entry["id"])
-    return [f"{counted(ids)}: {reason}" for reason, ids in by_reason.items()]
+    return [f"{counted(ids)}: {reason if len(ids) == 1 else _of_many(reason)}" for reason, ids in by_reason.items()]
+
+
+def _of_many(reason: str) -> str:
+    """`it has already ended`, said of several."""
+    for one, many in (("it has ", "they have "), ("it is ", "they are ")):
+        if reason.startswith(one):
+            return many + reason.removeprefix(one)
+    return reason

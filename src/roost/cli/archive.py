@@ -44,5 +44,6 @@ def run(args: Args) -> int:
         print_json({"version": 1, **answer})
     else:
         done = answer.get("done", answer.get("archived", answer.get("count", 0)))
-        print(f"archived {len(done) if isinstance(done, list) else done:,} jobs to {clean(path)}")
+        count = len(done) if isinstance(done, list) else int(done or 0)
+        print(f"archived {values.plural(count, 'job')} to {clean(path)}")
     return 0

@@ -43,4 +43,4 @@ def run(args: Args) -> int:
         answer = {"done": [], "skipped": []}
     if not answer["done"] and not args.json:
         print("roost: nothing to remove", file=sys.stderr)
-    return tell(answer, "removed", named=False, as_json=args.json)
+    return tell(answer, [("removed", answer.get("done") or [])], named=False, as_json=args.json)

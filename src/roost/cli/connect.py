@@ -69,10 +69,8 @@ def autostart(roost: Roost) -> None:
 
     if not start_server(paths.home(), roost.address):
         return
-    line = "roost: started a server for you; stop it with: roost down"
-    if not roost.status().get("gpus", {}).get("total"):
-        line += "; no GPU here, to try simulated ones: roost down; roost up --sim 4x24G --detach"
-    print(line, file=sys.stderr)
+    # That there is no GPU, and how to try simulated ones, is the server's answer to the job that wants one.
+    print("roost: started a server for you; stop it with: roost down", file=sys.stderr)
 
 
 def explained(error: ServerUnreachable) -> ServerUnreachable:

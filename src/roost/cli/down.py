@@ -9,6 +9,7 @@ from roost.cli.connect import server
 from roost.cli.options import Args, Option, Verb
 from roost.cli.output import print_json
 from roost.cli.selecting import JSON
+from roost.cli.values import plural
 from roost.client.errors import RoostError, ServerUnreachable
 from roost.client.http import Connection
 
@@ -28,7 +29,11 @@ VERB = Verb(
 def run(args: Args) -> int:
     """Ask it to leave, and wait until it has."""
     roost = server()
-    status = roost.status()
+    try:
+        status = roost.status()
+    except ServerUnreachable as error:
+        error.hint = error.hint or "there is nothing to stop"
+        raise
     pid = status.get("server_pid")
     watched = _watch(pid)
     try:
@@ -42,7 +47,7 @@ def run(args: Args) -> int:
     if args.json:
         print_json({"version": 1, "pid": pid, "running": 0 if args.kill else running})
     elif running and not args.kill:
-        print(f"roost: the server is down; {running:,} jobs run on", file=sys.stderr)
+        print(f"roost: the server is down; {plural(running, 'job')} {'runs' if running == 1 else 'run'} on", file=sys.stderr)
     else:
         print("roost: the server is down", file=sys.stderr)
     return 0

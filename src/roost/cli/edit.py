@@ -26,4 +26,4 @@ def run(args: Args) -> int:
     if not changes:
         raise UsageError("nothing to change", "roost edit 12 --priority 5; more: roost edit --help")
     answer = server().act("edit", selection(args, "edit", by_label=False), changes=changes)
-    return tell(answer, "changed", named=names_ids(args), as_json=args.json)
+    return tell(answer, [("changed", answer.get("done") or [])], named=names_ids(args), as_json=args.json)

@@ -113,9 +113,11 @@ class Waiting:
 
     def hear(self, item: "dict[str, Any]") -> None:
         """The job's state and reasons as the server tells them."""
-        text = "; ".join(reason["text"] for reason in item.get("reasons") or [])
+        reasons = item.get("reasons") or []
         state = item.get("state") or "queued"
-        self._text = f"{state}: {text}" if text else state
+        self._text = f"{state}: {reasons[0]['text']}" if reasons else state
+        if len(reasons) > 1:
+            self._text += f"; more: roost why {self._job}"
         if state not in ("held", "queued") or self._text == self._said:
             self._due = None
         elif self._due is None:

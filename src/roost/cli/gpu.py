@@ -15,12 +15,12 @@ _DONE = {
     "enable": "enabled",
     "drain": "drained",
     "undrain": "undrained",
-    "release": "released",
+    "release": "opened",
     "set": "set",
 }
 VERB = Verb(
     "gpu",
-    "disable, enable, drain, undrain, release or set GPUs",
+    "close GPUs, open them again, or set how they are shared",
     operands=(
         Operand("action", "1", "ACTION", ", ".join(_DONE), tuple(_DONE)),
         Operand("gpus", "+", "GPU", "index, UUID, alias, box:2, or all"),
@@ -33,8 +33,10 @@ VERB = Verb(
     examples=(
         ("roost gpu disable 2", "nothing new starts on it; what runs goes on"),
         ("roost gpu set 0 --slots 2", "two jobs at a time"),
-        ("roost gpu release 3", "forget a GPU that is gone"),
+        ("roost gpu release all", "open all again, whether they were disabled or drained"),
     ),
+    about="disable and drain: nothing new starts there, what runs goes on. enable opens what was disabled,\n"
+    "undrain what was drained, release both.",
 )
 
 

@@ -28,6 +28,8 @@ _COLUMNS = (
     Column("POWER", right=True),
     Column("JOBS"),
 )
+_NAME = 30
+_INTERPRETERS = ("python", "bash", "sh", "dash", "zsh", "perl", "ruby", "node", "julia", "Rscript")
 _COLOURS = {"free": "green", "used": "", "foreign": "yellow", "drained": "yellow", "disabled": "dim"}
 
 
@@ -54,7 +56,7 @@ def lines(answer: "dict[str, Any]", shown: Screen) -> list[str]:
             found.append(row)
             found.extend(cut(line, shown.width) for line in _below(gpu))
     else:
-        found.append("no GPU; simulated ones to try it: roost up --sim 4x24G")
+        found.append("no GPU; to try simulated ones: roost down; roost up --sim 4x24G --detach")
     if cpu:
         found.append(f"CPU slots: {cpu.get('used', 0)} of {cpu.get('slots', 0)} used")
     return found
@@ -62,7 +64,8 @@ def lines(answer: "dict[str, Any]", shown: Screen) -> list[str]:
 
 def _row(gpu: "Gpu", many_nodes: bool) -> "tuple[str | Cell, ...]":
     used, total = gpu.get("mem_used_mib"), gpu.get("mem_mib") or 0
-    memory = f"{bar(used or 0, total)} {_gib(used)}/{_gib(total)}G"
+    seen = 0 if _gib(used) == "0.0" else used or 0  # a driver's own few MiB are nothing
+    memory = f"{bar(seen, _kept(gpu), total)} {_gib(used)}/{_gib(total)}G"
     name = f"{gpu['node']}:{gpu['index']}" if many_nodes else str(gpu["index"])
     if gpu.get("alias"):
         name += f" {gpu['alias']}"
@@ -78,23 +81,46 @@ def _row(gpu: "Gpu", many_nodes: bool) -> "tuple[str | Cell, ...]":
     )
 
 
+def _kept(gpu: "Gpu") -> int:
+    """MiB that are kept for its jobs and that they do not use yet."""
+    taken: dict[int, int] = {}
+    for proc in gpu.get("procs") or []:
+        taken[proc.get("job") or 0] = taken.get(proc.get("job") or 0, 0) + (proc.get("mem_mib") or 0)
+    return sum(max((job.get("mem_mib") or 0) - taken.get(job["id"], 0), 0) for job in gpu.get("jobs") or [])
+
+
 def _below(gpu: "Gpu") -> list[str]:
     found = []
-    if gpu.get("reason"):
+    procs = gpu.get("procs") or []
+    if gpu.get("reason") and not (gpu["state"] == "foreign" and procs):  # the processes say it themselves
         found.append(f"     {clean(gpu['reason'])}")
-    shown_jobs = {proc.get("job") for proc in gpu.get("procs") or []}
+    shown_jobs = {proc.get("job") for proc in procs}
     for job in gpu.get("jobs") or []:
         if job["id"] not in shown_jobs:
-            memory = f", {size(job['mem_mib'])} reserved" if job.get("mem_mib") else ""
-            found.append(f"     job {job['id']} {clean(job.get('user') or '')} {clean(job.get('name') or '')}{memory}")
-    for proc in gpu.get("procs") or []:
+            memory = f"  {size(job['mem_mib'])} reserved" if job.get("mem_mib") else ""
+            name = cut(clean(job.get("name") or "").strip(), _NAME)
+            found.append(f"     job {job['id']}  {clean(job.get('user') or '?')}{memory}  {name}".rstrip())
+    for proc in procs:
         whose = f"job {proc['job']}" if proc.get("job") else "foreign"
         memory = size(proc["mem_mib"]) if proc.get("mem_mib") is not None else "?"
         found.append(
             f"     {whose}  pid {proc['pid']}  {clean(proc.get('user') or '?')}  {memory}"
-            f"  {clean(proc.get('command') or '')}"
+            f"  {short_command(clean(proc.get('command') or ''))}".rstrip()
         )
     return found
+
+
+def short_command(command: str) -> str:
+    """A command line without the directories of its program, and of the script that an interpreter runs."""
+    words = command.split(" ")
+    words[0] = _base(words[0])
+    if len(words) > 1 and words[0].rstrip("0123456789.") in _INTERPRETERS:
+        words[1] = _base(words[1])
+    return " ".join(words)
+
+
+def _base(path: str) -> str:
+    return (path.rpartition("/")[2] or path) if path.startswith("/") else path
 
 
 def _gib(mib: float | None) -> str:

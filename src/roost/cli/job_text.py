@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from roost.cli.output import clean
-from roost.cli.values import brief
+from roost.cli.values import brief, lasted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,14 @@ def state_text(job: "Job") -> str:
     return f"{words} ({code})" if outcome == "failed" and code is not None else words
 
 
+def outcome_text(job: "Job") -> str:
+    """`job 12 failed (3): out of disk space`, `job 12 is running`."""
+    if job["state"] != "ended":
+        return f"job {job['id']} is {job['state']}"
+    error = job.get("error")
+    return f"job {job['id']} {state_text(job)}" + (f": {clean(error)}" if error else "")
+
+
 def state_colour(job: "Job") -> str:
     """A colour that helps: green runs, yellow is stopped by someone, red went wrong."""
     name = str(job["state"] if job["state"] != "ended" else job.get("outcome"))
@@ -40,10 +48,12 @@ def state_colour(job: "Job") -> str:
 
 
 def gpus_text(job: "Job") -> str:
-    """Indices where it runs or ran, `x2` when it wants two."""
+    """Indices where it runs or ran, `x2` when it wants two, nothing when it never had any."""
     attempts = job.get("attempts") or []
     wanted = (job.get("request") or {}).get("gpus", job.get("gpus"))
     wanted = len(wanted) if isinstance(wanted, list) else wanted
+    if job["state"] == "ended" and not job.get("started_at"):
+        return "-"
     if job["state"] not in WAITING and attempts and attempts[-1].get("gpu_indices"):
         return ",".join(map(str, attempts[-1]["gpu_indices"]))
     return "-" if not wanted else f"x{wanted}"
@@ -55,7 +65,10 @@ def time_text(job: "Job", now: datetime) -> str:
         start, end = moment(job.get("submitted_at")), now
     else:
         start, end = moment(job.get("started_at")), moment(job.get("ended_at")) or now
-    return brief((end - start).total_seconds()) if start else "-"
+    if start is None:
+        return "-"
+    passed_s = (end - start).total_seconds()
+    return lasted(passed_s) if job["state"] == "ended" else brief(passed_s)
 
 
 def about_text(job: "Job") -> str:

@@ -1,10 +1,20 @@
 """roost kill: end jobs, every process of them."""
 
 from roost.cli import values
-from roost.cli.actions import act
-from roost.cli.options import ONE, Args, Option, Verb
-from roost.cli.selecting import IDS, JSON, SELECTION
+from roost.cli.actions import act, tell
+from roost.cli.connect import server
+from roost.cli.options import ONE, Args, Option, UsageError, Verb
+from roost.cli.selecting import IDS, JSON, SELECTION, names_ids, selection
+from roost.cli.waiting import persist
+from roost.client.errors import RoostError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from roost.client.client import Roost
+
+_ACTIVE = ("starting", "running", "paused", "stopping")
 VERB = Verb(
     "kill",
     "end jobs: TERM to every process, KILL after the grace",
@@ -13,12 +23,14 @@ VERB = Verb(
         *SELECTION,
         Option("--grace", "time between TERM and KILL (default: the job's own)", ONE, "TIME", values.seconds),
         Option("--now", "KILL at once"),
+        Option("-w --wait", "wait until they have ended"),
         Option("--signal", "only send this signal, like USR1", ONE, "SIGNAL"),
         JSON,
     ),
     examples=(
         ("roost kill 12 15-20", "these seven"),
         ("roost kill all", "all of yours"),
+        ("roost kill --wait @ && roost rerun @", "go on when nothing of it is left"),
         ("roost kill --label sweep --state queued", "what has not started of a sweep"),
         ("roost kill --signal USR1 12", "tell it to write a checkpoint"),
     ),
@@ -28,9 +40,30 @@ VERB = Verb(
 def run(args: Args) -> int:
     """End the jobs that are meant, or signal them."""
     if args.signal:
+        if args.wait:
+            raise UsageError("--wait and --signal exclude one another", "roost wait waits for an end")
         return act(args, "kill", f"sent {args.signal} to", signal=args.signal.upper().removeprefix("SIG"))
-    if args.now:
-        return act(args, "kill", "killed", grace_s=0)
-    if args.grace is not None:
-        return act(args, "kill", "killed", grace_s=args.grace)
-    return act(args, "kill", "killed")
+    parameters: dict[str, Any] = {}
+    if args.now or args.grace is not None:
+        parameters["grace_s"] = 0 if args.now else args.grace
+    roost = server()
+    answer = roost.act("kill", selection(args, "kill"), **parameters)
+    done = answer.get("done") or []
+    if args.wait and done:
+        ids = values.compress(done).replace(" ", "")
+        persist(lambda: roost.wait(ids))
+    ending = _ending(roost, set(done)) if done and not (args.wait or args.json) else set()
+    said = [("killed", [job for job in done if job not in ending]), ("ending", sorted(ending))]
+    return tell(answer, said, named=names_ids(args), as_json=args.json)
+
+
+def _ending(roost: "Roost", killed: set[int]) -> set[int]:
+    """Those of the killed jobs that are still on their way out: what runs is asked to end, and takes its time.
+
+    Asks for all that is active, which is never much, and not for what may be a million ids. Without an answer nothing is
+    known but that they were asked.
+    """
+    try:
+        return {job["id"] for job in roost.all_jobs(state=_ACTIVE)} & killed
+    except RoostError:
+        return killed

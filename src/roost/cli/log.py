@@ -50,19 +50,39 @@ def run(args: Args) -> int:
             roost, job, attempt=args.attempt, lines=args.lines, descriptors=descriptors, patience_s=patience_s
         )
         follower.to_the_end()
+        _say_how_it_is(roost, job)
         return 0
-    for stream, descriptor in descriptors.items():
-        _copy(roost, job, stream, args, descriptor)
+    written = sum([_copy(roost, job, stream, args, descriptor) for stream, descriptor in descriptors.items()])
+    if not written:
+        _say_how_it_is(roost, job)
     return 0
 
 
-def _copy(roost: "Roost", job: int, stream: str, args: Args, descriptor: int) -> None:
-    if args.lines is not None:
-        write_all(descriptor, roost.log(job, stream=stream, attempt=args.attempt, lines=args.lines))
+def _say_how_it_is(roost: "Roost", job: int) -> None:
+    """To a person, a line about a job that has not started, or could not: its log says nothing of that."""
+    if not sys.stderr.isatty():
         return
+    from roost.cli.job_text import outcome_text
+
+    found = roost.job(job)
+    if found["state"] != "ended":
+        print(f"roost: {outcome_text(found)}; nothing there yet", file=sys.stderr)
+    elif found.get("outcome") != "succeeded":
+        print(f"roost: {outcome_text(found)}", file=sys.stderr)
+
+
+def _copy(roost: "Roost", job: int, stream: str, args: Args, descriptor: int) -> int:
+    """How much there was."""
+    if args.lines is not None:
+        data = roost.log(job, stream=stream, attempt=args.attempt, lines=args.lines)
+        write_all(descriptor, data)
+        return len(data)
     dropped = ""
+    size = 0
     for data, headers in roost.log_pieces(job, stream=stream, attempt=args.attempt):
         if headers.get("roost-dropped") and headers["roost-dropped"] != dropped:
             dropped = headers["roost-dropped"]
             print(f"roost: bytes {dropped} were dropped: the log grew too large", file=sys.stderr, flush=True)
         write_all(descriptor, data)
+        size += len(data)
+    return size

@@ -41,7 +41,7 @@ _COLUMNS = (
     Column("NAME", most=20, least=10),
     Column("USER", most=12, least=6),
     Column("STATE", most=14),
-    Column("GPUS", most=12, least=5),
+    Column("GPU", most=12, least=5),
     Column("TIME", right=True),
     Column("COMMAND / WHY"),
 )
@@ -57,7 +57,7 @@ def run(args: Args) -> int:
     elif args.quiet:
         write([str(job["id"]) for job in page["jobs"]])
     elif not page["jobs"]:
-        print("no jobs" + ("" if args.all else " now; ended ones: roost ls --all"), file=sys.stderr)
+        print(nothing(args), file=sys.stderr)
     else:
         shown = Screen(100_000) if args.wide else screen()
         write(lines(page["jobs"], utc_now(), shown))
@@ -107,6 +107,15 @@ def lines(jobs: "list[dict[str, Any]]", now: "datetime", shown: Screen) -> list[
         for job in jobs
     ]
     return table(_COLUMNS, rows, shown)
+
+
+def nothing(args: Args) -> str:
+    """What to say when there is nothing to show."""
+    if args.ids:
+        return f"no job {joined_ids(args.ids)}"
+    if args.state or args.user or args.label:
+        return "no such jobs" + ("" if args.all or args.state else "; ended long ago: the same with --all")
+    return "no jobs" + ("" if args.all else " now; ended ones: roost ls --all")
 
 
 def footer(page: "dict[str, Any]", args: Args) -> str:

@@ -166,7 +166,12 @@ def parse_options(table: "dict[str, Option]", argv: "Sequence[str]", args: Args,
                 raise UsageError(f"{option.names[-1]} needs a value: {option.metavar}")
             text = argv[at]
             at += 1
-        _store(option, text, values)
+        try:
+            _store(option, text, values)
+        except UsageError as error:
+            if word[1] != "-" and len(word) > 2:  # -gpu 2: perhaps a long name with one dash
+                error.hint = _nearest("-" + name, table)
+            raise
     return at
 
 

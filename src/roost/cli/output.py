@@ -149,18 +149,45 @@ def _line(columns: "Sequence[Column]", row: "Sequence[Cell]", widths: list[int],
     return line if screen.colour else line.rstrip()
 
 
-def bar(part: float, whole: float, width: int = 10) -> str:
-    """`[####------]`."""
-    filled = round(width * min(part, whole) / whole) if whole else 0
-    if part > 0 and filled == 0:
-        filled = 1
-    return "[" + "#" * filled + "-" * (width - filled) + "]"
+def bar(used: float, kept: float, whole: float, width: int = 10) -> str:
+    """`[##==------]`: what is used, what is kept for someone, what is left. Only nothing looks like nothing."""
+    filled = _cells(used, whole, width)
+    marked = max(_cells(used + kept, whole, width) - filled, 1 if kept > 0 and filled < width else 0)
+    return "[" + "#" * filled + "=" * marked + "-" * (width - filled - marked) + "]"
 
 
-def fields(pairs: "Sequence[tuple[str, str]]", indent: str = "") -> list[str]:
-    """Names and values below one another, values aligned."""
+def _cells(part: float, whole: float, width: int) -> int:
+    if not whole or part <= 0:
+        return 0
+    return max(round(width * min(part, whole) / whole), 1)
+
+
+def fields(pairs: "Sequence[tuple[str, str]]", indent: str = "", width: int = 0) -> list[str]:
+    """Names and values below one another, values aligned, and wrapped when a width is given."""
     widest = max((len(name) for name, _ in pairs), default=0)
-    return [f"{indent}{name + ':':<{widest + 1}} {value}".rstrip() for name, value in pairs]
+    found = []
+    for name, value in pairs:
+        head = f"{indent}{name + ':':<{widest + 1}} "
+        found += wrap(value, width, head, " " * len(head)) if width else [(head + value).rstrip()]
+    return found
+
+
+def wrap(text: str, width: int, head: str = "", indent: str = "") -> list[str]:
+    """Lines of at most that width, broken at spaces: the first begins with `head`, the others with `indent`.
+
+    A word that is longer than a line stays whole: it is a path or an address that someone may want to copy.
+    """
+    found = []
+    line = head
+    empty = True
+    for word in text.split(" "):
+        if not empty and width_of(line) + 1 + width_of(word) > width:
+            found.append(line.rstrip())
+            line, empty = indent, True
+        line += word if empty else " " + word
+        empty = False
+    found.append(line.rstrip())
+    return found
 
 
 def print_json(value: object) -> None:

@@ -7,7 +7,6 @@ from roost.cli.connect import reach, server
 from roost.cli.exit_codes import exit_code_of
 from roost.cli.following import Follower
 from roost.cli.options import Args, Option, Verb
-from roost.cli.output import clean
 from roost.cli.submit import OPERAND, job_of, resolved
 from roost.client.client import new_key
 from roost.client.errors import EXIT_INTERRUPTED, ApiError, RoostError
@@ -33,7 +32,7 @@ VERB = Verb(
         ("roost run --mem 8G --time 30m python eval.py", "8 GiB of a shared GPU, half an hour at most"),
     ),
     about="Ctrl-C asks the job to end, a second one kills it, a third leaves it alone.\n"
-    "Closing the terminal leaves it running.",
+    "Closing the terminal leaves it running. Its standard input is empty.",
 )
 
 
@@ -98,5 +97,6 @@ def _tell(roost: "Roost", job: int, end: "dict[str, Any]") -> None:
         error = roost.job(job).get("error")
     except RoostError:
         error = None
-    words = str(outcome).replace("_", " ")
-    print(f"roost: job {job} {words}" + (f": {clean(error)}" if error else ""), file=sys.stderr)
+    from roost.cli.job_text import outcome_text
+
+    print(f"roost: {outcome_text({**end, 'id': job, 'state': 'ended', 'error': error})}", file=sys.stderr)

@@ -47,7 +47,7 @@ def joined_ids(words: "list[str] | None") -> str:
         try:
             found.extend(values.ids(word))
         except ValueError as error:
-            raise UsageError(f"{word}: {error}") from None
+            raise UsageError(f"{word}: {error}", "roost ls shows them; --label chooses by label") from None
     return ",".join(found)
 
 

@@ -2,15 +2,16 @@
 
 from roost.cli.connect import server
 from roost.cli.options import Args, Option, UsageError, Verb
-from roost.cli.output import clean, fields, print_json, screen, write
+from roost.cli.output import clean, cut, fields, print_json, screen, wrap, write
 from roost.cli.selecting import IDS, JSON, joined_ids
-from roost.cli.values import brief, in_words, size
+from roost.cli.values import in_words, lasted, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
+    from roost.cli.output import Screen
     from roost.client.client import Roost
 
     Job = dict[str, Any]
@@ -39,31 +40,37 @@ def run(args: Args) -> int:
     if args.json:
         print_json({"version": 1, **jobs[0]} if len(jobs) == 1 else {"version": 1, "jobs": jobs})
         return 0
-    now = utc_now()
+    now, shown = utc_now(), screen()
     for position, job in enumerate(jobs):
-        write(([""] if position else []) + lines(job, now))
+        write(([""] if position else []) + lines(job, now, shown))
     return 0
 
 
 def _jobs(roost: "Roost", ids: str) -> "list[Job]":
     if ids.isdecimal():
         return [roost.job(int(ids))]
-    return list(roost.all_jobs(ids))
+    return sorted(roost.all_jobs(ids), key=lambda job: int(job["id"]))
 
 
-def lines(job: "Job", now: "datetime") -> list[str]:
+def lines(job: "Job", now: "datetime", shown: "Screen") -> list[str]:
     """A job as text."""
     from roost.cli.job_text import command_text, state_colour, state_text
 
-    shown = screen()
-    title = f"job {job['id']}  {clean(job.get('name') or '')}  {shown.paint(state_text(job), state_colour(job))}"
-    found = [title, *fields([*_about(job, command_text(job)), *_times(job, now)], "  ")]
-    for reason in job.get("reasons") or []:
-        found.append(f"  waits: {clean(reason['text'])}")
-    if job.get("error"):
-        found.append(f"  error: {clean(job['error'])}")
-    for attempt in job.get("attempts") or []:
-        found.extend(_attempt(attempt, now))
+    name = cut(clean(job.get("name") or "").strip(), shown.width - 30)
+    attempts = job.get("attempts") or []
+    pairs = [*_about(job, command_text(job)), *_times(job, now)]
+    if job.get("error") and job["error"] not in [attempt.get("error") for attempt in attempts]:
+        pairs.append(("error", clean(job["error"])))
+    found = [
+        f"job {job['id']}  {name}  {shown.paint(state_text(job), state_colour(job))}",
+        *fields(pairs, "  ", shown.width),
+    ]
+    if job.get("reasons"):
+        found.append("  why it waits:")
+        for reason in job["reasons"]:
+            found += wrap(clean(reason["text"]), shown.width, "    ", "      ")
+    for attempt in attempts:
+        found.extend(_attempt(attempt, now, shown.width))
     if "env" in job:
         found.append("  environment:")
         found.extend(f"    {clean(name)}={clean(value)}" for name, value in sorted(job["env"].items()))
@@ -80,13 +87,18 @@ def _about(job: "Job", command: str) -> list[tuple[str, str]]:
         ("labels", clean(", ".join(job.get("labels") or []))),
         ("GPUs", _request(job)),
         ("priority", str(job["priority"]) if job.get("priority") else ""),
-        ("place", f"{job['queue_position']} in the queue" if job.get("queue_position") is not None else ""),
+        ("place", _place(job.get("queue_position"))),
         ("after", _after(job.get("after"))),
         ("time limit", in_words(job["time_limit_s"]) if job.get("time_limit_s") else ""),
         ("output", clean(job.get("stdout") or "")),
         ("errors", clean(job.get("stderr") or "")),
     ]
     return [(name, value) for name, value in pairs if value]
+
+
+def _place(position: int | None) -> str:
+    """As `move` counts."""
+    return "" if position is None else f"{position} in the queue" + (", the head" if position == 0 else "")
 
 
 def _request(job: "Job") -> str:
@@ -121,27 +133,27 @@ def _times(job: "Job", now: "datetime") -> list[tuple[str, str]]:
     return [(name, local_time(job[key], now)) for name, key in names if job.get(key)]
 
 
-def _attempt(attempt: "Job", now: "datetime") -> list[str]:
+def _attempt(attempt: "Job", now: "datetime", width: int) -> list[str]:
     from roost.cli.job_text import local_time, moment, state_text
 
     head = f"  attempt {attempt['attempt']}: {state_text(attempt)}"
     if attempt.get("node"):
         head += f" on {clean(attempt['node'])}"
-    if attempt.get("gpu_indices"):
+    if attempt.get("gpu_indices") and attempt.get("outcome") != "cannot_start":
         head += f", GPU {','.join(map(str, attempt['gpu_indices']))}"
     if attempt.get("pid"):
         head += f", pid {attempt['pid']}"
     start, end = moment(attempt.get("started_at")), moment(attempt.get("ended_at"))
-    took = f", took {brief((end - start).total_seconds())}" if start and end else ""
+    took = f", took {lasted((end - start).total_seconds())}" if start and end else ""
     pairs = [
         ("started", local_time(attempt.get("started_at"), now) if start else ""),
         ("ended", local_time(attempt.get("ended_at"), now) + took if end else ""),
         ("exit code", "" if attempt.get("exit_code") is None else str(attempt["exit_code"])),
         ("GPU memory", f"{size(attempt['peak_mem_mib'])} at most" if attempt.get("peak_mem_mib") else ""),
         ("host memory", f"{size(attempt['peak_rss_mib'])} at most" if attempt.get("peak_rss_mib") else ""),
-        ("CPU time", brief(attempt["cpu_s"]) if attempt.get("cpu_s") else ""),
+        ("CPU time", lasted(attempt["cpu_s"]) if attempt.get("cpu_s") else ""),
         ("error", clean(attempt.get("error") or "")),
         ("output", clean(attempt.get("stdout") or "")),
         ("errors", clean(attempt.get("stderr") or "")),
     ]
-    return [head, *fields([(name, value) for name, value in pairs if value], "    ")]
+    return [head, *fields([(name, value) for name, value in pairs if value], "    ", width)]

@@ -4,12 +4,14 @@ from roost.cli.connect import server
 from roost.cli.options import Args, Verb
 from roost.cli.output import clean, fields, print_json, screen, write
 from roost.cli.selecting import JSON
+from roost.cli.values import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
+_STATES = ("running", "starting", "paused", "stopping", "queued", "held")
 VERB = Verb(
     "status",
     "show the server, its nodes, counts of jobs and GPUs, health",
@@ -35,15 +37,16 @@ def lines(answer: "dict[str, Any]", now: "datetime") -> list[str]:
     from roost.cli.job_text import local_time
 
     about = answer.get("server") or {}
+    pid = about.get("pid", answer.get("server_pid"))
     pairs = [
-        ("server", f"roost {clean(about.get('version', '?'))}, pid {about.get('pid', answer.get('server_pid'))}"),
+        ("server", f"roost {clean(about.get('version', '?'))}" + (f", pid {pid}" if pid else "")),
         ("since", local_time(about.get("since"), now)),
         ("home", clean(about.get("home") or "")),
         ("address", clean(about.get("url") or "")),
         ("socket", clean(about.get("socket") or "")),
         ("scheduling", f"{clean(about.get('scheduling', '?'))}, policy {clean(about.get('policy', '?'))}"),
-        ("jobs", _counts(answer.get("jobs") or {}) or "none"),
-        ("GPUs", _counts(answer.get("gpus") or {})),
+        ("jobs", jobs_text(answer.get("jobs") or {}) or "none"),
+        ("GPUs", _counts(answer.get("gpus") or {}) or "none"),
     ]
     for node in answer.get("nodes") or []:
         pairs.append(("node", _node(node)))
@@ -55,14 +58,30 @@ def lines(answer: "dict[str, Any]", now: "datetime") -> list[str]:
     return fields([(name, value) for name, value in pairs if value])
 
 
+def jobs_text(counts: "dict[str, Any]") -> str:
+    """`3 running, 1 queued, 16 ended (10 succeeded, 6 failed)`."""
+    parts = [_counts({state: counts[state]}) for state in _STATES if counts.get(state)]
+    ended = counts.get("ended", 0)
+    if ended:
+        outcomes = {key: count for key, count in counts.items() if key not in (*_STATES, "ended")}
+        how = _counts(dict(sorted(outcomes.items(), key=lambda item: (item[0] != "succeeded", -item[1]))))
+        parts.append(f"{ended:,} ended" + (f" ({how})" if how else ""))
+    return ", ".join(parts)
+
+
 def _counts(counts: "dict[str, Any]") -> str:
-    return ", ".join(f"{count:,} {clean(name)}" for name, count in counts.items() if count)
+    return ", ".join(f"{count:,} {clean(name).replace('_', ' ')}" for name, count in counts.items() if count)
 
 
 def _node(node: "dict[str, Any]") -> str:
     gpus = node.get("gpus")
-    count = len(gpus) if isinstance(gpus, list) else gpus
+    count = len(gpus) if isinstance(gpus, list) else int(gpus or 0)
     jobs = node.get("jobs")
     running = len(jobs) if isinstance(jobs, list) else jobs
-    text = f"{node.get('name')} {node.get('state')}, pid {node.get('pid')}, {count} GPUs, {node.get('cpus')} CPUs"
-    return clean(text + (f", {running} jobs" if running else ""))
+    parts = [
+        f"{node.get('name')} {node.get('state')}",
+        f"pid {node['pid']}" if node.get("pid") else "",
+        plural(count, "GPU"),
+    ]
+    parts += [plural(node["cpus"], "CPU") if node.get("cpus") else "", plural(running, "job") if running else ""]
+    return clean(", ".join(filter(None, parts)))

@@ -5,7 +5,7 @@ import sys
 from roost.cli import values
 from roost.cli.options import ONE, Args, Option, Verb
 from roost.client import paths
-from roost.client.errors import RoostError
+from roost.client.errors import EXIT_TRY_LATER, RoostError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ VERB = Verb(
         Option("--sim", "simulated GPUs, like 4x24G; off: the real ones again", ONE, "NxSIZE", values.simulated),
         Option("-d --detach", "in the background"),
         Option("--host", "address to listen on (default 127.0.0.1)", ONE, "HOST"),
-        Option("--port", "port to listen on (default: a free one)", ONE, "PORT", values.count),
+        Option("--port", "port to listen on (default: a free one)", ONE, "PORT", values.port),
     ),
     examples=(
         ("roost up --detach", "in the background; stop it with `roost down`"),
@@ -26,6 +26,17 @@ VERB = Verb(
     ),
     about="State lives in $ROOST_HOME, or in the XDG directories; one server for each home.",
 )
+
+
+class AlreadyRunning(RoostError):
+    """This home has a server. Worded as the server itself does when it is started in the foreground."""
+
+    exit_code = EXIT_TRY_LATER
+
+    def __init__(self, home: str, pid: object) -> None:
+        super().__init__(
+            f"a server is already running in {home} (pid {pid})", "`roost status` shows it, `roost down` stops it"
+        )
 
 
 def run(args: Args) -> int:
@@ -54,7 +65,7 @@ def _detached(arguments: tuple[str, ...]) -> int:
 
     address = paths.socket_path()
     if not start_server(paths.home(), address, arguments):
-        raise RoostError("a server already runs in this home", "roost status; stop it: roost down")
+        raise AlreadyRunning(paths.home(), Roost(address).status().get("server_pid"))
     for line in where(Roost(address)):
         print(line, file=sys.stderr)
     return 0
@@ -66,9 +77,9 @@ def where(roost: "Roost") -> list[str]:
     about = status.get("server") or {}
     gpus = (status.get("gpus") or {}).get("total", 0)
     lines = [
-        f"roost: server up, pid {status.get('server_pid')}, {gpus} GPUs, {about.get('url')}",
+        f"roost: server up, pid {status.get('server_pid')}, {values.plural(gpus, 'GPU')}, {about.get('url')}",
         f"roost: home {about.get('home')}; stop it with: roost down",
     ]
     if not gpus:
-        lines.append("roost: no GPU here; simulated ones to try it: roost down; roost up --sim 4x24G --detach")
+        lines.append("roost: no GPU here; to try simulated ones: roost down; roost up --sim 4x24G --detach")
     return lines

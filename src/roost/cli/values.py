@@ -62,6 +62,18 @@ def brief(total_s: float) -> str:
     return f"{days}d{whole % 86400 // 3600:02}h" if days < 100 else f"{days}d"
 
 
+def lasted(total_s: float) -> str:
+    """How long something took: as `brief`, but `0.8s` and `40ms` for what took less than a second."""
+    if total_s >= 1 or total_s <= 0:
+        return brief(total_s)
+    return f"{int(total_s * 10) / 10}s" if total_s >= 0.1 else f"{max(int(total_s * 1000), 1)}ms"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 job`, `2,000 jobs`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
 def mebibytes(text: str) -> int:
     """A size in MiB; G means GiB, as on the box of the card."""
     word = text.strip().lower()
@@ -134,6 +146,14 @@ def count(text: str) -> int:
     value = integer(text)
     if value < 0:
         raise ValueError("it cannot be negative")
+    return value
+
+
+def port(text: str) -> int:
+    """A port of TCP."""
+    value = count(text)
+    if value > 65535:
+        raise ValueError("a port is at most 65535")
     return value
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from roost.client.client import Roost
 
+FEW = 10
+_MOST_LINES = 20
 UNENDED = ("held", "queued", "starting", "running", "paused", "stopping")
 VERB = Verb(
     "wait",
@@ -42,6 +44,8 @@ def run(args: Args) -> int:
     roost = server()
     ids = _ids(roost, args)
     if not ids:
+        if not (args.quiet or args.json):
+            print("roost: nothing to wait for: all have ended", file=sys.stderr)
         return 0
     deadline = None if args.timeout is None else time.monotonic() + args.timeout
     roost.jobs(ids, limit=1)  # nobody there at all is said at once
@@ -75,7 +79,24 @@ def _ids(roost: "Roost", args: Args) -> str:
 
 
 def _tell(jobs: "list[dict[str, Any]]") -> None:
-    from roost.cli.job_text import state_text
+    """A line about each; of many only about those that did not succeed, and how many ended how."""
+    from roost.cli.job_text import outcome_text
 
+    many = len(jobs) > FEW
+    told = [job for job in jobs if job.get("outcome") != "succeeded"] if many else jobs
+    for job in told[:_MOST_LINES]:
+        print(f"roost: {outcome_text(job)}", file=sys.stderr)
+    if len(told) > _MOST_LINES:
+        print(f"roost: … and {len(told) - _MOST_LINES:,} more", file=sys.stderr)
+    if many:
+        print(f"roost: {len(jobs):,} jobs: {_summary(jobs)}", file=sys.stderr)
+
+
+def _summary(jobs: "list[dict[str, Any]]") -> str:
+    """`90 succeeded, 8 failed, 2 running`."""
+    counts: dict[str, int] = {}
     for job in jobs:
-        print(f"roost: job {job['id']} {'is ' if job['state'] != 'ended' else ''}{state_text(job)}", file=sys.stderr)
+        name = str(job.get("outcome") or job["state"]).replace("_", " ")
+        counts[name] = counts.get(name, 0) + 1
+    ordered = sorted(counts.items(), key=lambda item: (item[0] != "succeeded", -item[1]))
+    return ", ".join(f"{count:,} {name}" for name, count in ordered)

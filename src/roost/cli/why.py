@@ -1,12 +1,13 @@
 """roost why: every reason why a job waits, or what became of it."""
 
 from roost.cli.connect import server
-from roost.cli.options import Args, Verb
-from roost.cli.output import clean, print_json, write
+from roost.cli.options import Args, UsageError, Verb
+from roost.cli.output import Screen, clean, print_json, screen, wrap, write
 from roost.cli.selecting import IDS, JSON, joined_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import datetime
     from typing import Any
 
 VERB = Verb(
@@ -22,21 +23,60 @@ def run(args: Args) -> int:
     """Print the reasons."""
     roost = server()
     ids = joined_ids(args.ids or ["@"])
-    numbers = [int(ids)] if ids.isdecimal() else [job["id"] for job in roost.all_jobs(ids)]
-    answers = [roost.why(number) for number in numbers]
+    numbers = [int(ids)] if ids.isdecimal() else sorted(job["id"] for job in roost.all_jobs(ids))
+    if not numbers:
+        raise UsageError(f"no job {ids}", "roost ls --all")
     if args.json:
+        answers = [roost.why(number) for number in numbers]
         print_json({"version": 1, **answers[0]} if len(answers) == 1 else {"version": 1, "jobs": answers})
         return 0
-    for answer in answers:
-        write(lines(answer))
+    from roost.cli.job_text import utc_now
+
+    for number in numbers:
+        write(lines(roost.job(number), utc_now(), screen()))
     return 0
 
 
-def lines(answer: "dict[str, Any]") -> list[str]:
-    """The reasons, a line each; each says who holds what is missing."""
-    reasons = answer.get("reasons") or []
-    head = f"job {answer['id']} is {answer['state']}"
+def lines(job: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]:
+    """The reasons, each of which says who holds what is missing; or where the job is, or how it ended."""
+    if job["state"] == "ended":
+        return _ended(job, now, shown)
+    reasons = job.get("reasons") or []
     if not reasons:
-        text = clean(answer.get("text") or "")
-        return [f"{head}: {text}" if text and text != head else head]
-    return [f"{head}:", *(f"  {clean(reason['text'])}" for reason in reasons)]
+        return wrap(_active(job, now), shown.width, indent="  ")
+    found = [f"job {job['id']} is {job['state']}:"]
+    for reason in reasons:
+        found += wrap(clean(reason["text"]), shown.width, "  ", "    ")
+    return found
+
+
+def _active(job: "dict[str, Any]", now: "datetime") -> str:
+    """`job 5 is running on box, GPU 1,2, for 3s`."""
+    from roost.cli.job_text import gpus_text, moment
+    from roost.cli.values import brief
+
+    text = f"job {job['id']} is {job['state']}"
+    if job.get("node"):
+        text += f" on {clean(job['node'])}"
+    attempts = job.get("attempts") or []
+    if attempts and attempts[-1].get("gpu_indices"):
+        text += f", GPU {gpus_text(job)}"
+    start = moment(job.get("started_at"))
+    if start is None:
+        return text
+    passed = brief((now - start).total_seconds())
+    return text + (f", for {passed}" if job["state"] == "running" else f"; it started {passed} ago")
+
+
+def _ended(job: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]:
+    """`job 11 has ended: timed out (ran 1m00s, ended 2h01m ago)`, and below it what went wrong."""
+    from roost.cli.job_text import moment, state_text, time_text
+    from roost.cli.values import brief
+
+    end = moment(job.get("ended_at"))
+    about = [f"ran {time_text(job, now)}"] if job.get("started_at") else []
+    about += [f"ended {brief((now - end).total_seconds())} ago"] if end else []
+    found = [f"job {job['id']} has ended: {state_text(job)}" + (f" ({', '.join(about)})" if about else "")]
+    if job.get("error"):
+        found += wrap(clean(job["error"]), shown.width, "  ", "    ")
+    return found

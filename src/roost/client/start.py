@@ -29,7 +29,7 @@ def start_server(home: str, address: str, arguments: tuple[str, ...] = ()) -> bo
     """
     _make_home(home)
     deadline = time.monotonic() + START_TIMEOUT_S
-    with open(home + "/start.lock", "a") as lock:
+    with open(home + "/start.lock", "a", opener=_for_the_owner) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if answers(address):
             return False
@@ -67,6 +67,10 @@ def server_command(home: str, arguments: tuple[str, ...]) -> list[str]:
     return [sys.executable, "-P", "-m", "roost.server.main", "--home", home, *arguments]
 
 
+def _for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 def _make_home(home: str) -> None:
     try:
         os.makedirs(home, mode=0o700, exist_ok=True)
@@ -82,7 +86,7 @@ def _spawn(home: str, arguments: tuple[str, ...]) -> "subprocess.Popen[bytes]":
     if "PYTHONPATH" in environment:  # it starts in another directory
         environment["PYTHONPATH"] = ":".join(map(os.path.abspath, environment["PYTHONPATH"].split(":")))
     try:
-        with open(start_log(home), "wb") as log:
+        with open(start_log(home), "wb", opener=_for_the_owner) as log:
             return subprocess.Popen(
                 server_command(home, arguments),
                 stdin=subprocess.DEVNULL,

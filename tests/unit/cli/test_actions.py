@@ -11,6 +11,11 @@ from tests.unit.client.fake_server import FakeServer, error
 ACTIONS = "POST /jobs/actions"
 
 
+@pytest.fixture(autouse=True)
+def nothing_runs(server: FakeServer) -> None:
+    server.routes["GET /jobs"] = {"jobs": [], "next": None}
+
+
 def answers(server: FakeServer, done: list[int], skipped: list[dict[str, Any]] | None = None, **more: Any) -> None:
     server.routes[ACTIONS] = {"done": done, "skipped": skipped or [], **more}
 
@@ -72,6 +77,27 @@ def test_many_are_counted_and_written_as_ranges(roost: Roost, server: FakeServer
     assert roost("kill", "all").out == "killed 101 jobs: 1-100, 105\n"
 
 
+def test_what_runs_is_still_ending_when_it_was_killed(roost: Roost, server: FakeServer) -> None:
+    answers(server, [1, 2, 3])
+    server.routes["GET /jobs"] = {"jobs": [{"id": 2}, {"id": 9}], "next": None}
+    assert roost("kill", "1-3") == (0, "killed 1, 3\nending 2\n", "")
+    assert server.queries("GET /jobs") == [{"state": "starting,running,paused,stopping", "limit": "1000"}]
+
+
+def test_a_kill_that_was_taken_is_said_though_the_server_goes_away(roost: Roost, server: FakeServer) -> None:
+    answers(server, [1])
+    server.routes["GET /jobs"] = lambda _q, _b: (503, error("unavailable", "shutting down"))
+    assert roost("kill", "1") == (0, "ending 1\n", "")
+
+
+def test_kill_waits_when_it_is_to(roost: Roost, server: FakeServer) -> None:
+    answers(server, [1, 2, 3, 7])
+    server.routes["GET /jobs/wait"] = {"jobs": [{"id": 1, "state": "ended", "outcome": "killed", "exit_code": 143}]}
+    assert roost("kill", "--wait", "1-3,7") == (0, "killed 1, 2, 3, 7\n", "")
+    assert server.queries("GET /jobs/wait") == [{"ids": "1-3,7"}]
+    assert roost("kill", "--wait", "--signal", "USR1", "1").code == 2
+
+
 CONFLICT = {"id": 3, "code": "conflict", "reason": "it has ended"}
 
 
@@ -94,6 +120,12 @@ def test_skipping_a_job_that_was_named_is_a_failure(
     assert ran.code == code
     assert ran.out == ("killed 2\n" if done else "")
     assert ran.err == (f"roost: {skipped[0]['id']}: {skipped[0]['reason']}\n" if code else "")
+
+
+def test_of_several_one_speaks_in_the_plural(roost: Roost, server: FakeServer) -> None:
+    reason = {"code": "conflict", "reason": "it has already ended"}
+    answers(server, [], [{"id": number, **reason} for number in range(1, 15)])
+    assert roost("kill", "all") == (1, "", "roost: 14 jobs: 1-14: they have already ended\n")
 
 
 def test_actions_as_json(roost: Roost, server: FakeServer) -> None:
@@ -137,6 +169,7 @@ def test_the_box(roost: Roost, server: FakeServer, tmp_path: Path) -> None:
     assert roost("drain", "box:2").out == "drained box:2\n"
     assert roost("undrain", "box").out == "undrained box\n"
     assert roost("scheduler", "pause").out == "scheduling is paused\n"
+    assert roost("gpu", "release", "0").out == "opened GPU 0\n"
     assert roost("archive", "1-9", "--to", str(tmp_path / "a")).out == f"archived 2 jobs to {tmp_path}/a\n"
     assert roost("backup", str(tmp_path / "b")).out == f"written to {tmp_path}/b\n"
     assert [(name, body) for name, _, body in server.asked] == [
@@ -145,6 +178,7 @@ def test_the_box(roost: Roost, server: FakeServer, tmp_path: Path) -> None:
         ("POST /drain", {"targets": ["box:2"], "undrain": False}),
         ("POST /drain", {"targets": ["box"], "undrain": True}),
         ("POST /scheduler", {"paused": True}),
+        ("POST /gpus/actions", {"action": "release", "gpus": ["0"]}),
         ("POST /archive", {"path": f"{tmp_path}/a", "select": {"states": ["ended"], "ids": "1-9"}}),
         ("POST /backup", {"path": f"{tmp_path}/b"}),
     ]

@@ -18,6 +18,7 @@ from roost.cli.parsers import parser_of
 SUBMIT = load("submit").VERB
 SAMPLES = {
     values.count: "3",
+    values.port: "7171",
     values.integer: "-5",
     values.percent: "30",
     values.mebibytes: "8G",
@@ -115,6 +116,12 @@ def test_both_refuse_the_same(words: list[str]) -> None:
         by_us(SUBMIT, words)
     with pytest.raises((argparse.ArgumentError, SystemExit)):
         by_argparse(SUBMIT, words)
+
+
+def test_one_dash_too_few_is_seen() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(SUBMIT, ["-gpu", "2", "x"])
+    assert caught.value.hint == "did you mean --gpus?"
 
 
 def test_what_follows_the_command_belongs_to_it() -> None:

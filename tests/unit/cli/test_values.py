@@ -56,6 +56,7 @@ def test_every_spelling_of_a_duration_means_the_same(days: int, hours: int, minu
 @given(st.integers(0, 10**8))
 def test_the_brief_form_fits_its_column(total: int) -> None:
     assert len(values.brief(total)) <= 6
+    assert len(values.lasted(total / 1000)) <= 6
 
 
 @pytest.mark.parametrize(
@@ -141,3 +142,15 @@ def test_simulated_gpus(text: str) -> None:
 def test_what_is_no_set_of_simulated_gpus(text: str) -> None:
     with pytest.raises(ValueError, match="simulated GPUs are like 4 or 4x24G"):
         values.simulated(text)
+
+
+@pytest.mark.parametrize(
+    ("total_s", "text"),
+    [(0, "0s"), (0.0004, "1ms"), (0.04, "40ms"), (0.1, "0.1s"), (0.81, "0.8s"), (0.999, "0.9s"), (1.9, "1s"), (61, "1m01s")],
+)
+def test_what_takes_less_than_a_second_is_not_nothing(total_s: float, text: str) -> None:
+    assert values.lasted(total_s) == text
+
+
+def test_one_is_not_several() -> None:
+    assert [values.plural(count, "GPU") for count in (0, 1, 2000)] == ["0 GPUs", "1 GPU", "2,000 GPUs"]

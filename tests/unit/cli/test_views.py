@@ -11,7 +11,7 @@ from tests.unit.cli.conftest import Roost
 from tests.unit.client.fake_server import FakeServer
 
 from roost.cli import gpus, ls, show, status, why
-from roost.cli.output import Screen, cut, width_of
+from roost.cli.output import Screen, bar, cut, width_of, wrap
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
 
@@ -76,12 +76,24 @@ JOBS = [
 
 def test_ls_fits_into_eighty_columns() -> None:
     assert ls.lines(JOBS, NOW, Screen(80)) == [
-        "     ID  NAME        USER    STATE         GPUS   TIME  COMMAND / WHY",
-        "     12  train       ana     running       0,1   1h02m  python train.py --lr 0.…",
-        "     13  训练一个…   ana     queued        x2    5m00s  needs 2 GPUs at once on…",
-        "     14  train       chris…  held          -     3d04h  python train.py",
-        "1000015  evil\\x1b[…  ana     failed (3)    3       12s  python train.py",
-        "     16  train       ana     cannot start  x1        -  no such directory: /gone",
+        "     ID  NAME        USER    STATE         GPU   TIME  COMMAND / WHY",
+        "     12  train       ana     running       0,1  1h02m  python train.py --lr 0.1…",
+        "     13  训练一个…   ana     queued        x2   5m00s  needs 2 GPUs at once on …",
+        "     14  train       chris…  held          -    3d04h  python train.py",
+        "1000015  evil\\x1b[…  ana     failed (3)    3      12s  python train.py",
+        "     16  train       ana     cannot start  -        -  no such directory: /gone",
+    ]
+
+
+def test_a_job_that_never_ran_shows_no_gpu() -> None:
+    never = job(17, state="ended", outcome="cannot_start", error="no such command: x", attempts=[ran([0])])
+    killed = job(18, state="ended", outcome="killed", request={"gpus": 4}, error="ended before it started")
+    quick = job(19, state="ended", outcome="succeeded", attempts=[ran([0])], started_at="2026-11-15T11:00:00Z",
+                ended_at="2026-11-15T11:00:00.810Z")  # fmt: skip
+    assert [line.split()[:7] for line in ls.lines([never, killed, quick], NOW, Screen(80))[1:]] == [
+        ["17", "train", "ana", "cannot", "start", "-", "-"],
+        ["18", "train", "ana", "killed", "-", "-", "ended"],
+        ["19", "train", "ana", "succeeded", "0", "0.8s", "python"],
     ]
 
 
@@ -126,6 +138,8 @@ def test_ls_as_json_is_the_answer_of_the_api(roost: Roost, server: FakeServer) -
 def test_ls_of_nothing(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /jobs"] = {"version": 1, "jobs": [], "total": 0, "counts": {}, "next": None}
     assert roost("ls") == (0, "", "no jobs now; ended ones: roost ls --all\n")
+    assert roost("ls", "99") == (0, "", "no job 99\n")
+    assert roost("ls", "-u", "bob").err == "no such jobs; ended long ago: the same with --all\n"
 
 
 def test_ls_without_a_server(roost: Roost) -> None:
@@ -167,7 +181,7 @@ WHOLE = job(
 
 def test_show_tells_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
-    assert show.lines(WHOLE, NOW) == [
+    assert show.lines(WHOLE, NOW, Screen(80)) == [
         "job 12  train  failed (3)",
         "  command:     python train.py",
         "  script:      its text is kept with the job",
@@ -192,6 +206,45 @@ def test_show_tells_all(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_long_lines_of_show_are_wrapped_and_an_error_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    error = "no such command: pyhton (not in PATH; there is a file of that name here, try: ./pyhton)"
+    attempt = ran([0], state="ended", outcome="cannot_start", pid=None, error=error)
+    text = "sh -c 'echo this is a long line && sleep 20 && echo one that has to be wrapped somewhere'"
+    shown = job(
+        12, name="n" * 200, state="ended", outcome="cannot_start", error=error, attempts=[attempt], command_line=text
+    )
+    assert show.lines(shown, NOW, Screen(80)) == [
+        f"job 12  {'n' * 49}…  cannot start",
+        "  command:   sh -c 'echo this is a long line && sleep 20 && echo one that has to",
+        "             be wrapped somewhere'",
+        "  user:      ana",
+        "  GPUs:      1",
+        "  submitted: 2026-11-15 11:55:00 (5m00s ago)",
+        "  attempt 1: cannot start on box",
+        "    error: no such command: pyhton (not in PATH; there is a file of that name",
+        "           here, try: ./pyhton)",
+    ]
+    waits = show.lines(job(13, queue_position=0, reasons=JOBS[1]["reasons"]), NOW, Screen(50))
+    assert waits[4:5] + waits[-5:] == [
+        "  place:     0 in the queue, the head",
+        "  submitted: 2026-11-15 11:55:00 (5m00s ago)",
+        "  why it waits:",
+        "    needs 2 GPUs at once on box: 1 of 4 would do",
+        "      now",
+        "    GPU box:0 is taken by job 12",
+    ]
+
+
+def test_several_are_shown_in_the_order_of_their_ids(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /jobs"] = {"jobs": [JOBS[1], JOBS[0]], "next": None}
+    server.routes["GET /jobs/12"], server.routes["GET /jobs/13"] = JOBS[0], JOBS[1]
+    assert roost("show", "12-13").out.startswith("job 12")
+    assert roost("why", "12-13").out.startswith("job 12")
+    server.routes["GET /jobs"] = {"jobs": [], "next": None}
+    assert roost("why", "12-13") == (2, "", "roost: no job 12-13\nhint: roost ls --all\n")
+
+
 def test_show_as_json_carries_a_version(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /jobs/12"] = WHOLE
     server.routes["GET /jobs/13"] = JOBS[1]
@@ -205,16 +258,45 @@ def test_show_as_json_carries_a_version(roost: Roost, server: FakeServer) -> Non
 
 
 def test_why_is_a_line_a_reason(roost: Roost, server: FakeServer) -> None:
-    answer = {"id": 13, "state": "queued", "reasons": JOBS[1]["reasons"], "text": "…"}
-    assert why.lines(answer) == [
+    assert why.lines(JOBS[1], NOW, Screen(50)) == [
         "job 13 is queued:",
         "  needs 2 GPUs at once on box: 1 of 4 would do now",
         "  GPU box:0 is taken by job 12",
     ]
-    assert why.lines({"id": 12, "state": "running", "reasons": [], "text": ""}) == ["job 12 is running"]
-    server.routes["GET /jobs/13/why"] = answer
+    assert why.lines(JOBS[1], NOW, Screen(49))[1:3] == ["  needs 2 GPUs at once on box: 1 of 4 would do", "    now"]
+    server.routes["GET /jobs/13"] = JOBS[1]
     assert roost("why", "13").code == 0
+    answer = {"id": 13, "state": "queued", "reasons": JOBS[1]["reasons"], "text": "…"}
+    server.routes["GET /jobs/13/why"] = answer
     assert json.loads(roost("why", "13", "--json").out) == {"version": 1, **answer}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"state": "starting"}, ["job 5 is starting on box, GPU 1,2"]),
+        ({"state": "running", "started_at": "2026-11-15T11:59:57Z"}, ["job 5 is running on box, GPU 1,2, for 3s"]),
+        (
+            {"state": "stopping", "started_at": "2026-11-15T11:59:57Z"},
+            ["job 5 is stopping on box, GPU 1,2; it started 3s ago"],
+        ),
+        (
+            {
+                "state": "ended",
+                "outcome": "timed_out",
+                "started_at": "2026-11-15T11:57:00Z",
+                "ended_at": "2026-11-15T11:58:00Z",
+            },
+            ["job 5 has ended: timed out (ran 1m00s, ended 2m00s ago)"],
+        ),
+        (
+            {"state": "ended", "outcome": "cannot_start", "ended_at": "2026-11-15T11:58:00Z", "error": "no such command: x"},
+            ["job 5 has ended: cannot start (ended 2m00s ago)", "  no such command: x"],
+        ),
+    ],
+)  # fmt: skip
+def test_why_of_a_job_that_does_not_wait(more: dict[str, Any], said: list[str]) -> None:
+    assert why.lines(job(5, node="box", attempts=[ran([1, 2])], **more), NOW, Screen(80)) == said
 
 
 def gpu(index: int, **more: Any) -> dict[str, Any]:
@@ -247,12 +329,26 @@ GPUS = {
             util=80,
             jobs=[{"id": 12, "user": "ana", "name": "train", "mem_mib": 8192}],
             procs=[
-                {"pid": 4242, "user": "ana", "command": "python train.py", "mem_mib": 6144, "job": 12},
-                {"pid": 99, "user": "bob", "command": "python other.py " + "x" * 80, "mem_mib": 4096, "job": None},
+                {"pid": 4242, "user": "ana", "command": "/a/venv/bin/python3.11 -u train.py", "mem_mib": 6144, "job": 12},
+                {
+                    "pid": 99,
+                    "user": "bob",
+                    "command": "/usr/bin/python /home/bob/other.py " + "x" * 80,
+                    "mem_mib": 4096,
+                    "job": None,
+                },
             ],
         ),
-        gpu(1, alias="big", state="used", jobs=[{"id": 13, "user": "bob", "name": "new", "mem_mib": 8192}]),
+        gpu(1, alias="big", state="used", mem_used_mib=3, jobs=[{"id": 13, "user": "bob", "name": "new", "mem_mib": 8192}]),
         gpu(2, state="fault", reason="ECC error", mem_used_mib=None, util=None, temp_c=None, power_w=None),
+        gpu(
+            3,
+            state="foreign",
+            reason="used by pid 7",
+            mem_used_mib=300,
+            procs=[{"pid": 7, "user": "bob", "command": "python", "mem_mib": 300, "job": None}],
+        ),
+        gpu(4, mem_used_mib=3),
     ],
     "cpu": {"slots": 8, "used": 1},
 }
@@ -260,21 +356,63 @@ GPUS = {
 
 def test_gpus_with_what_is_on_them() -> None:
     assert gpus.lines(GPUS, Screen(80)) == [
-        "GPU    MODEL          STATE  MEMORY                   UTIL  TEMP  POWER  JOBS",
-        "0      Simulated 24G  used   [#####-----] 12.0/24.0G   80%   30C    25W  12",
-        "     job 12  pid 4242  ana  6.0G  python train.py",
+        "GPU    MODEL          STATE    MEMORY                   UTIL  TEMP  POWER  JOBS",
+        "0      Simulated 24G  used     [#####=----] 12.0/24.0G   80%   30C    25W  12",
+        "     job 12  pid 4242  ana  6.0G  python3.11 -u train.py",
         cut("     foreign  pid 99  bob  4.0G  python other.py " + "x" * 80, 80),
-        "1 big  Simulated 24G  used   [----------] 0.0/24.0G     0%   30C    25W  13",
-        "     job 13 bob new, 8.0G reserved",
-        "2      Simulated 24G  fault  [----------] ?/24.0G        -     -      -  -",
+        "1 big  Simulated 24G  used     [===-------] 0.0/24.0G     0%   30C    25W  13",
+        "     job 13  bob  8.0G reserved  new",
+        "2      Simulated 24G  fault    [----------] ?/24.0G        -     -      -  -",
         "     ECC error",
+        "3      Simulated 24G  foreign  [#---------] 0.3/24.0G     0%   30C    25W  -",
+        "     foreign  pid 7  bob  300M  python",
+        "4      Simulated 24G  free     [----------] 0.0/24.0G     0%   30C    25W  -",
         "CPU slots: 1 of 8 used",
     ]
 
 
 def test_a_box_without_gpus_says_how_to_try() -> None:
     found = gpus.lines({"gpus": [], "cpu": {"slots": 8, "used": 0}}, Screen(80))
-    assert found[0] == "no GPU; simulated ones to try it: roost up --sim 4x24G"
+    assert found[0] == "no GPU; to try simulated ones: roost down; roost up --sim 4x24G --detach"
+
+
+@pytest.mark.parametrize(
+    ("used", "kept", "found"),
+    [
+        (0, 0, "[----------]"),
+        (1, 0, "[#---------]"),
+        (0, 1, "[=---------]"),
+        (1, 999, "[#=========]"),
+        (500, 200, "[#####==---]"),
+        (990, 10, "[##########]"),
+        (2000, 2000, "[##########]"),
+    ],
+)
+def test_a_bar_shows_what_is_used_and_what_is_kept(used: float, kept: float, found: str) -> None:
+    assert bar(used, kept, 1000) == found
+
+
+def test_a_process_is_named_without_the_directories_of_its_program() -> None:
+    assert gpus.short_command("/v/bin/python /v/bin/roost sim-job --out /data/a") == "python roost sim-job --out /data/a"
+    assert gpus.short_command("/opt/app/train /data/set") == "train /data/set"
+    assert gpus.short_command("python -m a.b") == "python -m a.b"
+    assert gpus.short_command("./x /y") == "./x /y"
+    assert gpus.short_command("") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", ["a:"]),
+        ("one two", ["a: one two"]),
+        ("one two three", ["a: one two", "   three"]),
+        ("onetwothreefour", ["a: onetwothreefour"]),
+        ("x onetwothreefour y", ["a: x", "   onetwothreefour", "   y"]),
+        ("训练模型 训练", ["a: 训练模型", "   训练"]),
+    ],
+)
+def test_wrapping_at_words(text: str, found: list[str]) -> None:
+    assert wrap(text, 12, "a: ", "   ") == found
 
 
 def test_status_at_a_glance(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,7 +432,7 @@ def test_status_at_a_glance(monkeypatch: pytest.MonkeyPatch) -> None:
             "scheduling": "paused",
         },
         "nodes": [{"name": "box", "state": "up", "pid": 8, "gpus": 4, "cpus": 8, "jobs": 1}],
-        "jobs": {"queued": 1200, "running": 4, "held": 0},
+        "jobs": {"cannot_start": 2, "ended": 16, "failed": 4, "queued": 1200, "running": 4, "held": 0, "succeeded": 10},
         "gpus": {"total": 4, "free": 3, "used": 1},
         "health": [],
     }
@@ -305,11 +443,13 @@ def test_status_at_a_glance(monkeypatch: pytest.MonkeyPatch) -> None:
         "address:    http://127.0.0.1:7171",
         "socket:     /h/roost.sock",
         "scheduling: paused, policy fifo",
-        "jobs:       1,200 queued, 4 running",
+        "jobs:       4 running, 1,200 queued, 16 ended (10 succeeded, 4 failed, 2 cannot start)",
         "GPUs:       4 total, 3 free, 1 used",
-        "node:       box up, pid 8, 4 GPUs, 8 CPUs, 1 jobs",
+        "node:       box up, pid 8, 4 GPUs, 8 CPUs, 1 job",
         "health:     good",
     ]
+    gone = {**answer, "nodes": [{"name": "box", "state": "unreachable", "pid": None, "gpus": 1, "cpus": 8, "jobs": 0}]}
+    assert status.lines(gone, NOW)[-2] == "node:       box unreachable, 1 GPU, 8 CPUs"
 
 
 @pytest.mark.parametrize(

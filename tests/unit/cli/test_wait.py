@@ -8,8 +8,8 @@ from tests.unit.cli.conftest import Roost
 from tests.unit.client.fake_server import FakeServer, Stream
 
 
-def ended(job: int, outcome: str, exit_code: int | None) -> dict[str, Any]:
-    return {"id": job, "state": "ended", "outcome": outcome, "exit_code": exit_code}
+def ended(job: int, outcome: str, exit_code: int | None, **more: Any) -> dict[str, Any]:
+    return {"id": job, "state": "ended", "outcome": outcome, "exit_code": exit_code, **more}
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +23,29 @@ def test_the_first_that_is_not_zero_counts(roost: Roost, server: FakeServer) -> 
     assert (ran.code, ran.out) == (3, "")
     assert ran.err == "roost: job 1 succeeded\nroost: job 2 failed (3)\nroost: job 3 timed out\n"
     assert server.queries("GET /jobs/wait") == [{"ids": "1-3"}]
+
+
+def test_why_one_could_not_start_is_said(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /jobs/wait"] = {"jobs": [ended(3, "cannot_start", None, error="no such command: x")]}
+    assert roost("wait", "3") == (125, "", "roost: job 3 cannot start: no such command: x\n")
+
+
+def test_of_many_only_those_are_told_that_did_not_succeed(roost: Roost, server: FakeServer) -> None:
+    jobs = [ended(number, "succeeded", 0) for number in range(1, 10)]
+    server.routes["GET /jobs/wait"] = {"jobs": [*jobs, ended(10, "failed", 3), ended(11, "cannot_start", None, error="x")]}
+    assert roost("wait", "1-11").err == (
+        "roost: job 10 failed (3)\nroost: job 11 cannot start: x\nroost: 11 jobs: 9 succeeded, 1 failed, 1 cannot start\n"
+    )
+    server.routes["GET /jobs/wait"] = {"jobs": [ended(number, "failed", 1) for number in range(1, 101)]}
+    said = roost("wait", "1-100").err.splitlines()
+    assert said[-2:] == ["roost: … and 80 more", "roost: 100 jobs: 100 failed"]
+    assert len(said) == 22
+
+
+def test_nothing_to_wait_for(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /jobs"] = {"jobs": [], "next": None}
+    assert roost("wait", "all") == (0, "", "roost: nothing to wait for: all have ended\n")
+    assert roost("wait", "all", "-q") == (0, "", "")
 
 
 def test_at_the_time_out(roost: Roost, server: FakeServer) -> None:

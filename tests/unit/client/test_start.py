@@ -41,6 +41,7 @@ def test_it_comes_up_in_a_session_of_its_own(home: Path, stub: Callable[..., Non
     assert start.start_server(str(home), f"{home}/roost.sock")
     ((pid, session, run),) = starts(home)
     assert pid == session
+    assert [oct((home / name).stat().st_mode & 0o777) for name in ("start.log", "start.lock")] == ["0o600", "0o600"]
     assert run == "-", "a server started inside a job must not look like a part of the job"
 
 
