@@ -162,6 +162,16 @@ def test_pause_freezes_every_process_and_resume_thaws_them(box: Box) -> None:
     assert box.job_processes() == []
 
 
+@pytest.mark.parametrize("verb", ["kill", "rm"])
+def test_the_time_between_term_and_kill_is_the_jobs_own(box: Box, verb: str) -> None:
+    job = box.submit("--grace", "1s", "trap 'echo asked >> asked' TERM; echo ready >> ready; while :; do sleep 0.05; done")
+    box.text_in("ready")
+    pid = box.comes_to(job, "running")["attempts"][0]["pid"]
+    box.do(verb, job)
+    box.text_in("asked")
+    until("it was killed", lambda: process(pid) is None, within_s=15, shown=lambda: box.run("show", job))
+
+
 def _quiet(path: Path) -> int:
     """Wait until the file grows no more; its size."""
     last = [-1, 0]

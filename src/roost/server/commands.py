@@ -277,10 +277,16 @@ def _stop(turn: Turn, job: int, state: State, why: str, command: Act) -> None:
     if state in ACTIVE:
         active = turn.cluster.active[job]
         turn.record(ev.StopAsked(job, turn.now_ms, why), command.actor)
-        grace = None if command.grace_s is None else command.grace_s * 1000
+        grace = own_grace_ms(turn, job) if command.grace_s is None else command.grace_s * 1000
         turn.send(active.node, "stop", run=active.run, why=why, grace_ms=grace)
     else:
         turn.end(ev.Ended(job, turn.now_ms, Outcome.KILLED, None, "ended before it started"), command.actor)
+
+
+def own_grace_ms(turn: Turn, job: int) -> int:
+    """The time between TERM and KILL that the job asked for, else that of the settings."""
+    spec, _ = _spec_of(turn, job)
+    return 1000 * (spec.grace_s if spec.grace_s is not None else int(turn.cluster.number("job.grace_s")))
 
 
 def _pause(turn: Turn, job: int, command: Act) -> None:

@@ -15,7 +15,7 @@ from roost.core import events as ev
 from roost.core.model import Active, Gpu, Host, Observation, Process
 from roost.core.states import Outcome, State
 from roost.links import messages as m
-from roost.server.commands import remove
+from roost.server.commands import own_grace_ms, remove
 from roost.server.turn import StartRun, Turn
 
 RETRY_MS = 1_000
@@ -72,7 +72,8 @@ def _missing(turn: Turn, active: Active) -> None:
         case State.STARTING:
             turn.starts.append(StartRun(active.node, active.job.id, active.attempt))
         case State.STOPPING:
-            turn.send(active.node, "stop", run=active.run, why=active.stop or "kill", grace_ms=None)
+            grace = own_grace_ms(turn, active.job.id)
+            turn.send(active.node, "stop", run=active.run, why=active.stop or "kill", grace_ms=grace)
         case _:
             _lost(turn, active)
 
@@ -86,7 +87,8 @@ def _still_running(turn: Turn, node: str, run: m.RunStarted, orphans: set[str]) 
     _started(turn, node, run, orphans)
     active = turn.cluster.active[_job(run.run)]
     if active.state is State.STOPPING:
-        turn.send(node, "stop", run=run.run, why=active.stop or "kill", grace_ms=None)
+        grace = own_grace_ms(turn, active.job.id)
+        turn.send(node, "stop", run=run.run, why=active.stop or "kill", grace_ms=grace)
     elif (active.state is State.PAUSED) != run.paused:
         turn.send(node, "pause" if active.state is State.PAUSED else "resume", run=run.run)
 
