@@ -136,20 +136,18 @@ def find_command(name: str, search: str, cwd: str) -> str:
     raise CannotStart(f"no such command: {name} (not in PATH{here})")
 
 
-def check_directory(cwd: str) -> None:
-    """Whether a job can begin there."""
+def enter(cwd: str) -> None:
+    """Go where the job begins; the caller comes back."""
     if not cwd.startswith("/"):
         raise CannotStart(f"not an absolute directory: {cwd}")
     try:
-        mode = os.stat(cwd).st_mode
+        os.chdir(cwd)
     except FileNotFoundError:
         raise CannotStart(f"no such directory: {cwd}") from None
+    except PermissionError:
+        raise CannotStart(f"permission denied: cannot enter {cwd}") from None
     except OSError as problem:
         raise CannotStart(f"{_reason(problem)}: {cwd}") from None
-    if not stat.S_ISDIR(mode):
-        raise CannotStart(f"not a directory: {cwd}")
-    if not os.access(cwd, os.X_OK):
-        raise CannotStart(f"permission denied: cannot enter {cwd}")
 
 
 def _check_program(path: str, name: str) -> None:

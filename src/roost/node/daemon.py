@@ -7,6 +7,7 @@ runs; a link that comes, goes or talks nonsense changes nothing for them.
 from __future__ import annotations
 
 import array
+import fcntl
 import json
 import os
 import platform
@@ -33,7 +34,6 @@ from roost.node.sampling import Sampling, host
 from roost.node.spawn import Spawner
 from roost.node.state import StateDir, listen, prepare, state_id, take_lock, write_text
 from roost.node.supervisor import Supervisor
-from roost.node.wrapper import NOTICE_FD
 
 _TICK_S = 0.25
 _REMEMBER_EVERY_TICKS = 4
@@ -54,9 +54,8 @@ def serve(state: StateDir, options: Options, is_ready: Callable[[], None]) -> No
     """Be the daemon of this state directory until told to leave; raises `StateError` when that cannot be."""
     prepare(state)
     lock = take_lock(state)
-    notices = _open_notice_pipe()
     _take_default_signals()
-    daemon = Daemon(state, options, notices)
+    daemon = Daemon(state, options)
     listener = listen(state)
     write_text(state.pid, f"{os.getpid()}\n")
     daemon.listen(listener)
@@ -68,7 +67,7 @@ def serve(state: StateDir, options: Options, is_ready: Callable[[], None]) -> No
 class Daemon:
     """All parts, joined."""
 
-    def __init__(self, state: StateDir, options: Options, notices: int) -> None:
+    def __init__(self, state: StateDir, options: Options) -> None:
         self._state = state
         self._options = options
         self._journal = Journal(state.log)
@@ -84,12 +83,12 @@ class Daemon:
         cgroups = open_cgroups(identity) if options.use_cgroups else None
         source = Source(state, identity, self._boot)
         self._life = Lifecycle(self._loop, source)
-        spawner = Spawner(state, cgroups, self._boot, self._node)
+        self._notices, wrappers_end = _open_notice_pipe()
+        spawner = Spawner(state, cgroups, self._boot, self._node, wrappers_end)
         self._supervisor = Supervisor(source, self._loop, spawner, self._life)
         self._sampling = self._make_sampling(identity, spawner)
         self._followers = Followers(self._loop, self._send, self._is_congested)
         self._dispatch = Dispatch(state, self._supervisor, self._followers)
-        self._notices = notices
         self._join()
         self._journal.write(f"daemon {os.getpid()} begins, cgroups: {cgroups.base if cgroups else 'none'}")
 
@@ -169,6 +168,8 @@ class Daemon:
         return sim is not None and sim != self._options.sim and not self._supervisor.is_busy
 
     def _take_link(self, connection: socket.socket, fds: List[int]) -> None:
+        self._leaves_when_idle = False  # whoever said so has left; somebody new is here
+        self._leaves_when_idle = False  # whoever said so has left; somebody new is here
         if self._link is not None:
             self._send({"op": protocol.ERROR, "id": None, "message": "another server has attached to this node"})
             self._flush()
@@ -283,18 +284,17 @@ class Daemon:
                     bound(run.path, run.record, stream, run.record.log_max_bytes)
 
 
-def _open_notice_pipe() -> int:
-    """The reading end; the other end is kept at a number that `sh` can name (a single digit), for the wrappers.
-
-    Opened for reading and writing: a wrapper that outlives us then writes into its own pipe, not into a SIGPIPE.
-    """
+def _open_notice_pipe() -> Tuple[int, int]:
+    """Our end and that of the wrappers, which is opened for reading and writing: a wrapper that outlives us then writes
+    into its own pipe, not into a SIGPIPE."""
     reader, writer = os.pipe()
     both = os.open(f"/proc/self/fd/{writer}", os.O_RDWR | os.O_CLOEXEC)
-    os.dup2(both, NOTICE_FD, inheritable=False)
+    # Far from the number that it will have in the wrapper: a copy onto itself would still be closed at the exec.
+    wrappers = fcntl.fcntl(both, fcntl.F_DUPFD_CLOEXEC, 20)
     os.close(writer)
     os.close(both)
     os.set_blocking(reader, False)
-    return reader
+    return reader, wrappers
 
 
 def _take_default_signals() -> None:
@@ -306,11 +306,11 @@ def _take_default_signals() -> None:
 
 
 def _receive(connection: socket.socket) -> Tuple[bytes, List[int]]:
-    """The greeting and the descriptors that came with it."""
+    """The greeting and the descriptors that came with it. A job that inherited those would hold the link open."""
     numbers = array.array("i")
-    text, ancillary, _flags, _address = connection.recvmsg(4096, socket.CMSG_SPACE(8 * numbers.itemsize))
+    room = socket.CMSG_SPACE(8 * numbers.itemsize)
+    text, ancillary, _flags, _address = connection.recvmsg(4096, room, socket.MSG_CMSG_CLOEXEC)
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
     return text, list(numbers)
-

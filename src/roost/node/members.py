@@ -12,7 +12,17 @@ import signal
 from typing import Callable, Dict, Iterable, List, Set
 
 from roost.node import cgroup
-from roost.node.processes import TICKS_PER_S, Kinship, Stat, children_of_self, find_members, read_stat, scan, survives
+from roost.node.processes import (
+    TICKS_PER_S,
+    Kinship,
+    Stat,
+    children_of_self,
+    find_members,
+    is_becoming,
+    read_stat,
+    scan,
+    survives,
+)
 from roost.node.run import ENDED, RUNNING, STARTING, Run
 
 # A process that forks while it is being killed: go round until a round finds nobody.
@@ -38,7 +48,10 @@ class Members:
             return not cgroup.try_remove(run.cgroup)
         if not run.is_adopted and not self._orphans():
             return False
-        return bool(self._scan(run))
+        if self._scan(run):
+            return True
+        # A child that came to us in the middle of an exec shows no tag: look again before saying that nothing is left.
+        return any(is_becoming(pid) for pid in self._orphans())
 
     def signal(self, run: Run, number: int) -> None:
         """That signal to each of them."""

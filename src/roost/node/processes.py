@@ -14,6 +14,7 @@ from roost.node import libc
 ProcessId = Tuple[int, int]
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")  # the unit of start times
 _GONE = ("Z", "X", "x")
+_KERNEL = 2  # the parent of every kernel thread
 
 
 class Stat(NamedTuple):
@@ -106,7 +107,7 @@ class Kinship(NamedTuple):
 def find_members(table: Dict[int, Stat], kin: Kinship, never: Iterable[int]) -> List[Stat]:
     """Every living process of the run: its session, its tag, those seen before, and all their descendants."""
     excluded = set(never)
-    young = [s for s in table.values() if s.starttime >= kin.since and s.pid not in excluded]
+    young = [s for s in table.values() if s.starttime >= kin.since and s.pid not in excluded and s.ppid != _KERNEL]
     found = {s.pid for s in young if kin.session in (s.session, s.ppid) or s.id in kin.known}
     found |= {s.pid for s in young if s.pid not in found and read_tag(s.pid) == kin.tag}
     while True:
@@ -124,6 +125,11 @@ def read_tag(pid: int) -> Optional[str]:
         return None
     end = environ.find(b"\0", start)
     return environ[start + 10 : end if end >= 0 else None].decode("utf-8", "replace")
+
+
+def is_becoming(pid: int) -> bool:
+    """Whether the process is in the middle of an exec: for a moment it shows neither its environment nor its arguments."""
+    return read_stat(pid) is not None and not _read(f"/proc/{pid}/environ") and not _read(f"/proc/{pid}/cmdline")
 
 
 def user_of(pid: int) -> Optional[str]:

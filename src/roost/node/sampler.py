@@ -195,7 +195,8 @@ class Identifier:
             known = self._look_up(process.pid)
             if len(self._known) > 4096:
                 self._known.clear()
-            self._known[stat.id] = known
+            if not processes.is_becoming(process.pid):
+                self._known[stat.id] = known
         return dict(known, mem_mib=process.mem_mib)
 
     def _look_up(self, pid: int) -> Dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
-import subprocess
+import signal
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from roost.node import command
@@ -22,6 +22,8 @@ from roost.node.rundir import Record, claim_output, is_own_log, log_paths, recor
 from roost.node.spec import OPEN_APPEND, Spec
 from roost.node.state import StateDir
 from roost.node.wrapper import NOTICE_FD, SHELL, wrapper_text
+
+_IGNORED_BY_PYTHON = [signal.SIGPIPE, signal.SIGXFSZ]
 
 
 class Launch(NamedTuple):
@@ -36,14 +38,16 @@ class Launch(NamedTuple):
 class Spawner:
     """Starts runs on this node."""
 
-    def __init__(self, state: StateDir, cgroups: Optional[Cgroups], boot: str, node: str) -> None:
+    def __init__(self, state: StateDir, cgroups: Optional[Cgroups], boot: str, node: str, notices: int) -> None:
         self._state = state
         self._cgroups = cgroups
         self._boot = boot
         self._node = node
         self.sim_dir: Optional[str] = None
         self._umask = os.umask(0o077)
-        self._null = os.open(os.devnull, os.O_RDWR)
+        null = os.open(os.devnull, os.O_RDWR)
+        copies = [(null, 0), (null, 1), (null, 2), (notices, NOTICE_FD)]
+        self._streams = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in copies]
         self._text = wrapper_text(raise_file_limit())
 
     def spawn(self, launch: Launch) -> Tuple[Record, int]:
@@ -59,16 +63,22 @@ class Spawner:
             self._cgroups.remove(name)
 
     def _spawn(self, launch: Launch) -> Tuple[Record, int]:
+        command.enter(launch.spec.cwd)
+        try:
+            return self._spawn_here(launch)
+        finally:
+            os.chdir("/")
+
+    def _spawn_here(self, launch: Launch) -> Tuple[Record, int]:
         path = self._state.run(launch.name)
         spec = launch.spec
         is_repeated = not _make_directory(path)
-        command.check_directory(spec.cwd)
         env = build_environment(spec, launch.gpus, Place(self._node, launch.tag, path, self.sim_dir))
         argv, env = command.with_odd_names(command.resolve(spec, env, path, _fill_values(launch)), env)
         # A start that died half-way has made the files already: they are ours.
         self._claim_outputs(spec, path, OPEN_APPEND if is_repeated else spec.open)
         record = self._record(launch, path)
-        return record, self._popen(launch, record, argv, env)
+        return record, self._start(launch, record, argv, env)
 
     def _claim_outputs(self, spec: Spec, path: str, how: str) -> None:
         named = [file for file in dict.fromkeys(log_paths(path, spec)) if not is_own_log(file, path)]
@@ -101,30 +111,19 @@ class Spawner:
             log_max_bytes=spec.log_max_bytes,
         )
 
-    def _popen(self, launch: Launch, record: Record, argv: List[str], env: Dict[str, str]) -> int:
+    def _start(self, launch: Launch, record: Record, argv: List[str], env: Dict[str, str]) -> int:
+        """The pid of the wrapper. `posix_spawn` costs a third of `Popen`; every descriptor of ours closes at the exec."""
         spec = launch.spec
         umask = f"{self._umask if spec.umask is None else spec.umask:03o}"
         run_dir, trace = self._state.run(launch.name), self._state.marker(launch.name)
         files = [umask, record_text(record, spec), record.out, record.err]
+        wrapper = [SHELL, "-c", self._text, run_dir, trace, record.cgroup or "", *files, *argv]
         try:
-            process = subprocess.Popen(
-                [SHELL, "-c", self._text, run_dir, trace, record.cgroup or "", *files, *argv],
-                stdin=self._null,
-                stdout=self._null,
-                stderr=self._null,
-                env=env,
-                cwd=spec.cwd,
-                start_new_session=True,
-                pass_fds=(NOTICE_FD,),
-            )
+            return os.posix_spawn(SHELL, wrapper, env, file_actions=self._streams, setsid=True, setsigdef=_IGNORED_BY_PYTHON)
         except OSError as problem:
             if problem.errno == errno.E2BIG:
                 raise CannotStart("the command and its environment are too long for the kernel (E2BIG)") from None
-            if problem.filename == spec.cwd:
-                raise CannotStart(f"{(problem.strerror or '').lower()}: {spec.cwd}") from None
             raise
-        process.returncode = 0  # reaped by the daemon's own wait, not by this object
-        return process.pid
 
 
 def raise_file_limit() -> Optional[int]:

@@ -96,7 +96,8 @@ def test_signals_umask_files_and_streams_are_as_in_a_fresh_shell(node: Node) -> 
     look += "readlink /proc/self/fd/0"
     node.run("1.1", "sh", "-c", look, umask=0o027)
     blocked, ignored, umask, descriptors, files, stdin = node.log("1.1").decode().split("\n")[:6]
-    assert (blocked.split()[1].strip("0"), ignored.split()[1].strip("0")) == ("", "")
+    assert int(blocked.split()[1], 16) == 0
+    assert int(ignored.split()[1], 16) & ~0x180000000 == 0  # 32 and 33 are the C library's own
     assert (umask, stdin) == ("0027", "/dev/null")
     assert int(descriptors) == 5  # "total", 0, 1, 2, and the directory that ls reads
     assert int(files) > 0

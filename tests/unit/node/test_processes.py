@@ -46,13 +46,16 @@ def test_a_process_is_its_pid_and_its_start_time() -> None:
 
 def test_the_tag_is_read_from_the_environment_at_the_start() -> None:
     for env in ({"ROOST_RUN": "x:1.1"}, {"A": "1", "ROOST_RUN": "x:1.1", "B": ""}):
-        with subprocess.Popen(["sleep", "100"], env=env) as child:
-            assert processes.read_tag(child.pid) == "x:1.1"
-            child.kill()
-    with subprocess.Popen(["sleep", "100"], env={"NOT_ROOST_RUN": "x:1.1"}) as child:
-        assert processes.read_tag(child.pid) is None
-        child.kill()
+        assert _tag_with(env) == "x:1.1"
+    assert _tag_with({"NOT_ROOST_RUN": "x:1.1"}) is None
     assert processes.read_tag(2**22 + 1) is None
+
+
+def _tag_with(env: dict[str, str]) -> str | None:
+    with subprocess.Popen(["cat"], env=env, stdin=subprocess.PIPE) as child:
+        while processes.is_becoming(child.pid):
+            pass
+        return processes.read_tag(child.pid)
 
 
 def test_the_command_is_cut_for_people() -> None:

@@ -6,14 +6,17 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roost.node.protocol import BadMessage, LineBuffer, LineTooLong, decode, encode, is_run_name
 from roost.node.rundir import Record, parse_trace, record_text
 from roost.node.spec import BadSpec, parse_spec, signal_number
 
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no failure
 
+
+@unhurried
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=8))
 def test_lines_do_not_depend_on_how_the_stream_was_cut(data: bytes, cuts: list[int]) -> None:
     buffer, lines, last = LineBuffer(), [], 0
@@ -59,6 +62,7 @@ JSON = st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(st.te
 KEYS = st.sampled_from(["argv", "shell", "cwd", "env", "gpus", "umask", "open", "time_limit_ms", "warn_signal", "stdout"])
 
 
+@unhurried
 @given(st.dictionaries(KEYS, JSON) | JSON)
 def test_any_spec_is_taken_or_refused(raw: Any) -> None:
     try:
@@ -91,6 +95,7 @@ def test_a_trace_grows_line_by_line() -> None:
     assert parse_trace(json.dumps(problem) + "\n", 9).problem == problem
 
 
+@unhurried
 @given(st.text(max_size=300))
 def test_any_text_is_some_trace(text: str) -> None:
     assert parse_trace(text, 9).at_ms == 9

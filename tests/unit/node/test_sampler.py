@@ -12,6 +12,7 @@ from typing import Any
 
 from roost.node import sampler as samplers
 from roost.node.gpus import DriverError, Gpu, GpuProcess, Reading
+from roost.node.processes import is_becoming
 from roost.node.sampler import Identifier, Sampler
 
 A, B = (Gpu(f"GPU-{name}", index, "x", 10, False) for index, name in enumerate("ab"))
@@ -78,8 +79,9 @@ def test_a_driver_that_cannot_be_opened_is_no_gpu() -> None:
 def test_a_process_is_a_runs_by_its_tag_or_a_persons() -> None:
     identifier = Identifier("me")
     for tag, run in (("me:7.1", "7.1"), ("other:7.1", None), ("me:", None)):
-        with subprocess.Popen(["sleep", "100"], env={"ROOST_RUN": tag}) as child:
+        with subprocess.Popen(["cat"], env={"ROOST_RUN": tag}, stdin=subprocess.PIPE) as child:
+            while is_becoming(child.pid):
+                pass
             found = _until(partial(identifier.describe, GpuProcess(child.pid, 3)))
-            child.kill()
         assert (found["run"], found["mem_mib"], bool(found["user"])) == (run, 3, True)
     assert identifier.describe(GpuProcess(child.pid, 3)) is None
