@@ -329,7 +329,17 @@ class Box:
     def close(self) -> None:
         """Take all of it down."""
         self.stop()
+        self._remove_cgroups()
         shutil.rmtree(self.work, ignore_errors=True)
+
+    def _remove_cgroups(self) -> None:
+        """Those of this home: whoever was killed could not."""
+        state = self.home / "node" / "state_id"
+        name = f"roost-{state.read_text().strip()}" if state.exists() else None
+        for base in (Path("/sys/fs/cgroup"), *Path("/sys/fs/cgroup").glob("unified")) if name else ():
+            for path in sorted((base / str(name)).glob("**/"), reverse=True):
+                with contextlib.suppress(OSError):
+                    path.rmdir()
 
     def stop(self) -> None:
         """End jobs, server and node program, in this order, so that each sees the one before it go and tidies up."""
