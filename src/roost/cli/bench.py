@@ -28,7 +28,7 @@ VERB = Verb(
         JSON,
     ),
     examples=(("roost bench", ""), ("roost bench -n 2000 --json", "more jobs, for programs")),
-    about=f"Its jobs carry the label {LABEL}, use CPU slots only, and are removed at the end.",
+    about=f"Its jobs carry the label {LABEL}, use CPU slots, and are removed at the end.",
 )
 _COLUMNS = (Column("MEASURED"), Column("ROOST", right=True), Column("FLOOR", right=True), Column("THE FLOOR IS"))
 

@@ -35,8 +35,8 @@ VERB = Verb(
         ("roost gpu set 0 --slots 2", "two jobs at a time"),
         ("roost gpu release all", "open all again, whether they were disabled or drained"),
     ),
-    about="disable and drain: nothing new starts there, what runs goes on. enable opens what was disabled,\n"
-    "undrain what was drained, release both.",
+    about="disable and drain: nothing new starts there, what runs goes on.\n"
+    "enable opens what was disabled, undrain what was drained, release both.",
 )
 
 

@@ -11,9 +11,9 @@ VERB = Verb(
 )
 
 _HEAD = """\
-roost: share GPUs. Give it a command; it finds the GPUs, now or when they are free.
+roost: share GPUs. Give it a command; it finds GPUs, now or when they are free.
 
-  roost run python train.py           like typing it: live output, exit code, Ctrl-C
+  roost run python train.py           like typing it: output, exit code, Ctrl-C
   roost submit -g 2 python train.py   queue it, print its id
   roost ls                            what runs, waits and ended lately
 """
@@ -40,5 +40,5 @@ def overview() -> str:
         lines.append(f"{title}:")
         lines.extend(f"  {name:<11} {load(name).VERB.summary}" for name in verbs)
         lines.append("")
-    lines.append("More about one: roost help VERB. Jobs are 12, 10-20, @ (your last), all, --label x.")
+    lines.append("More about one: roost help VERB. Jobs are 12, 10-20, @ (your last), all, -l x.")
     return "\n".join(lines)

@@ -7,6 +7,7 @@ from roost.cli.connect import server
 from roost.cli.following import Follower, write_all
 from roost.cli.options import ONE, Args, Operand, Option, Verb
 from roost.cli.selecting import one_job
+from roost.client.errors import ApiError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +53,12 @@ def run(args: Args) -> int:
         follower.to_the_end()
         _say_how_it_is(roost, job)
         return 0
-    written = sum([_copy(roost, job, stream, args, descriptor) for stream, descriptor in descriptors.items()])
+    try:
+        written = sum([_copy(roost, job, stream, args, descriptor) for stream, descriptor in descriptors.items()])
+    except ApiError as error:
+        if error.code != "not_found" or not _never_ran(roost, job):
+            raise
+        written = 0
     if not written:
         _say_how_it_is(roost, job)
     return 0
@@ -69,6 +75,14 @@ def _say_how_it_is(roost: "Roost", job: int) -> None:
         print(f"roost: {outcome_text(found)}; nothing there yet", file=sys.stderr)
     elif found.get("outcome") != "succeeded":
         print(f"roost: {outcome_text(found)}", file=sys.stderr)
+
+
+def _never_ran(roost: "Roost", job: int) -> bool:
+    """True for a job that is there and that has no log because it could not start."""
+    try:
+        return not roost.job(job).get("started_at")
+    except ApiError:
+        return False
 
 
 def _copy(roost: "Roost", job: int, stream: str, args: Args, descriptor: int) -> int:

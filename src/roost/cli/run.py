@@ -23,7 +23,7 @@ else:
 
 VERB = Verb(
     "run",
-    "run a command now or when GPUs are free, follow it, exit as it does",
+    "run a command when GPUs are free, follow it, exit as it does",
     operands=(OPERAND,),
     options=(*job_options.JOB_OPTIONS, Option("-q --quiet", "do not say why it waits")),
     examples=(
@@ -63,6 +63,7 @@ class Interrupts:
         self._job = job
         self._count = 0
         self._before: dict[int, Any] = {}
+        self._links: list[Roost] = []
 
     def __enter__(self) -> "Interrupts":
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -81,8 +82,10 @@ class Interrupts:
         hard = self._count == 2
         said = "killing it" if hard else "asked it to end; again to kill it"
         print(f"\nroost: job {self._job}: {said}", file=sys.stderr, flush=True)
+        # Kept to the end: an interrupt that comes while an object is taken apart would be lost.
+        self._links.append(server(timeout_s=10.0))
         try:
-            server(timeout_s=10.0).act("kill", str(self._job), **({"grace_s": 0} if hard else {}))
+            self._links[-1].act("kill", str(self._job), **({"grace_s": 0} if hard else {}))
         except RoostError as error:
             if not (isinstance(error, ApiError) and error.code == "conflict"):
                 print(f"roost: {error.message}", file=sys.stderr, flush=True)

@@ -2,7 +2,7 @@
 
 from roost.cli.connect import server
 from roost.cli.options import Args, Verb
-from roost.cli.output import clean, fields, print_json, screen, write
+from roost.cli.output import Screen, clean, fields, print_json, screen, write
 from roost.cli.selecting import JSON
 from roost.cli.values import plural
 
@@ -28,11 +28,11 @@ def run(args: Args) -> int:
     if args.json:
         print_json(answer)
     else:
-        write(lines(answer, utc_now()))
+        write(lines(answer, utc_now(), screen()))
     return 0
 
 
-def lines(answer: "dict[str, Any]", now: "datetime") -> list[str]:
+def lines(answer: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]:
     """The status as text."""
     from roost.cli.job_text import local_time
 
@@ -52,10 +52,10 @@ def lines(answer: "dict[str, Any]", now: "datetime") -> list[str]:
         pairs.append(("node", _node(node)))
     for problem in answer.get("health") or []:
         text = problem.get("text") or problem.get("message") if isinstance(problem, dict) else problem
-        pairs.append(("health", screen().paint(clean(text), "red")))
+        pairs.append(("health", shown.paint(clean(text), "red")))
     if not answer.get("health"):
         pairs.append(("health", "good"))
-    return fields([(name, value) for name, value in pairs if value])
+    return fields([(name, value) for name, value in pairs if value], width=shown.width)
 
 
 def jobs_text(counts: "dict[str, Any]") -> str:

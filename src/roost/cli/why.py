@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 VERB = Verb(
     "why",
-    "say why a job waits: what it asked for, what there is, who holds it",
+    "say why a job waits: what it asked, what there is, who holds it",
     operands=(IDS,),
     options=(JSON,),
     examples=(("roost why 12", ""), ("roost why @", "your last job")),

@@ -36,7 +36,7 @@ def test_alone_it_shows_every_verb(roost: Roost) -> None:
 
 
 def test_the_overview_fits() -> None:
-    assert max(len(line) for line in overview().splitlines()) <= 85
+    assert max(len(line) for line in overview().splitlines()) <= 80
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -46,7 +46,7 @@ def test_every_verb_has_help_with_an_example(roost: Roost, verb: str) -> None:
     assert f"usage: roost {verb}" in shown.out
     assert "examples:\n  " in shown.out
     assert roost("help", verb).out == shown.out
-    assert max(map(len, help_text(load(verb).VERB, 80).splitlines())) <= 100
+    assert max(map(len, help_text(load(verb).VERB, 80).splitlines())) <= 80
 
 
 def test_every_verb_is_in_one_group_and_one_file() -> None:

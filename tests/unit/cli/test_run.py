@@ -223,6 +223,14 @@ def test_log_of_the_last_job_and_of_the_server(roost: Roost, server: FakeServer)
     assert server.queries("GET /log/server") == [{"lines": "3"}]
 
 
+def test_log_of_a_job_that_could_not_start(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /jobs/12/log"] = lambda _q, _b: (404, error("not_found", "no such run here: 12.1"))
+    server.routes["GET /jobs/12"] = {"id": 12, "state": "ended", "outcome": "cannot_start", "started_at": None}
+    assert roost("log", "12") == (0, "", "")
+    server.routes["GET /jobs/12"] = {"id": 12, "state": "ended", "outcome": "lost", "started_at": "2026-11-15T11:00:00Z"}
+    assert roost("log", "12") == (2, "", "roost: no such run here: 12.1\n")
+
+
 def test_log_of_nobody(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /jobs/99/log"] = lambda _q, _b: (404, error("not_found", "no job 99"))
     assert roost("log", "99") == (2, "", "roost: no job 99\n")

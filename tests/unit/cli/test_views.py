@@ -436,20 +436,21 @@ def test_status_at_a_glance(monkeypatch: pytest.MonkeyPatch) -> None:
         "gpus": {"total": 4, "free": 3, "used": 1},
         "health": [],
     }
-    assert status.lines(answer, NOW) == [
+    assert status.lines(answer, NOW, Screen(80)) == [
         "server:     roost 0.1.0, pid 7",
         "since:      2026-11-15 11:00:00 (1h00m ago)",
         "home:       /h",
         "address:    http://127.0.0.1:7171",
         "socket:     /h/roost.sock",
         "scheduling: paused, policy fifo",
-        "jobs:       4 running, 1,200 queued, 16 ended (10 succeeded, 4 failed, 2 cannot start)",
+        "jobs:       4 running, 1,200 queued, 16 ended (10 succeeded, 4 failed, 2 cannot",
+        "            start)",
         "GPUs:       4 total, 3 free, 1 used",
         "node:       box up, pid 8, 4 GPUs, 8 CPUs, 1 job",
         "health:     good",
     ]
     gone = {**answer, "nodes": [{"name": "box", "state": "unreachable", "pid": None, "gpus": 1, "cpus": 8, "jobs": 0}]}
-    assert status.lines(gone, NOW)[-2] == "node:       box unreachable, 1 GPU, 8 CPUs"
+    assert status.lines(gone, NOW, Screen(80))[-2] == "node:       box unreachable, 1 GPU, 8 CPUs"
 
 
 @pytest.mark.parametrize(
