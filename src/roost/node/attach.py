@@ -106,5 +106,5 @@ def own_command() -> List[str]:
     """The command line that runs this very program again."""
     archive = sys.argv[0]
     if os.path.isfile(archive) and archive.endswith(".pyz"):
-        return [sys.executable, "-X", "utf8", os.path.abspath(archive)]
+        return [sys.executable, "-I", "-X", "utf8", os.path.abspath(archive)]
     return [sys.executable, "-X", "utf8", "-m", "roost.node"]

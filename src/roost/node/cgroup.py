@@ -9,9 +9,10 @@ rule); the jobs are the leaves, and the wrappers stay where the daemon is.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 from roost.node.wrapper import SHELL
 
@@ -35,6 +36,17 @@ class Cgroups:
         except FileNotFoundError:  # the base was swept away by somebody
             os.makedirs(path)
         return path
+
+    def sweep(self, kept: Set[str]) -> None:
+        """Remove what starts that came to nothing, and runs that ended unseen, have left empty."""
+        for name in _subdirectories(self.base):
+            if name not in kept:
+                try_remove(os.path.join(self.base, name))
+
+    def leave(self) -> None:
+        """Remove the base, if nothing is left below it."""
+        with contextlib.suppress(OSError):
+            os.rmdir(self.base)
 
     def remove(self, run: str) -> None:
         """Take an unused cgroup away again."""

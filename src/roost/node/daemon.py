@@ -15,7 +15,7 @@ import signal
 import socket
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from roost.node import libc, protocol
+from roost.node import ending, libc, protocol
 from roost.node.adoption import Source
 from roost.node.cgroup import open_cgroups
 from roost.node.clock import boot_id
@@ -36,7 +36,8 @@ from roost.node.state import StateDir, listen, prepare, state_id, take_lock, wri
 from roost.node.supervisor import Supervisor
 
 _TICK_S = 0.25
-_REMEMBER_EVERY_TICKS = 4
+_SLOW_TICKS = 4
+_KEEP_TICKS = 40
 _WAIT_FOR_GPUS_S = 2.0
 # Python ignores these two for itself, and gives them back to what it starts.
 _LEFT_ALONE = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -80,7 +81,7 @@ class Daemon:
         self._node = socket.gethostname()
         identity = state_id(state)
         libc.become_subreaper()
-        cgroups = open_cgroups(identity) if options.use_cgroups else None
+        self._cgroups = cgroups = open_cgroups(identity) if options.use_cgroups else None
         source = Source(state, identity, self._boot)
         self._life = Lifecycle(self._loop, source)
         self._notices, wrappers_end = _open_notice_pipe()
@@ -107,6 +108,7 @@ class Daemon:
         self._supervisor.find_gpu = self._sampling.find
         self._sampling.on_inventory = self._inventory_known
         self._sampling.on_sample = self._send_sample
+        self._dispatch.report = self._journal.write
         self._dispatch.configure = self._configure
         self._dispatch.shutdown = self._shutdown
         self._loop.after_each = self._flush
@@ -117,6 +119,8 @@ class Daemon:
         self._loop.watch(self._notices, READABLE, lambda _: self._read_notices())
         self._sampling.start()
         self._supervisor.adopt_all()
+        if self._cgroups is not None:
+            self._cgroups.sweep(set(self._life.runs))
         self._listener = listener
         self._loop.watch(listener.fileno(), READABLE, self._accept)
         self._loop.after(_TICK_S, self._tick)
@@ -124,6 +128,9 @@ class Daemon:
     def run(self) -> None:
         self._loop.run()
         self._flush()
+        self._keep_usage()
+        if self._cgroups is not None:
+            self._cgroups.leave()
         if self._link is not None:
             self._link.close("the daemon leaves")
         self._listener.close()
@@ -134,8 +141,10 @@ class Daemon:
     def _accept(self, _: int) -> None:
         try:
             connection, _address = self._listener.accept()
-        except OSError as problem:
+        except OSError as problem:  # out of descriptors, most likely: asking again at once would not help
             self._journal.write(f"cannot accept: {problem}")
+            self._loop.unwatch(self._listener.fileno())
+            self._loop.after(1.0, lambda: self._loop.watch(self._listener.fileno(), READABLE, self._accept))
             return
         connection.setblocking(False)
         self._loop.watch(connection.fileno(), READABLE, lambda _: self._greeted(connection))
@@ -256,7 +265,7 @@ class Daemon:
                     self._life.noticed(name, int(pid))
 
     def _run_ended(self, run: Run) -> None:
-        self._followers.push_all()
+        self._followers.run_ended(run.path)
         if self._leaves_when_idle and not self._supervisor.is_busy:
             self._loop.stop()
 
@@ -270,12 +279,19 @@ class Daemon:
             self._loop.stop()
 
     def _tick(self) -> None:
-        self._loop.after(_TICK_S, self._tick)
         self._ticks += 1
-        self._sampling.tick()
         self._bound_logs()
-        if self._ticks % _REMEMBER_EVERY_TICKS == 0:
+        if self._ticks % _SLOW_TICKS == 0:
+            self._sampling.tick()
             self._life.members.remember()
+        if self._ticks % _KEEP_TICKS == 0:
+            self._keep_usage()
+        self._loop.after(_TICK_S, self._tick)
+
+    def _keep_usage(self) -> None:
+        for run in self._life.runs.values():
+            if run.phase != ENDED:
+                ending.keep_usage(run)
 
     def _bound_logs(self) -> None:
         for run in list(self._life.runs.values()):

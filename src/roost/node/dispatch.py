@@ -7,6 +7,7 @@ may end the daemon.
 from __future__ import annotations
 
 import base64
+import traceback
 from typing import Any, Callable, Dict, List, Optional
 
 from roost.node import logs, protocol
@@ -30,6 +31,7 @@ class Dispatch:
         self._supervisor = supervisor
         self._followers = followers
         self.send: Callable[[Message], None] = lambda message: None
+        self.report: Callable[[str], None] = lambda text: None
         self.configure: Callable[[int], None] = lambda sample_ms: None
         self.shutdown: Callable[[bool], None] = lambda when_idle: None
         self._operations: Dict[str, Callable[[Message], None]] = {
@@ -60,9 +62,9 @@ class Dispatch:
             operation(message)
         except (BadMessage, BadSpec) as problem:
             self.send({"op": protocol.ERROR, "id": id, "message": str(problem)})
-        except Exception as problem:
+        except Exception as problem:  # a bug of ours must not cost the lines behind this one
             self.send({"op": protocol.ERROR, "id": id, "message": f"{type(problem).__name__}: {problem}"})
-            raise
+            self.report(traceback.format_exc())
 
     def _stop(self, message: Message) -> None:
         why = message.get("why") or protocol.KILL

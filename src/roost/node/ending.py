@@ -5,11 +5,12 @@ Reads the run's cgroup and logs once, at the end; changes nothing but the run's 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 from typing import Any, Optional, Tuple
 
-from roost.node import cgroup
+from roost.node import cgroup, rundir
 from roost.node.clock import boot_ms
 from roost.node.oom import find_gpu_oom, host_oom_kills
 from roost.node.protocol import LOST, OOM
@@ -45,6 +46,16 @@ def account(run: Run) -> None:
     run.peak_rss_mib = _best(cgroup.peak_memory_mib(run.cgroup), run.peak_rss_mib)
     if run.status == _KILLED and cgroup.oom_kills(run.cgroup):
         run.why, run.error = OOM, "the machine had too little memory: the kernel killed a process of this run"
+
+
+def keep_usage(run: Run) -> None:
+    """What samples have seen so far, for a daemon that comes after us."""
+    usage = run.usage
+    if run.record is None or not (usage.samples or usage.peak_mem_mib):
+        return
+    values = {"peak_mem_mib": usage.peak_mem_mib, "util_sum": usage.util_sum, "samples": usage.samples}
+    with contextlib.suppress(OSError):
+        rundir.note(run.path, "usage", values)
 
 
 def judge(run: Run) -> None:

@@ -79,9 +79,15 @@ class Followers:
             self.remove(id)
 
     def push_all(self) -> None:
-        """Look at every log: a run has ended, or the link has room again."""
+        """Look at every log: the link has room again."""
         for follower in list(self._all.values()):
             self._push(follower)
+
+    def run_ended(self, run_path: str) -> None:
+        """Send the rest of that run's logs."""
+        for follower in list(self._all.values()):
+            if follower.source.run_path == run_path:
+                self._push(follower)
 
     def _push(self, follower: _Follower) -> None:
         source = follower.source

@@ -16,6 +16,7 @@ from roost.node.processes import (
     TICKS_PER_S,
     Kinship,
     Stat,
+    Tags,
     children_of_self,
     find_members,
     is_becoming,
@@ -35,6 +36,7 @@ class Members:
     def __init__(self, runs: Callable[[], Iterable[Run]], own_children: Callable[[], Set[int]]) -> None:
         self._runs = runs
         self._own_children = own_children
+        self._tags = Tags()
 
     def pids(self, run: Run) -> List[int]:
         """Every living process of the run, its wrapper excepted."""
@@ -96,11 +98,12 @@ class Members:
             return
         table = scan()
         for run in without:
-            run.known = {stat.id for stat in find_members(table, self._kin(run, table), self._never())}
+            run.known = {stat.id for stat in find_members(table, self._kin(run, table), self._never(), self._tags)}
+        self._tags.keep_only(table)
 
     def _scan(self, run: Run) -> List[Stat]:
         table = scan()
-        found = find_members(table, self._kin(run, table), self._never())
+        found = find_members(table, self._kin(run, table), self._never(), self._tags)
         run.known |= {stat.id for stat in found}
         others = [other for other in self._runs() if other is not run and other.phase != ENDED and other.cgroup is None]
         if others:

@@ -10,10 +10,12 @@ import pwd
 from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from roost.node import libc
+from roost.node.clock import boot_s
 
 ProcessId = Tuple[int, int]
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")  # the unit of start times
 _GONE = ("Z", "X", "x")
+_SETTLED_S = 5.0
 _KERNEL = 2  # the parent of every kernel thread
 
 
@@ -104,17 +106,42 @@ class Kinship(NamedTuple):
     known: Set[ProcessId]
 
 
-def find_members(table: Dict[int, Stat], kin: Kinship, never: Iterable[int]) -> List[Stat]:
+def find_members(table: Dict[int, Stat], kin: Kinship, never: Iterable[int], tags: Tags) -> List[Stat]:
     """Every living process of the run: its session, its tag, those seen before, and all their descendants."""
     excluded = set(never)
     young = [s for s in table.values() if s.starttime >= kin.since and s.pid not in excluded and s.ppid != _KERNEL]
     found = {s.pid for s in young if kin.session in (s.session, s.ppid) or s.id in kin.known}
-    found |= {s.pid for s in young if s.pid not in found and read_tag(s.pid) == kin.tag}
+    found |= {s.pid for s in young if s.pid not in found and tags.of(s) == kin.tag}
     while True:
         more = {s.pid for s in young if s.ppid in found and s.pid not in found}
         if not more:
             return [table[pid] for pid in sorted(found)]
         found |= more
+
+
+class Tags:
+    """The tags of processes, each read once: with many runs, everybody would be asked by every run, every second.
+
+    A tag stays with its process, even when an exec clears the environment. That there is none is believed only of a
+    process that has been there for a while: one that was just forked has yet to become a job's.
+    """
+
+    def __init__(self) -> None:
+        self._known: Dict[ProcessId, Optional[str]] = {}
+
+    def of(self, stat: Stat) -> Optional[str]:
+        """The tag of that process, or None."""
+        if stat.id in self._known:
+            return self._known[stat.id]
+        tag = read_tag(stat.pid)
+        if tag is not None or boot_s() - stat.starttime / TICKS_PER_S > _SETTLED_S:
+            self._known[stat.id] = tag
+        return tag
+
+    def keep_only(self, table: Dict[int, Stat]) -> None:
+        """Forget those who are gone."""
+        living = {stat.id for stat in table.values()}
+        self._known = {process: tag for process, tag in self._known.items() if process in living}
 
 
 def read_tag(pid: int) -> Optional[str]:

@@ -104,6 +104,7 @@ class Sampler:
                 self._driver = self._open_driver()
             return [] if self._driver is None else self._driver.list()
         except DriverError:
+            self._driver = None  # opened anew at the next look: the driver may have been exchanged
             return None if self.is_known else []
 
     def _describe(self, watcher: Watcher) -> Dict[str, Any]:

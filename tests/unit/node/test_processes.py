@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from roost.node import processes
-from roost.node.processes import Kinship, Stat, find_members, parse_stat
+from roost.node.processes import Kinship, Stat, Tags, find_members, parse_stat
 
 TAIL = "1 2 3 0 -1 4194560 100 0 0 0 1 2 3 4 20 0 1 0 777 1000 200"
 
@@ -82,7 +82,7 @@ def test_members_by_session_descent_and_memory() -> None:
         )
     }
     kin = Kinship("x:1.1", 10_000_100, 10, {(10_000_104, 10)})
-    found = [stat.pid - 10_000_000 for stat in find_members(table, kin, [10_000_100])]
+    found = [stat.pid - 10_000_000 for stat in find_members(table, kin, [10_000_100], Tags())]
     assert found == [101, 102, 103, 104]
 
 
