@@ -115,7 +115,7 @@ class Waiting:
         """The job's state and reasons as the server tells them."""
         reasons = item.get("reasons") or []
         state = item.get("state") or "queued"
-        self._text = f"{state}: {reasons[0]['text']}" if reasons else state
+        self._text = f"{state}: {reasons[0]['text'].removeprefix('held: ')}" if reasons else state
         if len(reasons) > 1:
             self._text += f"; more: roost why {self._job}"
         if state not in ("held", "queued") or self._text == self._said:

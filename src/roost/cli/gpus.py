@@ -17,6 +17,7 @@ VERB = Verb(
     "show the GPUs: memory, use, jobs, and every process on them",
     options=(JSON,),
     examples=(("roost gpus", ""), ("roost gpus --json", "for programs")),
+    about="In the bar, # is used and = is kept for jobs that do not use it yet.",
 )
 _COLUMNS = (
     Column("GPU"),

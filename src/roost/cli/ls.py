@@ -34,6 +34,7 @@ VERB = Verb(
         ("roost ls --state failed --all", "all that ever failed"),
         ("roost ls --label sweep --json", "for programs"),
     ),
+    about="Under GPU: the indices of those that it has or had, or x2 when it waits for two.",
 )
 _UNENDED = ("running", "starting", "stopping", "paused", "queued", "held")
 _COLUMNS = (

@@ -2,6 +2,7 @@
 
 import os
 
+from roost.cli.connect import server
 from roost.cli.options import ONE, Args, Operand, Option, UsageError, Verb
 from roost.cli.sim_place import sim_directory
 
@@ -28,6 +29,8 @@ def run(args: Args) -> int:
     if sum((args.fault is not None, bool(args.hang), bool(args.ok))) != 1:
         raise UsageError("one of --fault TEXT, --hang and --ok is meant")
     directory = sim_directory()
+    if "ROOST_SIM_DIR" not in os.environ:
+        _check(int(args.gpu))
     fault, hang = f"{directory}/fault-{args.gpu}", f"{directory}/hang-{args.gpu}"
     if args.fault is not None:
         _write(fault, args.fault)
@@ -40,6 +43,12 @@ def run(args: Args) -> int:
     state = f"fault: {args.fault}" if args.fault is not None else "hangs" if args.hang else "is well"
     print(f"simulated GPU {args.gpu} {state}")
     return 0
+
+
+def _check(index: int) -> None:
+    total = (server().status().get("gpus") or {}).get("total")
+    if total is not None and index >= total:
+        raise UsageError(f"there is no simulated GPU {index}", "roost gpus")
 
 
 def _write(path: str, text: str) -> None:

@@ -181,6 +181,8 @@ def _dry_run(args: Args, jobs: "list[Spec]", envs: "list[dict[str, str]]", lines
     for position, answer in enumerate(answers):
         where = f"line {lines[position]}: " if lines else ""
         print(where + _would(answer))
+        if not lines:
+            _print_further(answer)
     return 0
 
 
@@ -189,8 +191,17 @@ def _would(answer: "Spec") -> str:
         gpus = answer.get("gpus") or []
         on = f" on GPU {','.join(map(str, gpus))}" if gpus else " on a CPU slot"
         return "would start now" + on
-    reasons = "; ".join(reason["text"] for reason in answer.get("reasons") or [])
-    return "would wait" + (f": {reasons}" if reasons else "")
+    reasons = answer.get("reasons") or []
+    return "would wait" + (f": {reasons[0]['text']}" if reasons else "")
+
+
+def _print_further(answer: "Spec") -> None:
+    """The other reasons, a line each."""
+    from roost.cli.output import clean, screen, wrap, write
+
+    shown = screen()
+    for reason in (answer.get("reasons") or [])[1:]:
+        write(wrap(clean(reason["text"]), shown.width, "  ", "    "))
 
 
 def _print_ids(args: Args, ids: list[int]) -> None:

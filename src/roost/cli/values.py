@@ -63,10 +63,12 @@ def brief(total_s: float) -> str:
 
 
 def lasted(total_s: float) -> str:
-    """How long something took: as `brief`, but `0.8s` and `40ms` for what took less than a second."""
-    if total_s >= 1 or total_s <= 0:
+    """How long something took: as `brief`, but `0.8s`, `40ms`, `<1ms` for what took less than a second."""
+    if total_s >= 1:
         return brief(total_s)
-    return f"{int(total_s * 10) / 10}s" if total_s >= 0.1 else f"{max(int(total_s * 1000), 1)}ms"
+    if total_s < 0.001:
+        return "<1ms"
+    return f"{int(total_s * 10) / 10}s" if total_s >= 0.1 else f"{int(total_s * 1000)}ms"
 
 
 def plural(count: int, noun: str) -> str:

@@ -46,7 +46,7 @@ def lines(job: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]:
         return wrap(_active(job, now), shown.width, indent="  ")
     found = [f"job {job['id']} is {job['state']}:"]
     for reason in reasons:
-        found += wrap(clean(reason["text"]), shown.width, "  ", "    ")
+        found += wrap(clean(reason["text"]).removeprefix("held: "), shown.width, "  ", "    ")
     return found
 
 

@@ -208,7 +208,7 @@ def test_settings_are_listed_and_shown(roost: Roost, server: FakeServer) -> None
 
 
 def test_a_simulated_gpu_is_broken_and_mended(roost: Roost, server: FakeServer, tmp_path: Path) -> None:
-    server.routes["GET /status"] = {"nodes": [{"sim_dir": str(tmp_path)}]}
+    server.routes["GET /status"] = {"nodes": [{"sim_dir": str(tmp_path)}], "gpus": {"total": 4}}
     assert roost("sim-gpu", "2", "--fault", "ECC error").out == "simulated GPU 2 fault: ECC error\n"
     assert (tmp_path / "fault-2").read_text() == "ECC error"
     roost("sim-gpu", "2", "--hang")
@@ -216,6 +216,7 @@ def test_a_simulated_gpu_is_broken_and_mended(roost: Roost, server: FakeServer, 
     assert roost("sim-gpu", "2", "--ok").code == 0
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
     assert roost("sim-gpu", "2").code == 2
+    assert roost("sim-gpu", "4", "--hang") == (2, "", "roost: there is no simulated GPU 4\nhint: roost gpus\n")
 
 
 def test_real_gpus_are_not_broken(roost: Roost, server: FakeServer) -> None:

@@ -71,6 +71,16 @@ def test_a_wait_that_lasts_says_why_once(roost: Roost, server: FakeServer, monke
     assert roost("run", "x", "y").err == "roost: job 12 is queued: needs 2 GPUs\n"
 
 
+def test_of_several_reasons_the_first_is_said_and_where_the_rest_are(
+    roost: Roost, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = threading.Event()
+    monkeypatch.setattr("roost.cli.following.Waiting.say", said_and(said))
+    held = {"state": "held", "reasons": [{"text": "held: it waits for `roost release`"}, {"text": "needs 2 GPUs"}]}
+    follows(server, held, lambda: said.wait(10), end())
+    assert roost("run", "x", "y").err == "roost: job 12 is held: it waits for `roost release`; more: roost why 12\n"
+
+
 def said_and(event: threading.Event) -> Any:
     from roost.cli.following import Waiting
 

@@ -208,7 +208,12 @@ def test_a_dry_run_queues_nothing(roost: Roost, server: FakeServer) -> None:
     cpu = {"would": "start", "gpus": [], "reasons": []}
     server.routes["POST /jobs"] = {"jobs": [wait, start, cpu]}
     ran = roost("submit", "--dry-run", "x", "y")
-    assert ran.out == "would wait: needs 2 GPUs; GPU 0 is taken\nwould start now on GPU 0,1\nwould start now on a CPU slot\n"
+    assert ran.out.splitlines() == [
+        "would wait: needs 2 GPUs",
+        "  GPU 0 is taken",
+        "would start now on GPU 0,1",
+        "would start now on a CPU slot",
+    ]
     assert server.bodies("POST /jobs")[0]["dry_run"] is True
 
 
