@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple, Optional, Tuple
 
 from roost.node import rundir
+from roost.node.cgroup import is_inside
 from roost.node.oom import host_oom_kills
 from roost.node.processes import ProcessId, arguments_of, read_stat
 from roost.node.protocol import LOST
@@ -46,12 +47,17 @@ def read_run(source: Source, name: str) -> Optional[Run]:
     return run
 
 
-def find_wrapper(run_dir: str, pid: Optional[int]) -> Optional[ProcessId]:
-    """The living wrapper of that run: the process says by its own arguments whose wrapper it is."""
+def find_wrapper(run: Run, pid: Optional[int]) -> Optional[ProcessId]:
+    """The living wrapper of that run: known by its own arguments, or as a runner by the cgroup that it lives in."""
     stat = read_stat(pid) if pid is not None else None
     if stat is None or not stat.is_alive or stat.session != stat.pid:
         return None
-    return stat.id if run_dir in arguments_of(stat.pid)[1:5] else None
+    if run.path in arguments_of(stat.pid)[1:5]:
+        return stat.id
+    if run.cgroup is not None and is_inside(stat.pid, run.cgroup):
+        run.keeper = stat.pid
+        return stat.id
+    return None
 
 
 def _failure(run: Run, trace: Trace, boot: str) -> Optional[Tuple[Optional[str], Optional[str]]]:
@@ -66,7 +72,7 @@ def _failure(run: Run, trace: Trace, boot: str) -> Optional[Tuple[Optional[str],
 
 
 def _restore(run: Run, trace: Trace) -> None:
-    run.wrapper = find_wrapper(run.path, trace.wrapper_pid)
+    run.wrapper = find_wrapper(run, trace.wrapper_pid)
     run.session = trace.wrapper_pid
     run.main_pid = trace.main_pid
     if trace.main_pid is not None:

@@ -17,6 +17,8 @@ from typing import Dict, List, Optional, Set, Tuple
 from roost.node.wrapper import SHELL
 
 _WANTED_CONTROLLERS = ("memory", "pids")
+# A runner's cgroup serves one run after the other: this attribute of the directory names the one it serves now.
+RUN_ATTRIBUTE = "user.roost.run"
 
 
 class Cgroups:
@@ -74,8 +76,28 @@ def run_of_cgroup(pid: int, state_id: str) -> Optional[str]:
     mark = f"/roost-{state_id}/"
     for line in _read(f"/proc/{pid}/cgroup").splitlines():
         if line.startswith("0::") and mark in line:
-            return line.split(mark, 1)[1].split("/", 1)[0]
+            before, _, below = line[3:].partition(mark)
+            name = below.split("/", 1)[0]
+            return name if "." in name else _run_of_runner(f"{before}{mark}{name}")
     return None
+
+
+def _run_of_runner(path: str) -> Optional[str]:
+    found = _find_mount()
+    try:
+        return os.getxattr(found[0] + path, RUN_ATTRIBUTE).decode() if found is not None else None
+    except OSError:
+        return None
+
+
+def leftovers(path: str, keeper: int) -> bool:
+    """Whether anything but the runner itself lives in its cgroup."""
+    return any(pid != keeper for pid in processes(path))
+
+
+def is_inside(pid: int, path: str) -> bool:
+    """Whether that process lives in that cgroup."""
+    return pid in processes(path)
 
 
 def processes(path: str) -> List[int]:

@@ -17,6 +17,7 @@ from roost.node.spec import Spec
 
 # The kernel takes no single argument longer than 128 KiB; longer shell lines travel as a file.
 _LONGEST_ARGUMENT = 128 * 1024 - 1
+_SHELLS_OWN = frozenset({"PPID", "OPTIND", "LINENO", "IFS"})
 _INTERPRETERS = {".py": "python", ".sh": "bash", ".pl": "perl", ".rb": "ruby", ".R": "Rscript", ".jl": "julia"}
 
 # Where commands were found: thousands of jobs run the same few, and a search asks every directory of the PATH.
@@ -52,8 +53,9 @@ def resolve(spec: Spec, env: Dict[str, str], run_dir: str, filled: Dict[str, str
 
 
 def with_odd_names(argv: List[str], env: Dict[str, str]) -> Tuple[List[str], Dict[str, str]]:
-    """A shell drops variables whose names are no identifiers (exported bash functions): `env` sets them behind it."""
-    odd = sorted(name for name in env if not (name.isidentifier() and name.isascii()))
+    """A shell drops variables whose names are no identifiers (exported bash functions), and has some for itself: `env`
+    sets them behind it."""
+    odd = sorted(name for name in env if name in _SHELLS_OWN or not (name.isidentifier() and name.isascii()))
     if not odd:
         return argv, env
     plain = {name: value for name, value in env.items() if name not in odd}

@@ -29,6 +29,7 @@ from roost.node.logs import bound
 from roost.node.loop import READABLE, Loop
 from roost.node.protocol import Message
 from roost.node.run import ENDED, Run
+from roost.node.runner import PING, Runners
 from roost.node.sampler import open_real_driver
 from roost.node.sampling import Sampling, host
 from roost.node.spawn import Spawner
@@ -86,6 +87,9 @@ class Daemon:
         self._life = Lifecycle(self._loop, source)
         self._notices, wrappers_end = _open_notice_pipe()
         spawner = Spawner(state, cgroups, self._boot, self._node, wrappers_end)
+        if cgroups is not None:
+            self._life.runners = spawner.runners = Runners(self._loop, cgroups, state.active, wrappers_end)
+            self._life.runners.own_children = self._life.own_children
         self._supervisor = Supervisor(source, self._loop, spawner, self._life)
         self._sampling = self._make_sampling(identity, spawner)
         self._followers = Followers(self._loop, self._send, self._is_congested)
@@ -121,20 +125,29 @@ class Daemon:
         self._supervisor.adopt_all()
         if self._cgroups is not None:
             self._cgroups.sweep(set(self._life.runs))
+        if self._life.runners is not None:
+            self._life.runners.prove()
         self._listener = listener
         self._loop.watch(listener.fileno(), READABLE, self._accept)
         self._loop.after(_TICK_S, self._tick)
 
     def run(self) -> None:
         self._loop.run()
+        self._stop_listening()
         self._flush()
         self._keep_usage()
-        if self._cgroups is not None:
-            self._cgroups.leave()
         if self._link is not None:
             self._link.close("the daemon leaves")
-        self._listener.close()
+        if self._life.runners is not None:
+            self._life.runners.close()
+        if self._cgroups is not None:
+            self._cgroups.leave()
         self._journal.write(f"daemon {os.getpid()} leaves")
+
+    def _stop_listening(self) -> None:
+        if self._listener.fileno() >= 0:
+            self._loop.unwatch(self._listener.fileno())
+            self._listener.close()
 
     # -- the link
 
@@ -164,6 +177,7 @@ class Daemon:
         elif self._must_give_way(greeting):
             for fd in fds:
                 os.close(fd)
+            self._stop_listening()  # before it asks again: it must not reach us
             connection.sendall(b"again\n")
             connection.close()
             self._loop.stop()
@@ -177,7 +191,6 @@ class Daemon:
         return sim is not None and sim != self._options.sim and not self._supervisor.is_busy
 
     def _take_link(self, connection: socket.socket, fds: List[int]) -> None:
-        self._leaves_when_idle = False  # whoever said so has left; somebody new is here
         self._leaves_when_idle = False  # whoever said so has left; somebody new is here
         if self._link is not None:
             self._send({"op": protocol.ERROR, "id": None, "message": "another server has attached to this node"})
@@ -253,16 +266,23 @@ class Daemon:
             self._send({"op": protocol.INVENTORY, "gpus": gpus})
 
     def _read_notices(self) -> None:
-        """The wrappers' lines: `<run> <pid of the job's own process>`. Each was written in one piece."""
+        """The wrappers' lines: `<run> <pid of the job's own process>`; of runners also `= <run> <status>` at the end, and
+        `~` when they are tried. Each was written in one piece."""
         while True:
             try:
                 chunk = os.read(self._notices, 1 << 16)
             except BlockingIOError:
                 return
             for line in chunk.decode("ascii", "replace").splitlines():
-                name, _, pid = line.partition(" ")
-                if pid.isdigit():
-                    self._life.noticed(name, int(pid))
+                self._take_notice(line.split(" "))
+
+    def _take_notice(self, words: List[str]) -> None:
+        if words[0] == PING and self._life.runners is not None:
+            self._life.runners.proved()
+        elif words[0] == "=" and len(words) == 3 and words[2].isdigit():
+            self._life.noticed_end(words[1], int(words[2]))
+        elif len(words) == 2 and words[1].isdigit():
+            self._life.noticed(words[0], int(words[1]))
 
     def _run_ended(self, run: Run) -> None:
         self._followers.run_ended(run.path)
@@ -329,4 +349,6 @@ def _receive(connection: socket.socket) -> Tuple[bytes, List[int]]:
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
+    for fd in numbers:
+        os.set_inheritable(fd, False)
     return text, list(numbers)

@@ -17,7 +17,7 @@ from roost.node.protocol import LOST, OOM
 from roost.node.run import Run
 
 # A shorter run is not worth four more files to read; wait4 has told its processor time.
-_ACCOUNTING_FROM_MS = 1_000
+ACCOUNTING_FROM_MS = 1_000
 _KILLED = 137
 
 
@@ -40,7 +40,7 @@ def usage_of(usage: Any) -> Tuple[int, Optional[int]]:
 
 def account(run: Run) -> None:
     """What the cgroup knows better than wait4; call while it still exists."""
-    if run.cgroup is None or run.used_ms(boot_ms()) < _ACCOUNTING_FROM_MS:
+    if run.cgroup is None or run.used_ms(boot_ms()) < ACCOUNTING_FROM_MS:
         return
     run.cpu_ms = _best(cgroup.cpu_ms(run.cgroup), run.cpu_ms)
     run.peak_rss_mib = _best(cgroup.peak_memory_mib(run.cgroup), run.peak_rss_mib)
@@ -62,6 +62,8 @@ def judge(run: Run) -> None:
     """Fill in why it ended, where that is not known yet."""
     if run.stop_why is not None:
         run.why = run.stop_why
+        if run.status is None and run.was_killed:  # its runner, which would have noted it, was killed with it
+            run.status = _KILLED
     elif run.why is not None:
         return
     elif run.status is None:

@@ -21,6 +21,7 @@ from roost.node.members import Members
 from roost.node.processes import ProcessId, read_stat, watch
 from roost.node.protocol import CANNOT_START, TIME, Message
 from roost.node.run import ENDED, ENDING, RUNNING, STARTING, Run
+from roost.node.runner import Runners
 
 # Children that a job left behind when it ended by itself get this long between TERM and KILL.
 _LEFTOVER_GRACE_MS = 2_000
@@ -49,6 +50,7 @@ class Lifecycle:
         self._by_main: Dict[int, Run] = {}
         self._ending: Dict[str, Run] = {}
         self.own_children: Set[int] = set()
+        self.runners: Optional[Runners] = None
         self.members = Members(lambda: list(self.runs.values()), lambda: self.own_children)
         self.limits = Limits(loop, self._warn, self._time_is_up)
         self.last_oom_kills: Optional[int] = None
@@ -65,8 +67,10 @@ class Lifecycle:
     # -- beginning
 
     def add(self, run: Run, wrapper_pid: int) -> None:
-        """A wrapper was started for this run."""
+        """A wrapper was started for this run, or a runner was given it."""
         run.wrapper, run.session = (wrapper_pid, 0), wrapper_pid
+        if self.runners is not None and self.runners.is_runner(wrapper_pid):
+            run.keeper = wrapper_pid
         run.oom_kills = self.last_oom_kills
         self.runs[run.name] = self._by_wrapper[wrapper_pid] = run
 
@@ -83,6 +87,21 @@ class Lifecycle:
         run = self.runs.get(name)
         if run is not None and run.phase == STARTING and not run.is_adopted:
             self._runs_now(run, pid, wall_ms())
+            if run.keeper is not None and self.runners is not None:
+                self.runners.has_begun(run.keeper)
+
+    def noticed_end(self, name: str, status: int) -> None:
+        """A runner says that its job's own process has ended, and how."""
+        run = self.runs.get(name)
+        if run is None or run.keeper is None or self.runners is None or run.phase not in (STARTING, RUNNING):
+            return
+        if run.phase == STARTING or run.used_ms(boot_ms()) >= ending.ACCOUNTING_FROM_MS:
+            self.runners.retire(run.keeper)  # it ends with the job's status, and tells what the job has used
+            return
+        self._by_wrapper.pop(run.keeper, None)
+        run.wrapper = None
+        run.cpu_ms = self.runners.cpu_used_ms(run.keeper)
+        self._main_ended(run, status)
 
     def _runs_now(self, run: Run, main_pid: int, at_ms: int) -> None:
         run.main_pid, run.started_ms, run.phase = main_pid, at_ms, RUNNING
@@ -134,12 +153,18 @@ class Lifecycle:
         orphans = {death.pid: death for death in deaths if death.pid not in self._by_wrapper}
         for death in deaths:
             run = self._by_wrapper.pop(death.pid, None)
+            self._keeper_ended(run, death.pid)
             if run is not None and run.phase != ENDED:
                 self._wrapper_ended(run, death, orphans)
         for death in orphans.values():
             self._orphan_ended(death)
         for run in list(self._ending.values()):
             self._finish_if_empty(run)
+
+    def _keeper_ended(self, run: Optional[Run], pid: int) -> None:
+        runner = self.runners.ended(pid) if self.runners is not None else None
+        if run is not None and runner is not None:
+            run.keeper, run.is_peak_known = None, runner.uses == 1
 
     def _orphan_ended(self, death: Death) -> None:
         run = self._by_main.pop(death.pid, None)
@@ -150,7 +175,8 @@ class Lifecycle:
 
     def _wrapper_ended(self, run: Run, death: Death, orphans: Dict[int, Death]) -> None:
         run.wrapper = None
-        run.cpu_ms, run.peak_rss_mib = ending.usage_of(death.usage)
+        run.cpu_ms, peak_rss_mib = ending.usage_of(death.usage)
+        run.peak_rss_mib = peak_rss_mib if run.is_peak_known else None
         if os.WIFSIGNALED(death.status):
             self._wrapper_was_killed(run, death.pid, orphans)
         elif run.phase == STARTING:
@@ -175,7 +201,7 @@ class Lifecycle:
         if trace is None or trace.status is not None or trace.main_pid is None:
             self._main_ended(run, trace.status if trace else None, trace.at_ms if trace else None)
             return
-        run.main_pid = trace.main_pid
+        run.main_pid, run.is_unnoted = trace.main_pid, True
         now = read_stat(trace.main_pid)
         if trace.main_pid in orphans:
             self._main_ended(run, exit_status(orphans[trace.main_pid].status))
@@ -222,6 +248,7 @@ class Lifecycle:
 
     def _look_again(self, run: Run, after_s: float) -> None:
         """Orphans that are not our children end without a signal to us: look, ever less often."""
+
         def look() -> None:
             self._finish_if_empty(run)
             if run.phase == ENDING:
@@ -239,12 +266,18 @@ class Lifecycle:
         run.phase = ENDED
         run.at_ms = run.at_ms or wall_ms()
         ending.judge(run)
+        if run.is_unnoted and run.status is not None:  # nobody else will: its wrapper is dead, and we may die too
+            with contextlib.suppress(OSError):
+                rundir.note_status(self._source.state, run.name, run.status)
         self.limits.clear(run)
         if run.kill_timer is not None:
             run.kill_timer.cancel()
-        self._ending.pop(run.name, None)
+        was_clean = self._ending.pop(run.name, None) is None and run.stop_why is None
         self.answer(run)
         self.on_end(run)
+        if run.keeper is not None and self.runners is not None:
+            self.runners.give_back(run.keeper) if was_clean else self.runners.retire(run.keeper)
+            run.keeper = None
 
     # -- stopping
 
@@ -278,6 +311,7 @@ class Lifecycle:
     def _kill(self, run: Run, again_s: float) -> None:
         if run.phase == ENDED:
             return
+        run.was_killed = True
         self.members.kill(run)
         later = min(again_s * 2, 1.0)
         run.kill_timer = self._loop.after(again_s, lambda: self._kill(run, later))

@@ -41,11 +41,13 @@ class Members:
     def pids(self, run: Run) -> List[int]:
         """Every living process of the run, its wrapper excepted."""
         if run.cgroup is not None and os.path.isdir(run.cgroup):
-            return cgroup.processes(run.cgroup)
+            return [pid for pid in cgroup.processes(run.cgroup) if pid != run.keeper]
         return [stat.pid for stat in self._scan(run)]
 
     def has_any(self, run: Run) -> bool:
         """Whether any process of the run is left. Removes the run's empty cgroup on the way: one call says both."""
+        if run.cgroup is not None and run.keeper is not None:
+            return cgroup.leftovers(run.cgroup, run.keeper)
         if run.cgroup is not None:
             return not cgroup.try_remove(run.cgroup)
         if not run.is_adopted and not self._orphans():

@@ -45,9 +45,11 @@ class Run:
     """One attempt of one job on this node."""
 
     __slots__ = (
-        "at_ms", "cpu_ms", "error", "is_adopted", "kill_boot_ms", "kill_timer", "known", "limit_timer", "main_pid",
-        "name", "oom_kills", "path", "paused_ms", "paused_since", "peak_rss_mib", "phase", "record", "session",
-        "started_ms", "status", "stop_why", "tag", "usage", "was_warned", "why", "wrapper",
+        "at_ms", "cpu_ms", "error", "is_adopted", "is_peak_known", "is_unnoted", "keeper", "kill_boot_ms", "kill_timer",
+        "known",
+        "limit_timer", "main_pid", "name", "oom_kills", "path", "paused_ms", "paused_since", "peak_rss_mib", "phase",
+        "record", "session", "started_ms", "status", "stop_why", "tag", "usage", "was_killed", "was_warned", "why",
+        "wrapper",
     )  # fmt: skip
 
     def __init__(self, name: str, path: str, tag: str, record: Optional[Record]) -> None:
@@ -57,7 +59,10 @@ class Run:
         self.record = record
         self.phase = STARTING
         self.is_adopted = False
+        self.is_peak_known = True
+        self.is_unnoted = False
         self.wrapper: Optional[ProcessId] = None
+        self.keeper: Optional[int] = None  # a living runner, which shares the run's cgroup and is not of the run
         self.session: Optional[int] = None
         self.main_pid: Optional[int] = None
         self.started_ms: Optional[int] = None
@@ -69,6 +74,7 @@ class Run:
         self.kill_boot_ms: Optional[int] = None
         self.kill_timer: Optional[Timer] = None
         self.limit_timer: Optional[Timer] = None
+        self.was_killed = False
         self.was_warned = False
         self.paused_since: Optional[int] = None
         self.paused_ms = 0

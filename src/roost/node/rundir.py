@@ -92,6 +92,12 @@ def write_problem(state: StateDir, name: str, values: Dict[str, Any]) -> None:
     write_text(state.marker(name), _encoder.encode(values) + "\n")
 
 
+def note_status(state: StateDir, name: str, status: int) -> None:
+    """The exit status of a run whose wrapper died before it could note it."""
+    with open(state.marker(name), "a", encoding="ascii") as trace:
+        trace.write(f"{status}\n")
+
+
 def acknowledge(state: StateDir, name: str) -> None:
     """The server knows the end: the trace leaves `active` for the run's own directory."""
     try:

@@ -19,11 +19,16 @@ from roost.node.command import CannotStart
 from roost.node.environment import Place, build_environment
 from roost.node.gpus import Gpu
 from roost.node.rundir import Record, claim_output, is_own_log, log_paths, record_text
+from roost.node.runner import Runner, Runners
 from roost.node.spec import OPEN_APPEND, Spec
 from roost.node.state import StateDir
-from roost.node.wrapper import NOTICE_FD, SHELL, wrapper_text
+from roost.node.wrapper import NOTICE_FD, SHELL, Script, run_script, wrapper_text
 
 _IGNORED_BY_PYTHON = [signal.SIGPIPE, signal.SIGXFSZ]
+
+
+# A script longer than this may be more than the kernel takes as arguments, and only the kernel says so.
+_LONGEST_SCRIPT = 100_000
 
 
 class Launch(NamedTuple):
@@ -48,7 +53,9 @@ class Spawner:
         null = os.open(os.devnull, os.O_RDWR)
         copies = [(null, 0), (null, 1), (null, 2), (notices, NOTICE_FD)]
         self._streams = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in copies]
-        self._text = wrapper_text(raise_file_limit())
+        self._soft_files = raise_file_limit()
+        self._text = wrapper_text(self._soft_files)
+        self.runners: Optional[Runners] = None
 
     def spawn(self, launch: Launch) -> Tuple[Record, int]:
         """Start it; its record and the pid of the wrapper."""
@@ -77,8 +84,39 @@ class Spawner:
         argv, env = command.with_odd_names(command.resolve(spec, env, path, _fill_values(launch)), env)
         # A start that died half-way has made the files already: they are ours.
         self._claim_outputs(spec, path, OPEN_APPEND if is_repeated else spec.open)
-        record = self._record(launch, path)
+        runner = self.runners.take() if self.runners is not None and _is_short(argv, env) else None
+        if runner is not None:
+            record = self._record(launch, path, runner.cgroup)
+            return record, self._order(runner, self._script_of(launch, record), env, argv)
+        record = self._record(launch, path, self._cgroups.create(launch.name) if self._cgroups else None)
         return record, self._start(launch, record, argv, env)
+
+    def _order(self, runner: Runner, script: Script, env: Dict[str, str], argv: List[str]) -> int:
+        """Give the run to a runner that stands ready; its pid."""
+        assert self.runners is not None
+        try:
+            self.runners.order(runner, script.name, run_script(script, env, argv))
+        except (OSError, ValueError):
+            self.runners.retire(runner.pid)
+            raise
+        return runner.pid
+
+    def _script_of(self, launch: Launch, record: Record) -> Script:
+        spec = launch.spec
+        return Script(
+            name=launch.name,
+            run_dir=self._state.run(launch.name),
+            trace=self._state.marker(launch.name),
+            record=record_text(record, spec),
+            cwd=spec.cwd,
+            umask=self._umask_of(spec),
+            soft_files=self._soft_files,
+            out=record.out,
+            err=record.err,
+        )
+
+    def _umask_of(self, spec: Spec) -> str:
+        return f"{self._umask if spec.umask is None else spec.umask:03o}"
 
     def _claim_outputs(self, spec: Spec, path: str, how: str) -> None:
         named = [file for file in dict.fromkeys(log_paths(path, spec)) if not is_own_log(file, path)]
@@ -93,14 +131,14 @@ class Spawner:
         finally:
             os.umask(mask)
 
-    def _record(self, launch: Launch, path: str) -> Record:
+    def _record(self, launch: Launch, path: str, cgroup: Optional[str]) -> Record:
         spec = launch.spec
         out, err = log_paths(path, spec)
         return Record(
             boot=self._boot,
             start_boot_ms=boot_ms(),
             started_ms=wall_ms(),
-            cgroup=self._cgroups.create(launch.name) if self._cgroups else None,
+            cgroup=cgroup,
             gpus=tuple(spec.gpus),
             out=out,
             err=err,
@@ -114,9 +152,8 @@ class Spawner:
     def _start(self, launch: Launch, record: Record, argv: List[str], env: Dict[str, str]) -> int:
         """The pid of the wrapper. `posix_spawn` costs a third of `Popen`; every descriptor of ours closes at the exec."""
         spec = launch.spec
-        umask = f"{self._umask if spec.umask is None else spec.umask:03o}"
         run_dir, trace = self._state.run(launch.name), self._state.marker(launch.name)
-        files = [umask, record_text(record, spec), record.out, record.err]
+        files = [self._umask_of(spec), record_text(record, spec), record.out, record.err]
         wrapper = [SHELL, "-c", self._text, run_dir, trace, record.cgroup or "", *files, *argv]
         try:
             return os.posix_spawn(SHELL, wrapper, env, file_actions=self._streams, setsid=True, setsigdef=_IGNORED_BY_PYTHON)
@@ -124,6 +161,12 @@ class Spawner:
             if problem.errno == errno.E2BIG:
                 raise CannotStart("the command and its environment are too long for the kernel (E2BIG)") from None
             raise
+
+
+def _is_short(argv: List[str], env: Dict[str, str]) -> bool:
+    """Whether it is short enough for any kernel. The rest, which is rare, gets a wrapper of its own."""
+    size = sum(map(len, argv)) + sum(len(name) + len(value) for name, value in env.items())
+    return size < _LONGEST_SCRIPT
 
 
 def raise_file_limit() -> Optional[int]:

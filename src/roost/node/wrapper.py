@@ -21,7 +21,10 @@ so that a daemon's death is no SIGPIPE here.
 
 from __future__ import annotations
 
-from typing import Optional
+import os
+from typing import Dict, List, NamedTuple, Optional
+
+from roost.node.quoting import quoted
 
 SHELL = "/bin/sh"
 NOTICE_FD = 9
@@ -47,7 +50,61 @@ exit $1
 """
 
 
+_RUN_TEXT = """\
+cd {cwd} || exit 126
+set -C
+[ ! -e {run_dir}/trace ] && printf '%s\\n%s\\n' $$ {record} >{trace} || kill -9 $$
+set +C
+{limits}for ROOST_PID in /proc/self/task/*; do :; done
+echo "${{ROOST_PID##*/}}" >>{trace}
+exec >>{out} 2>>{err}
+umask {umask}
+echo "{name} ${{ROOST_PID##*/}}" >&9
+unset OLDPWD ROOST_PID ROOST_FD ROOST_RUN
+{exports}exec {argv} 8<&- 9>&-
+"""
+
+
+class Script(NamedTuple):
+    """What a runner must know of a run besides its command and environment."""
+
+    name: str
+    run_dir: str
+    trace: str
+    record: str
+    cwd: str
+    umask: str
+    soft_files: Optional[int]
+    out: str
+    err: str
+
+
+def run_script(script: Script, env: Dict[str, str], argv: List[str]) -> bytes:
+    """The same few lines for a runner's subshell: every word that comes from a person is quoted. Raises ValueError for
+    what no process can be given."""
+    text = _RUN_TEXT.format(
+        name=script.name,
+        run_dir=quoted(script.run_dir),
+        trace=quoted(script.trace),
+        record=quoted(script.record),
+        cwd=quoted(script.cwd),
+        umask=script.umask,
+        limits=_limits(script.soft_files),
+        out=quoted(script.out),
+        err=quoted(script.err),
+        exports="".join(f"export {name}={quoted(value)}\n" for name, value in env.items()),
+        argv=" ".join(map(quoted, argv)),
+    )
+    data = os.fsencode(text)
+    if b"\0" in data:
+        raise ValueError("embedded null byte")
+    return data
+
+
+def _limits(soft_files: Optional[int]) -> str:
+    return "" if soft_files is None else f"ulimit -S -n {soft_files}\n"
+
+
 def wrapper_text(soft_files: Optional[int]) -> str:
     """The script; `soft_files` is the job's own soft limit on open files where the daemon raised its own."""
-    limits = "" if soft_files is None else f"ulimit -S -n {soft_files}\n"
-    return _TEXT.format(limits=limits)
+    return _TEXT.format(limits=_limits(soft_files))

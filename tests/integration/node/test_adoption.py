@@ -100,8 +100,9 @@ def test_broken_files_are_lost_runs_and_nothing_else(node: Node) -> None:
     assert node.run("4.1", "true")["status"] == 0
 
 
-def test_two_wrappers_for_one_run_run_it_once(node: Node, tmp_path: Path) -> None:
+def test_two_wrappers_for_one_run_run_it_once(make_node: Callable[..., Node], tmp_path: Path) -> None:
     """A wrapper of a dead daemon that comes late meets the one that the new daemon started."""
+    node = make_node("--no-cgroup")
     node.start("1.1", shell=f"echo x >>{tmp_path}/count; until [ -e {tmp_path}/go ]; do sleep 0.01; done")
     node.started("1.1")
     wrapper = int((node.state / "active" / "1.1").read_text().split("\n", 1)[0])
