@@ -186,6 +186,7 @@ def test_pause_freezes_and_resume_goes_on(make_node: NodeMaker, options: list[st
 def test_a_paused_job_hears_its_stop(make_node: NodeMaker, options: list[str]) -> None:
     node = make_node(*options)
     node.start("1.1", "sh", "-c", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done")
+    node.started("1.1")
     wait_until(lambda: node.log("1.1") == b"ready\n", "the trap is set")
     node.send("pause", run="1.1")
     node.expect("paused", run="1.1")
