@@ -27,6 +27,10 @@ def start_server(home: str, address: str, arguments: tuple[str, ...] = ()) -> bo
 
     Raises StartFailed with the server's own last words when it does not come up.
     """
+    if os.environ.get("ROOST_RUN"):
+        raise StartFailed(
+            "a server that is started inside a job would end with the job", "start it outside: roost up --detach"
+        )
     _make_home(home)
     deadline = time.monotonic() + START_TIMEOUT_S
     with open(home + "/start.lock", "a", opener=_for_the_owner) as lock:

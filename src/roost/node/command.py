@@ -17,7 +17,10 @@ from roost.node.spec import Spec
 
 # The kernel takes no single argument longer than 128 KiB; longer shell lines travel as a file.
 _LONGEST_ARGUMENT = 128 * 1024 - 1
-_SHELLS_OWN = frozenset({"PPID", "OPTIND", "LINENO", "IFS"})
+# dash has the first four for itself; the others are read-only, or change by themselves, where sh is bash.
+_SHELLS_OWN = frozenset(
+    ["PPID", "OPTIND", "LINENO", "IFS", "UID", "EUID", "BASHOPTS", "SHELLOPTS", "BASH_VERSINFO", "RANDOM", "SECONDS"]
+)
 _INTERPRETERS = {".py": "python", ".sh": "bash", ".pl": "perl", ".rb": "ruby", ".R": "Rscript", ".jl": "julia"}
 
 # Where commands were found: thousands of jobs run the same few, and a search asks every directory of the PATH.

@@ -70,7 +70,8 @@ class Dispatch:
         why = message.get("why") or protocol.KILL
         if not isinstance(why, str):
             raise BadMessage("why is not a text")
-        self._supervisor.stop(run_name(message), why, amount(message, "grace_ms", DEFAULT_GRACE_MS))
+        grace_ms = None if message.get("grace_ms") is None else amount(message, "grace_ms", DEFAULT_GRACE_MS)
+        self._supervisor.stop(run_name(message), why, grace_ms)
 
     def _configure(self, message: Message) -> None:
         self.configure(max(_QUICKEST_SAMPLE_MS, amount(message, "sample_ms", 500)))

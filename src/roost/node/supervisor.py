@@ -21,7 +21,7 @@ from roost.node.loop import Loop
 from roost.node.protocol import GONE, PAUSED, REFUSED, RESUMED, Message
 from roost.node.run import ENDED, STARTING, Run
 from roost.node.spawn import Launch, Spawner
-from roost.node.spec import BadSpec, Spec, parse_spec
+from roost.node.spec import DEFAULT_GRACE_MS, BadSpec, Spec, parse_spec
 from roost.node.state import active_runs
 
 _REMOVED_AT_ONCE = 20
@@ -79,11 +79,12 @@ class Supervisor:
             return
         self._launch(launch)
 
-    def stop(self, name: str, why: str, grace_ms: int) -> None:
-        """End every process of the run."""
+    def stop(self, name: str, why: str, grace_ms: Optional[int]) -> None:
+        """End every process of the run; without a grace, with the run's own."""
         run = self._within_reach(name)
         if run is not None:
-            self._life.stop(run, why, grace_ms)
+            own_ms = run.record.grace_ms if run.record is not None else DEFAULT_GRACE_MS
+            self._life.stop(run, why, own_ms if grace_ms is None else grace_ms)
 
     def signal(self, name: str, number: int) -> None:
         """That signal to every process of the run."""

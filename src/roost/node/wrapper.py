@@ -50,18 +50,20 @@ exit $1
 """
 
 
+# In a subshell `$$` is the runner: killing it says that this run is not its own, and ends nothing of the subshell itself.
 _RUN_TEXT = """\
 cd {cwd} || exit 126
 set -C
-[ ! -e {run_dir}/trace ] && printf '%s\\n%s\\n' $$ {record} >{trace} || kill -9 $$
+[ ! -e {run_dir}/trace ] && printf '%s\\n%s\\n' $$ {record} >{trace} || {{ kill -9 $$; exit 125; }}
 set +C
 {limits}for ROOST_PID in /proc/self/task/*; do :; done
 echo "${{ROOST_PID##*/}}" >>{trace}
-exec >>{out} 2>>{err}
-umask {umask}
-echo "{name} ${{ROOST_PID##*/}}" >&9
+set -- "{name} ${{ROOST_PID##*/}}"
 unset OLDPWD ROOST_PID ROOST_FD ROOST_RUN
-{exports}exec {argv} 8<&- 9>&-
+{exports}exec >>{out} 2>>{err}
+umask {umask}
+echo "$1" >&9
+exec {argv} 8<&- 9>&-
 """
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from roost.core import events as ev
-from roost.core.cluster import NO_CONDITIONS
+from roost.core.cluster import NO_CONDITIONS, Node
 from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, RoostError
-from roost.core.model import RANK_STEP, Conditions, GpuRules, Job, Request
+from roost.core.model import RANK_STEP, Conditions, Gpu, GpuRules, Job, Request
 from roost.core.placement import Place, Space, impossible, is_named
 from roost.core.plan import explain, own_reasons
 from roost.core.policy import POLICIES
@@ -441,11 +441,19 @@ def _forced(turn: Turn, request: Request) -> Place:
     for _, node in sorted(turn.cluster.nodes.items()):
         if not node.attached:
             continue
-        usable = [g for g in node.gpus.values() if not request.gpu_ids or is_named(turn.cluster, node, g, request.gpu_ids)]
+        usable = [g for g in node.gpus.values() if _may_be_forced(turn, node, g, request)]
         if len(usable) >= request.gpus:
             usable.sort(key=lambda g: (-space.free_mib(g), len(space.claims(g.uuid)), g.index))
             return Place(node.name, tuple(g.uuid for g in usable[: request.gpus]))
     raise _Skip("no node that could run it can be reached now")
+
+
+def _may_be_forced(turn: Turn, node: Node, gpu: Gpu, request: Request) -> bool:
+    """Named when names were given; never one that is disabled or does not work."""
+    seen = turn.cluster.seen.get(gpu.uuid)
+    if turn.cluster.rules_of(gpu.uuid).disabled or (seen is not None and seen.fault is not None):
+        return False
+    return not request.gpu_ids or is_named(turn.cluster, node, gpu, request.gpu_ids)
 
 
 def intend(turn: Turn, job: Job, place: Place, actor: str | None = None) -> None:

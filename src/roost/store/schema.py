@@ -49,6 +49,7 @@ jobs = Table(
     Column("env", Integer, index=True),
     Column("spec", LargeBinary, nullable=False),
     Index("jobs_waiting", text("priority DESC"), "rank", "id", sqlite_where=text(WAITING), postgresql_where=text(WAITING)),
+    Index("jobs_of", "user", "id"),
     Index("jobs_active", "id", sqlite_where=text(ACTIVE), postgresql_where=text(ACTIVE)),
     Index("jobs_ended", "ended_ms", "id", sqlite_where=text(ENDED), postgresql_where=text(ENDED)),
 )

@@ -74,6 +74,7 @@ def _jobs() -> None:
         sa.Column("spec", sa.LargeBinary, nullable=False),
     )
     op.create_index("ix_jobs_env", "jobs", ["env"])
+    op.create_index("jobs_of", "jobs", ["user", "id"])
     waiting_order = [sa.text("priority DESC"), sa.text("rank"), sa.text("id")]
     op.create_index("jobs_waiting", "jobs", waiting_order, sqlite_where=WAITING, postgresql_where=WAITING)
     op.create_index("jobs_active", "jobs", ["id"], sqlite_where=ACTIVE, postgresql_where=ACTIVE)
