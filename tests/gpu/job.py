@@ -49,9 +49,8 @@ def main() -> int:
     time.sleep(seconds)
     seen = devices_with_me()
     name = torch.cuda.get_device_name(0)
-    print(
-        f"job {os.environ['ROOST_JOB_ID']}: {name}, CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']}, {len(blocks)} device(s)"
-    )
+    visible = os.environ["CUDA_VISIBLE_DEVICES"]
+    print(f"job {os.environ['ROOST_JOB_ID']}: {name}, CUDA_VISIBLE_DEVICES={visible}, {len(blocks)} device(s)")
     print(f"  given {given}, NVML sees this process on {seen}")
     return 0 if sorted(seen) == sorted(given) and len(blocks) == len(given) else 3
 

@@ -131,10 +131,10 @@ async def why(request: Request, job: int) -> Response:
 def _where_it_is(view: dict[str, Any]) -> str:
     """The one thing to say of a job that does not wait."""
     if view["state"] == "ended":
-        return f"it has ended: {view['outcome']}" + (f", {view['error']}" if view["error"] else "")
+        return f"it has ended: {view['outcome'].replace('_', ' ')}" + (f", {view['error']}" if view["error"] else "")
     last = view["attempts"][-1]
-    gpus = f"GPU {','.join(map(str, last['gpu_indices']))} of " if last["gpu_indices"] else ""
-    return f"it does not wait: it has {gpus}{view['node']} since {last['started_at'] or last['intended_at']}"
+    gpus = f", GPU {','.join(map(str, last['gpu_indices']))}" if last["gpu_indices"] else ""
+    return f"it is {view['state']} on {view['node']}{gpus}"
 
 
 @router.post("/jobs/actions", openapi_extra=takes(ActionBody))

@@ -17,9 +17,6 @@ from roost.client.paths import start_log
 
 START_TIMEOUT_S = 60.0
 _POLL_S = 0.01
-# What a job finds in its environment must not stick to a server that is started from inside that job.
-_OF_A_JOB = ("ROOST_RUN", "ROOST_JOB_ID", "ROOST_JOB_NAME", "ROOST_ATTEMPT", "ROOST_GPUS", "ROOST_NODE",
-             "ROOST_RESTART_COUNT", "ROOST_SUBMIT_DIR", "ROOST_END_TIME")  # fmt: skip
 
 
 def start_server(home: str, address: str, arguments: tuple[str, ...] = ()) -> bool:
@@ -27,16 +24,14 @@ def start_server(home: str, address: str, arguments: tuple[str, ...] = ()) -> bo
 
     Raises StartFailed with the server's own last words when it does not come up.
     """
-    if os.environ.get("ROOST_RUN"):
-        raise StartFailed(
-            "a server that is started inside a job would end with the job", "start it outside: roost up --detach"
-        )
     _make_home(home)
     deadline = time.monotonic() + START_TIMEOUT_S
     with open(home + "/start.lock", "a", opener=_for_the_owner) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if answers(address):
             return False
+        if os.environ.get("ROOST_RUN"):
+            raise StartFailed("a server started inside a job would end with it", "start it outside: roost up --detach")
         child = _spawn(home, arguments)
         _await_answer(child, home, address, deadline)
         started = child.poll() is None
@@ -86,7 +81,6 @@ def _make_home(home: str) -> None:
 
 
 def _spawn(home: str, arguments: tuple[str, ...]) -> "subprocess.Popen[bytes]":
-    environment = {key: value for key, value in os.environ.items() if key not in _OF_A_JOB}
     if "PYTHONPATH" in environment:  # it starts in another directory
         environment["PYTHONPATH"] = ":".join(map(os.path.abspath, environment["PYTHONPATH"].split(":")))
     try:
@@ -96,7 +90,6 @@ def _spawn(home: str, arguments: tuple[str, ...]) -> "subprocess.Popen[bytes]":
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=environment,
                 cwd=home,
                 start_new_session=True,
             )

@@ -29,6 +29,7 @@ from roost.core.reasons import (
     Refusal,
     TooFewGpus,
 )
+from roost.core.words import size
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -228,6 +229,8 @@ def impossible(cluster: Cluster, request: Request) -> Impossible | None:
             "-g 0 runs without one; `roost down && roost up --sim 4x24G --detach` simulates some",
         )
     for name in request.gpu_ids:
+        if any(is_named(cluster, n, g, (name,)) for n, g in cluster.gpus() if cluster.rules_of(g.uuid).disabled):
+            return Impossible(f"GPU {name} is disabled", f"roost gpu enable {name}")
         if not any(is_named(cluster, n, g, (name,)) for n, g in gpus):
             return Impossible(f"there is no GPU {name}: {_named(gpus)}", "roost gpus")
     best = 0
@@ -263,4 +266,7 @@ def _most(cluster: Cluster, gpus: list[tuple[Node, Gpu]], request: Request, best
     if request.gpu_ids:
         return f"{asked}, but only {best} of those named ({','.join(request.gpu_ids)}) would do"
     most = max(g.mem_mib for _, g in gpus)
-    return f"{asked} with {request.mem_mib} MiB each; {best} would do, the largest has {most} MiB"
+    each, largest_mem = size(request.mem_mib or 0), size(most)
+    if each == largest_mem:
+        each, largest_mem = f"{request.mem_mib} MiB", f"{most} MiB"
+    return f"{asked} with {each}{' each' * (request.gpus > 1)}; {best} would do, the largest has {largest_mem}"

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from roost.core.model import Process
+from roost.core.words import size, span
 
 
 class Reason(msgspec.Struct, frozen=True, tag_field="code", kw_only=True):
@@ -54,7 +55,7 @@ class NotBefore(Reason, frozen=True, tag="not_before"):
     left_s: int
 
     def text(self) -> str:
-        return f"not before its begin time, in {self.left_s} s"
+        return f"not before its begin time, in {span(self.left_s)}"
 
 
 class NodeAway(Reason, frozen=True, tag="node_unreachable"):
@@ -79,7 +80,7 @@ class HostMemory(Reason, frozen=True, tag="host_memory"):
 
     def text(self) -> str:
         return (
-            f"{self.node} has {self.available_mib} MiB of memory available, under the floor of {self.floor_mib} MiB "
+            f"{self.node} has {size(self.available_mib)} of memory available, under the floor of {size(self.floor_mib)} "
             "(safety.host_mem)"
         )
 
@@ -126,7 +127,7 @@ class GpuForeign(GpuReason, frozen=True, tag="gpu_foreign"):
     procs: tuple[Process, ...]
 
     def text(self) -> str:
-        who = "; ".join(f"pid {p.pid} of {p.user}, {p.mem_mib} MiB: {p.command}" for p in self.procs)
+        who = "; ".join(f"pid {p.pid} of {p.user}, {size(p.mem_mib)}: {p.command}" for p in self.procs)
         return f"GPU {self.gpu} is used by others: {who}"
 
 
@@ -138,9 +139,9 @@ class GpuMemory(GpuReason, frozen=True, tag="gpu_memory"):
     procs: tuple[Process, ...] = ()
 
     def text(self) -> str:
-        others = "".join(f"; pid {p.pid} of {p.user} has {p.mem_mib} MiB: {p.command}" for p in self.procs)
+        others = "".join(f"; pid {p.pid} of {p.user} has {size(p.mem_mib)}: {p.command}" for p in self.procs)
         return (
-            f"GPU {self.gpu} has {self.free_mib} of {self.total_mib} MiB free, {self.asked_mib} MiB are needed"
+            f"GPU {self.gpu} has {size(self.free_mib)} of {size(self.total_mib)} free, {size(self.asked_mib)} needed"
             f"{_by(self.holders)}{others}"
         )
 

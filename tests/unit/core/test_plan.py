@@ -150,7 +150,7 @@ def test_a_host_short_of_memory_starts_nothing() -> None:
     here = cluster(job(1))
     here.apply(ev.SettingChanged("safety.host_mem", 0.95))
     assert plan(here, NOW) == []
-    assert "under the floor of 60800 MiB" in explain(here, here.jobs[1], NOW)[0].text()
+    assert "under the floor of 59.4 GiB" in explain(here, here.jobs[1], NOW)[0].text()
 
 
 def test_a_node_that_comes_opens_its_gpus() -> None:
