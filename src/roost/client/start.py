@@ -81,6 +81,7 @@ def _make_home(home: str) -> None:
 
 
 def _spawn(home: str, arguments: tuple[str, ...]) -> "subprocess.Popen[bytes]":
+    environment = dict(os.environ)
     if "PYTHONPATH" in environment:  # it starts in another directory
         environment["PYTHONPATH"] = ":".join(map(os.path.abspath, environment["PYTHONPATH"].split(":")))
     try:
@@ -90,6 +91,7 @@ def _spawn(home: str, arguments: tuple[str, ...]) -> "subprocess.Popen[bytes]":
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                env=environment,
                 cwd=home,
                 start_new_session=True,
             )
