@@ -87,7 +87,7 @@ class Daemon:
         self._life = Lifecycle(self._loop, source)
         self._notices, wrappers_end = _open_notice_pipe()
         spawner = Spawner(state, cgroups, self._boot, self._node, wrappers_end)
-        if cgroups is not None:
+        if cgroups is not None and hasattr(os, "memfd_create"):
             self._life.runners = spawner.runners = Runners(self._loop, cgroups, state.active, wrappers_end)
             self._life.runners.own_children = self._life.own_children
         self._supervisor = Supervisor(source, self._loop, spawner, self._life)

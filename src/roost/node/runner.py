@@ -44,7 +44,7 @@ set -- 0 "$2"
 while read -r ROOST_FD ROOST_RUN <&8; do
 ( . "/proc/$PPID/fd/$ROOST_FD" )
 set -- $? "$2"
-[ ! -e "$2/$ROOST_RUN" ] || until echo $1 >>"$2/$ROOST_RUN" || kill -0 $PPID; do sleep 1; done
+[ ! -e "$2/$ROOST_RUN" ] || until echo $1 >>"$2/$ROOST_RUN" || [ -e /proc/$PPID/exe ]; do sleep 1; done
 echo "= $ROOST_RUN $1" >&9
 done
 exit $1

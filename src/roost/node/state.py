@@ -6,6 +6,7 @@ Knows where things are; what is in a run's directory is `rundir.py`.
 from __future__ import annotations
 
 import array
+import contextlib
 import errno
 import fcntl
 import os
@@ -174,6 +175,11 @@ def read_text(path: str) -> Optional[str]:
 
 def write_text(path: str, text: str) -> None:
     """Replace the file in one step: a reader sees the old text or the new one."""
-    with open(path + ".new", "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(text)
-    os.replace(path + ".new", path)
+    try:
+        with open(path + ".new", "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+        os.replace(path + ".new", path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(path + ".new")
+        raise

@@ -17,6 +17,7 @@ so that a daemon's death is no SIGPIPE here.
 - `trap :` and not `trap ''`: a caught signal is back at its default in the job, an ignored one would stay ignored.
 - The notice is the last thing before the command: without it the job has not started.
 - A full disk must not lose a status. The daemon, while it lives, learns it from wait(); otherwise try until it fits.
+  A daemon that is dead and that nobody has waited for can still be signalled, but has no `exe`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ shift 6
 exec "$@" 9>&-
 )
 set -- $? "$1"
-until echo $1 >>"$2" || kill -0 $PPID || [ ! -e "$2" ]; do sleep 1; done
+until echo $1 >>"$2" || [ -e /proc/$PPID/exe ] || [ ! -e "$2" ]; do sleep 1; done
 exit $1
 """
 
