@@ -6,14 +6,12 @@ runs; a link that comes, goes or talks nonsense changes nothing for them.
 
 from __future__ import annotations
 
-import array
-import fcntl
 import json
 import os
 import platform
 import signal
 import socket
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from roost.node import ending, libc, protocol
 from roost.node.adoption import Source
@@ -35,13 +33,12 @@ from roost.node.sampling import Sampling, host
 from roost.node.spawn import Spawner
 from roost.node.state import StateDir, listen, prepare, state_id, take_lock, write_text
 from roost.node.supervisor import Supervisor
+from roost.node.surroundings import open_notice_pipe, receive_descriptors, take_default_signals
 
 _TICK_S = 0.25
 _SLOW_TICKS = 4
 _KEEP_TICKS = 40
 _WAIT_FOR_GPUS_S = 2.0
-# Python ignores these two for itself, and gives them back to what it starts.
-_LEFT_ALONE = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class Options(NamedTuple):
@@ -56,7 +53,7 @@ def serve(state: StateDir, options: Options, is_ready: Callable[[], None]) -> No
     """Be the daemon of this state directory until told to leave; raises `StateError` when that cannot be."""
     prepare(state)
     lock = take_lock(state)
-    _take_default_signals()
+    take_default_signals()
     daemon = Daemon(state, options)
     listener = listen(state)
     write_text(state.pid, f"{os.getpid()}\n")
@@ -85,7 +82,7 @@ class Daemon:
         self._cgroups = cgroups = open_cgroups(identity) if options.use_cgroups else None
         source = Source(state, identity, self._boot)
         self._life = Lifecycle(self._loop, source)
-        self._notices, wrappers_end = _open_notice_pipe()
+        self._notices, wrappers_end = open_notice_pipe()
         spawner = Spawner(state, cgroups, self._boot, self._node, wrappers_end)
         if cgroups is not None and hasattr(os, "memfd_create"):
             self._life.runners = spawner.runners = Runners(self._loop, cgroups, state.active, wrappers_end)
@@ -166,7 +163,7 @@ class Daemon:
         """An `attach` hands over its descriptors, and says which program and simulation it would have started."""
         self._loop.unwatch(connection.fileno())
         try:
-            text, fds = _receive(connection)
+            text, fds = receive_descriptors(connection)
             greeting = json.loads(text)
         except (OSError, ValueError):
             text, fds, greeting = b"", [], None
@@ -299,14 +296,17 @@ class Daemon:
             self._loop.stop()
 
     def _tick(self) -> None:
-        self._ticks += 1
-        self._bound_logs()
-        if self._ticks % _SLOW_TICKS == 0:
+        """Often while something runs, rarely otherwise: an idle node must cost nothing."""
+        is_busy = self._supervisor.is_busy
+        self._ticks += 1 if is_busy else _SLOW_TICKS
+        if is_busy:
+            self._bound_logs()
+        if self._ticks % _SLOW_TICKS == 0 or not is_busy:
             self._sampling.tick()
             self._life.members.remember()
         if self._ticks % _KEEP_TICKS == 0:
             self._keep_usage()
-        self._loop.after(_TICK_S, self._tick)
+        self._loop.after(_TICK_S if is_busy else _TICK_S * _SLOW_TICKS, self._tick)
 
     def _keep_usage(self) -> None:
         for run in self._life.runs.values():
@@ -318,37 +318,3 @@ class Daemon:
             if run.phase != ENDED and run.record is not None and run.record.log_max_bytes:
                 for stream in ("out", "err"):
                     bound(run.path, run.record, stream, run.record.log_max_bytes)
-
-
-def _open_notice_pipe() -> Tuple[int, int]:
-    """Our end and that of the wrappers, which is opened for reading and writing: a wrapper that outlives us then writes
-    into its own pipe, not into a SIGPIPE."""
-    reader, writer = os.pipe()
-    both = os.open(f"/proc/self/fd/{writer}", os.O_RDWR | os.O_CLOEXEC)
-    # Far from the number that it will have in the wrapper: a copy onto itself would still be closed at the exec.
-    wrappers = fcntl.fcntl(both, fcntl.F_DUPFD_CLOEXEC, 20)
-    os.close(writer)
-    os.close(both)
-    os.set_blocking(reader, False)
-    return reader, wrappers
-
-
-def _take_default_signals() -> None:
-    """Who started us may have ignored or blocked signals; jobs must not inherit that."""
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    for number in signal.Signals:
-        if number not in _LEFT_ALONE and signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _receive(connection: socket.socket) -> Tuple[bytes, List[int]]:
-    """The greeting and the descriptors that came with it. A job that inherited those would hold the link open."""
-    numbers = array.array("i")
-    room = socket.CMSG_SPACE(8 * numbers.itemsize)
-    text, ancillary, _flags, _address = connection.recvmsg(4096, room, socket.MSG_CMSG_CLOEXEC)
-    for level, kind, data in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
-    for fd in numbers:
-        os.set_inheritable(fd, False)
-    return text, list(numbers)

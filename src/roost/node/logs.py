@@ -105,13 +105,17 @@ def _read_open(fd: int, log: LogFile, offset: int, limit: int) -> Chunk:
 
 def bound(run_path: str, record: Record, stream: str, max_bytes: int) -> None:
     """Keep this log of the run's own below `max_bytes` on disk: the first eighth, the last half."""
-    log = find_log(run_path, record, stream)
-    if not rundir.is_own_log(log.path, run_path):
+    path = record.out if stream == "out" else record.err
+    if not rundir.is_own_log(path, run_path):
         return
     try:
-        size = log.base + os.stat(log.path).st_size
+        found = os.stat(path)
     except OSError:
         return
+    if min(found.st_size, found.st_blocks * 512) <= max_bytes:
+        return
+    log = find_log(run_path, record, stream)
+    size = log.base + found.st_size
     first = max_bytes // 8 // _BLOCK * _BLOCK
     behind = log.dropped[1] if log.dropped else first
     if size - behind + first <= max_bytes:

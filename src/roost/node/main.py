@@ -6,7 +6,6 @@ Parses and calls. Imports the daemon only when it is one: `attach` must be quick
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import sys
@@ -58,6 +57,7 @@ def _attach(options: argparse.Namespace, program: str) -> int:
 
 def _daemon(options: argparse.Namespace, program: str) -> int:
     from roost.node.daemon import Options, serve
+    from roost.node.surroundings import close_inherited
 
     state = StateDir(options.state)
 
@@ -67,7 +67,7 @@ def _daemon(options: argparse.Namespace, program: str) -> int:
             os.close(options.ready_fd)
             options.ready_fd = None
 
-    _close_inherited(options.ready_fd)
+    close_inherited(options.ready_fd)
     try:
         prepare(state)
         sim = remember_sim(state, _check_sim(options.sim))
@@ -79,16 +79,6 @@ def _daemon(options: argparse.Namespace, program: str) -> int:
         say(str(problem))
         raise StateError(str(problem)) from None
     return 0
-
-
-def _close_inherited(kept: Optional[int]) -> None:
-    """Whoever started us may have left descriptors open; jobs would inherit them through us."""
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) != kept:
-            with contextlib.suppress(OSError):
-                os.close(int(name))
-    if kept is not None:
-        os.set_inheritable(kept, False)
 
 
 def remember_sim(state: StateDir, asked: Optional[str]) -> Optional[str]:
