@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Set
 
 from roost.node import adoption, ending, rundir
@@ -241,8 +240,8 @@ class Lifecycle:
             return
         run.phase = ENDING
         self._ending[run.name] = run
+        self.terminate(run)  # also those that were born while the others were told
         if run.stop_why is None:
-            self.terminate(run)
             self.kill_at(run, boot_ms() + _LEFTOVER_GRACE_MS)
         self._look_again(run, _FIRST_LOOK_S)
 
@@ -296,8 +295,8 @@ class Lifecycle:
         self.kill_at(run, run.kill_boot_ms or kill_boot_ms)
 
     def terminate(self, run: Run) -> None:
-        """TERM to every process; a frozen one must thaw to hear it."""
-        self.members.signal(run, signal.SIGTERM)
+        """TERM to every process, once; a frozen one must thaw to hear it."""
+        self.members.terminate(run)
         if run.is_paused:
             run.paused_since = None
             self.members.freeze(run, False)

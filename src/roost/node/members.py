@@ -62,6 +62,13 @@ class Members:
         for pid in self.pids(run):
             _send(pid, number)
 
+    def terminate(self, run: Run) -> None:
+        """TERM to each that has not had it yet: to some programs a second one means that there is no time left."""
+        for pid in self.pids(run):
+            if pid not in run.told:
+                run.told.add(pid)
+                _send(pid, signal.SIGTERM)
+
     def warn(self, run: Run, number: int) -> None:
         """That signal to each that listens to it: a warning must not end a job that knows nothing of warnings."""
         for pid in self.pids(run):

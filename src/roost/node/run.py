@@ -48,7 +48,7 @@ class Run:
         "at_ms", "cpu_ms", "error", "is_adopted", "is_peak_known", "is_unnoted", "keeper", "kill_boot_ms", "kill_timer",
         "known",
         "limit_timer", "main_pid", "name", "oom_kills", "path", "paused_ms", "paused_since", "peak_rss_mib", "phase",
-        "record", "session", "started_ms", "status", "stop_why", "tag", "usage", "was_killed", "was_warned", "why",
+        "record", "session", "started_ms", "status", "stop_why", "tag", "told", "usage", "was_killed", "was_warned", "why",
         "wrapper",
     )  # fmt: skip
 
@@ -79,6 +79,7 @@ class Run:
         self.paused_since: Optional[int] = None
         self.paused_ms = 0
         self.known: Set[ProcessId] = set()
+        self.told: Set[int] = set()
         self.usage = Usage()
         self.peak_rss_mib: Optional[int] = None
         self.cpu_ms: Optional[int] = None
