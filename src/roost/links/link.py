@@ -12,6 +12,7 @@ import logging
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import IO, Any
 
@@ -20,7 +21,7 @@ import msgspec
 from roost.links import messages as m
 
 MAX_LINE = 64 << 20
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 5.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S, LASTING_S = 0.02, 5.0, 2.0
 
 _log = logging.getLogger("roost.link")
 
@@ -47,10 +48,13 @@ class Link:
         """Attach, and attach again whenever the link ends, with growing pauses, until `close`."""
         pause = FIRST_PAUSE_S
         while not self._closing.is_set():
+            began = time.monotonic()
             reason = await self._attach_once()
             if self._closing.is_set():
                 return
-            pause = FIRST_PAUSE_S if self.hello is not None else min(pause * 2, LONGEST_PAUSE_S)
+            # A node that says hello and dies at once is as bad as one that says nothing: the pauses grow.
+            lasted = self.hello is not None and time.monotonic() - began > LASTING_S
+            pause = FIRST_PAUSE_S if lasted else min(pause * 2, LONGEST_PAUSE_S)
             self.hello = None
             self._on_lost(self.node, reason)
             with contextlib.suppress(TimeoutError):
