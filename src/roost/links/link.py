@@ -21,7 +21,7 @@ import msgspec
 from roost.links import messages as m
 
 MAX_LINE = 64 << 20
-FIRST_PAUSE_S, LONGEST_PAUSE_S, LASTING_S = 0.02, 5.0, 2.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S, LASTING_S = 0.02, 5.0, 0.3
 
 _log = logging.getLogger("roost.link")
 
