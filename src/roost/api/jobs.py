@@ -14,7 +14,8 @@ from roost.api.wire import JsonResponse, body, takes
 from roost.core.errors import BadRequest
 from roost.core.spec import SIGNALS, JobSpec
 from roost.server.clock import now_ms
-from roost.server.commands import ACTIONS, Act, Ask, Submit
+from roost.server.commands import Act, Ask, Submit
+from roost.server.obeying import ACTIONS
 from roost.server.selecting import Select, check_states
 from roost.server.service import Caller, Service
 from roost.store.rows import Filter

@@ -7,7 +7,8 @@ from tests.builders import Server, exited, started
 
 from roost.core.errors import BadRequest, NotFound, RoostError
 from roost.core.spec import JobSpec
-from roost.server.commands import ACTIONS, Ask, Change_, Drain, RuleGpus
+from roost.server.commands import Ask, Change_, Drain, RuleGpus
+from roost.server.obeying import ACTIONS
 
 STATES = ("held", "queued", "starting", "running", "paused", "stopping", "ended")
 ALLOWED = {
