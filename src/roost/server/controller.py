@@ -20,7 +20,9 @@ from roost.core.cluster import Cluster
 from roost.core.errors import DiskFull, RoostError, TryLater
 from roost.core.plan import plan
 from roost.core.states import State
-from roost.server.commands import Command, Submit, intend, obey
+from roost.server.changing import intend
+from roost.server.commands import Command, Submit
+from roost.server.obeying import obey
 from roost.server.reports import LinkLost, NodeReport, take_in
 from roost.server.starting import start_message
 from roost.server.turn import Reply, Send, Turn

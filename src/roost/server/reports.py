@@ -15,7 +15,7 @@ from roost.core import events as ev
 from roost.core.model import Active, Gpu, Host, Observation, Process
 from roost.core.states import Outcome, State
 from roost.links import messages as m
-from roost.server.commands import own_grace_ms, remove
+from roost.server.acting import own_grace_ms, remove
 from roost.server.turn import StartRun, Turn
 
 RETRY_MS = 1_000

@@ -1,0 +1,165 @@
+"""Ending, holding, pausing, rerunning and removing jobs, each for itself: what cannot be done to one says why."""
+
+from __future__ import annotations
+
+import msgspec
+
+from roost.core import events as ev
+from roost.core.model import RANK_STEP, Conditions, Job
+from roost.core.spec import JobSpec
+from roost.core.states import ACTIVE, Change, Outcome, State, is_allowed
+from roost.server.commands import Act
+from roost.server.submitting import why_never
+from roost.server.turn import Turn
+
+
+class Skip(Exception):
+    """That job is left as it is; the reason says why."""
+
+    def __init__(self, reason: str, code: str = "conflict") -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+def known(turn: Turn, job: int) -> State:
+    state = turn.cluster.state_of(job)
+    if state is None:
+        if not turn.exists(job):
+            raise Skip(f"there is no job {job}", "not_found")
+        return State.ENDED
+    return state
+
+
+def kill(turn: Turn, job: int, command: Act) -> None:
+    state = known(turn, job)
+    if state is State.ENDED:
+        raise Skip("it has already ended")
+    if command.signal is not None:
+        if state not in ACTIVE:
+            raise Skip(f"it is {state.value}: there is no process to signal")
+        active = turn.cluster.active[job]
+        turn.send(active.node, "signal", run=active.run, signal=command.signal)
+        return
+    _stop(turn, job, state, "kill", command)
+
+
+def _stop(turn: Turn, job: int, state: State, why: str, command: Act) -> None:
+    """End it: a waiting job at once, a running one when nothing of it is left."""
+    if state in ACTIVE:
+        active = turn.cluster.active[job]
+        turn.record(ev.StopAsked(job, turn.now_ms, why), command.actor)
+        grace = own_grace_ms(turn, job) if command.grace_s is None else command.grace_s * 1000
+        turn.send(active.node, "stop", run=active.run, why=why, grace_ms=grace)
+    else:
+        turn.end(ev.Ended(job, turn.now_ms, Outcome.KILLED, None, "ended before it started"), command.actor)
+
+
+def own_grace_ms(turn: Turn, job: int) -> int:
+    """The time between TERM and KILL that the job asked for, else that of the settings."""
+    spec, _ = spec_of(turn, job)
+    return 1000 * (spec.grace_s if spec.grace_s is not None else int(turn.cluster.number("job.grace_s")))
+
+
+def pause(turn: Turn, job: int, command: Act) -> None:
+    state = known(turn, job)
+    if state is State.PAUSED:
+        raise Skip("it is already paused")
+    if not is_allowed(state, Change.PAUSE):
+        raise Skip(
+            f"it is {state.value}: only a running job can be paused"
+            + (" (`roost hold` keeps a queued one)" * (state is State.QUEUED))
+        )
+    active = turn.cluster.active[job]
+    turn.record(ev.Paused(job, turn.now_ms), command.actor)
+    turn.send(active.node, "pause", run=active.run)
+
+
+def resume(turn: Turn, job: int, command: Act) -> None:
+    state = known(turn, job)
+    if not is_allowed(state, Change.RESUME):
+        raise Skip(
+            f"it is {state.value}: only a paused job can be resumed"
+            + (" (`roost release` frees a held one)" * (state is State.HELD))
+        )
+    active = turn.cluster.active[job]
+    turn.record(ev.Resumed(job, turn.now_ms), command.actor)
+    turn.send(active.node, "resume", run=active.run)
+
+
+def hold(turn: Turn, job: int, command: Act) -> None:
+    state = known(turn, job)
+    if state is State.HELD:
+        raise Skip("it is already held")
+    if not is_allowed(state, Change.HOLD):
+        raise Skip(f"it is {state.value}: only a queued job can be held")
+    turn.record(ev.JobHeld(job, turn.now_ms), command.actor)
+
+
+def release(turn: Turn, job: int, command: Act) -> None:
+    state = known(turn, job)
+    if not is_allowed(state, Change.RELEASE):
+        raise Skip(f"it is {state.value}: only a held job can be released")
+    turn.record(ev.Released(job, turn.now_ms), command.actor)
+
+
+def rerun(turn: Turn, job: int, command: Act) -> None:
+    state = known(turn, job)
+    if state is not State.ENDED:
+        raise Skip(f"it is {state.value}: only an ended job can be run again (`roost clone` makes a new one)")
+    row = turn.row(job)
+    outcome = turn.outcome_of(job)
+    if row is None or outcome is None or row.outcome is None:
+        raise Skip("it ended this very moment: try again")
+    request = turn.interned.request(row.request)
+    if (never := why_never(turn, request)) is not None:
+        raise Skip(never.message, never.code)
+    rank = turn.last_job * RANK_STEP + turn.now_ms % (RANK_STEP // 2)
+    again = Job(job, turn.shaped(row.user, row.priority, request), rank, row.submitted_ms, row.attempts)
+    turn.record(ev.Rerun(job, turn.now_ms, again, Conditions(), outcome), command.actor)
+
+
+def rm(turn: Turn, job: int, command: Act) -> None:
+    state = known(turn, job)
+    if state in ACTIVE:
+        _stop(turn, job, state, "rm", command)
+        return
+    if state is not State.ENDED:
+        _stop(turn, job, state, "rm", command)
+    remove(turn, job, command.actor)
+
+
+def forget(turn: Turn, job: int, command: Act) -> None:
+    """Archived: the job goes, what it wrote stays."""
+    if known(turn, job) is not State.ENDED:
+        raise Skip("only an ended job can be archived")
+    _drop(turn, job, command.actor)
+
+
+def _drop(turn: Turn, job: int, actor: str | None) -> int:
+    row, outcome = turn.row(job), turn.outcome_of(job)
+    turn.record(ev.Removed(job, turn.now_ms, outcome or Outcome.KILLED), actor)
+    turn.ended.pop(job, None)
+    turn.removed.add(job)
+    return row.attempts if row else 0
+
+
+def remove(turn: Turn, job: int, actor: str | None) -> None:
+    """Forget an ended job, its attempts and their directories."""
+    attempts = _drop(turn, job, actor)
+    runs = [f"{job}.{n}" for n in range(1, attempts + 1)]
+    if runs:
+        for node in turn.cluster.nodes:
+            turn.send(node, "remove", runs=runs)
+
+
+def spec_of(turn: Turn, job: int) -> tuple[JobSpec, str | None]:
+    """What the job asks for, and which environment is kept for it."""
+    if job in turn.new:
+        return msgspec.json.decode(turn.new[job].spec, type=JobSpec), turn.new[job].env
+    row = turn.row(job)
+    if row is None:
+        raise Skip(f"there is no job {job}", "not_found")
+    spec = row.decoded()
+    if row.priority != spec.priority:
+        spec = msgspec.structs.replace(spec, priority=row.priority)
+    return spec, f"#{row.env}" if row.env is not None else None

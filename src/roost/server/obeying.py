@@ -1,0 +1,66 @@
+"""From a command to what comes of it. No I/O: a command becomes events, messages and an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from roost.core.errors import BadRequest, RoostError
+from roost.server import acting, changing, ruling, submitting
+from roost.server.commands import Act, Ask, Change_, Command, Drain, RuleGpus, Submit, SwitchScheduling
+from roost.server.turn import Turn
+
+
+def obey(turn: Turn, command: Command) -> Any:
+    """Carry out a command inside a round. Raises `RoostError`, having recorded nothing, when it is refused."""
+    return _OBEY[type(command)](turn, command)
+
+
+def _act(turn: Turn, command: Act) -> dict[str, Any]:
+    """Do it to each of the jobs, for itself: what is done, and what is not and why."""
+    action = ACTIONS.get(command.action)
+    if action is None:
+        raise BadRequest(f"no action named {command.action!r}; known: {', '.join(ACTIONS)}")
+    done: list[int] = []
+    skipped: list[dict[str, Any]] = []
+    answer: dict[str, Any] = {"done": done, "skipped": skipped}
+    for job in command.ids:
+        try:
+            made = action(turn, job, command)
+            done.append(job)
+            if made is not None:
+                answer.setdefault("ids", []).append(made)
+        except acting.Skip as skip:
+            skipped.append({"id": job, "code": skip.code, "reason": str(skip)})
+        except RoostError as error:
+            if len(command.ids) == 1:
+                raise
+            skipped.append({"id": job, "code": error.code, "reason": error.message})
+    return answer
+
+
+ACTIONS: dict[str, Callable[[Turn, int, Act], int | None]] = {
+    "kill": acting.kill,
+    "pause": acting.pause,
+    "resume": acting.resume,
+    "hold": acting.hold,
+    "release": acting.release,
+    "rerun": acting.rerun,
+    "rm": acting.rm,
+    "forget": acting.forget,
+    "move": changing.move,
+    "start": changing.force_start,
+    "edit": changing.edit,
+    "clone": changing.clone,
+}
+
+
+_OBEY: dict[type[Command], Callable[[Turn, Any], Any]] = {
+    Submit: submitting.submit,
+    Ask: submitting.ask,
+    Act: _act,
+    RuleGpus: ruling.rule_gpus,
+    Drain: ruling.drain,
+    Change_: ruling.set_values,
+    SwitchScheduling: ruling.switch,
+}

@@ -1,0 +1,143 @@
+"""Submitting: all are checked before any is queued, and the impossible is refused at once. A dry run asks the same code."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from roost.core import events as ev
+from roost.core.errors import BadRequest, Impossible, RoostError
+from roost.core.model import RANK_STEP, Conditions, Job, Request
+from roost.core.placement import Place, Space, impossible
+from roost.core.plan import explain, own_reasons
+from roost.core.reasons import Reason, as_data
+from roost.core.spec import JobSpec, check, check_env, default_name
+from roost.server.clock import parse_time_ms
+from roost.server.commands import Ask, Submit
+from roost.server.turn import Turn
+from roost.store.store import pack_env
+from roost.store.writes import NewJob
+
+
+def submit(turn: Turn, command: Submit) -> dict[str, Any]:
+    if command.key is not None:
+        made = turn.submissions.get(command.key) or turn.memory.submission(command.key)
+        if made is not None:
+            return {"ids": list(range(made[0], made[0] + made[1]))}
+    envs = [kept_env(turn, env) for env in command.envs]
+    checked = [checked(turn, command, i, spec, envs) for i, spec in enumerate(command.jobs)]
+    if command.key is not None:
+        turn.submissions[command.key] = (turn.last_job + 1, len(checked))
+    return {"ids": [queue_job(turn, command.actor, *parts) for parts in checked]}
+
+
+Checked = tuple[JobSpec, Request, Conditions, str | None]
+
+
+def checked(turn: Turn, command: Submit, index: int, spec: JobSpec, envs: list[str]) -> Checked:
+    """A spec that may be queued, with its parts; raises naming its position."""
+    check(spec, index)
+    try:
+        request = spec.request()
+        if (never := why_never(turn, request)) is not None:
+            raise never
+        begin_ms = parse_time_ms(spec.begin_at) if spec.begin_at else None
+        conditions = _open_conditions(turn, spec.conditions(begin_ms))
+        env, digest = spec.env, None
+        if isinstance(env, int):
+            if not 0 <= env < len(envs):
+                raise BadRequest(f"env {env} names none of the {len(envs)} environments sent")
+            digest = envs[env]
+        elif env is not None:
+            digest = kept_env(turn, env)
+        if spec.cwd is None:
+            spec = msgspec.structs.replace(spec, cwd=command.home)
+        return spec, request, conditions, digest
+    except RoostError as error:
+        error.index = index
+        raise
+
+
+def why_never(turn: Turn, request: Request) -> RoostError | None:
+    """Why such a request can never run; looked up once a round."""
+    if request not in turn.never:
+        found = impossible(turn.cluster, request)
+        turn.never[request] = Impossible(found.message, found.hint) if found else None
+    return turn.never[request]
+
+
+def _open_conditions(turn: Turn, conditions: Conditions) -> Conditions:
+    """What is still to wait for; refuses what can never come."""
+    left = []
+    for dependency in conditions.after:
+        if not turn.exists(dependency.job):
+            raise Impossible(f"there is no job {dependency.job} to wait for", "roost ls --all")
+        outcome = turn.outcome_of(dependency.job)
+        if outcome is None:
+            left.append(dependency)
+        elif not dependency.is_met_by(outcome):
+            raise Impossible(
+                f"job {dependency.job} has already ended as {outcome.value}: that will never be a {dependency.wants}"
+            )
+    begin_ms = conditions.begin_ms
+    if begin_ms is not None and begin_ms <= turn.now_ms:
+        begin_ms = None
+    return Conditions(tuple(left), begin_ms)
+
+
+def kept_env(turn: Turn, env: dict[str, str]) -> str:
+    """The digest under which the environment is kept; equal ones are kept once."""
+    check_env(env)
+    packed = pack_env(env)
+    digest = blake2b(packed, digest_size=16).hexdigest()
+    turn.envs[digest] = packed
+    return digest
+
+
+def queue_job(turn: Turn, user: str, spec: JobSpec, request: Request, conditions: Conditions, env: str | None) -> int:
+    job_id = turn.next_id()
+    job = Job(job_id, turn.shaped(user, spec.priority, request), job_id * RANK_STEP, turn.now_ms)
+    turn.new[job_id] = kept(spec, env)
+    turn.record(ev.Submitted(job_id, turn.now_ms, job, conditions, spec.hold))
+    return job_id
+
+
+def kept(spec: JobSpec, env: str | None) -> NewJob:
+    """A spec as the store keeps it: without the environment."""
+    name = spec.name or default_name(spec)
+    bare = msgspec.structs.replace(spec, env=None) if spec.env is not None else spec
+    return NewJob(name, msgspec.json.encode(bare), tuple(dict.fromkeys(spec.labels)), env)
+
+
+def ask(turn: Turn, command: Ask) -> dict[str, Any]:
+    """What would happen, from the same code that decides."""
+    answers = []
+    for i, spec in enumerate(command.jobs):
+        _, request, conditions, _ = checked(
+            turn, Submit(command.actor, command.jobs), i, msgspec.structs.replace(spec, env=None), []
+        )
+        job = Job(0, turn.shaped(command.actor, spec.priority, request), turn.last_job * RANK_STEP, turn.now_ms)
+        answers.append(_would(turn, job, request, conditions, spec.hold))
+    return {"jobs": answers}
+
+
+def _would(turn: Turn, job: Job, request: Request, conditions: Conditions, hold: bool) -> dict[str, Any]:
+    cluster = turn.cluster
+    cluster.conditions[0] = conditions
+    if hold:
+        cluster.held.add(0)
+    try:
+        own = list(own_reasons(cluster, job, turn.now_ms))
+        place = Space(cluster).place(request)
+        waits: list[Reason] = (
+            list(explain(cluster, job, turn.now_ms)) if own or cluster.is_paused or not isinstance(place, Place) else []
+        )
+    finally:
+        del cluster.conditions[0]
+        cluster.held.discard(0)
+    if waits or not isinstance(place, Place):
+        return {"would": "wait", "gpus": [], "reasons": [as_data(r) for r in waits]}
+    gpus = cluster.nodes[place.node].gpus
+    return {"would": "start", "node": place.node, "gpus": [gpus[u].index for u in place.gpus], "reasons": []}
