@@ -27,10 +27,10 @@ def submit(turn: Turn, command: Submit) -> dict[str, Any]:
         if made is not None:
             return {"ids": list(range(made[0], made[0] + made[1]))}
     envs = [kept_env(turn, env) for env in command.envs]
-    checked = [checked(turn, command, i, spec, envs) for i, spec in enumerate(command.jobs)]
+    parts = [checked(turn, command, i, spec, envs) for i, spec in enumerate(command.jobs)]
     if command.key is not None:
-        turn.submissions[command.key] = (turn.last_job + 1, len(checked))
-    return {"ids": [queue_job(turn, command.actor, *parts) for parts in checked]}
+        turn.submissions[command.key] = (turn.last_job + 1, len(parts))
+    return {"ids": [queue_job(turn, command.actor, *part) for part in parts]}
 
 
 Checked = tuple[JobSpec, Request, Conditions, str | None]
