@@ -22,6 +22,7 @@ class Skip(Exception):
 
 
 def known(turn: Turn, job: int) -> State:
+    """The state of a job that exists; skips one that does not."""
     state = turn.cluster.state_of(job)
     if state is None:
         if not turn.exists(job):
@@ -31,6 +32,7 @@ def known(turn: Turn, job: int) -> State:
 
 
 def kill(turn: Turn, job: int, command: Act) -> None:
+    """End it, or with a signal only send that."""
     state = known(turn, job)
     if state is State.ENDED:
         raise Skip("it has already ended")
@@ -61,6 +63,7 @@ def own_grace_ms(turn: Turn, job: int) -> int:
 
 
 def pause(turn: Turn, job: int, command: Act) -> None:
+    """Freeze it; it keeps its GPUs."""
     state = known(turn, job)
     if state is State.PAUSED:
         raise Skip("it is already paused")
@@ -75,6 +78,7 @@ def pause(turn: Turn, job: int, command: Act) -> None:
 
 
 def resume(turn: Turn, job: int, command: Act) -> None:
+    """Let it go on."""
     state = known(turn, job)
     if not is_allowed(state, Change.RESUME):
         raise Skip(
@@ -87,6 +91,7 @@ def resume(turn: Turn, job: int, command: Act) -> None:
 
 
 def hold(turn: Turn, job: int, command: Act) -> None:
+    """Keep it from starting."""
     state = known(turn, job)
     if state is State.HELD:
         raise Skip("it is already held")
@@ -96,6 +101,7 @@ def hold(turn: Turn, job: int, command: Act) -> None:
 
 
 def release(turn: Turn, job: int, command: Act) -> None:
+    """Let it wait for resources again."""
     state = known(turn, job)
     if not is_allowed(state, Change.RELEASE):
         raise Skip(f"it is {state.value}: only a held job can be released")
@@ -103,6 +109,7 @@ def release(turn: Turn, job: int, command: Act) -> None:
 
 
 def rerun(turn: Turn, job: int, command: Act) -> None:
+    """Put an ended job back into the queue, for a further attempt."""
     state = known(turn, job)
     if state is not State.ENDED:
         raise Skip(f"it is {state.value}: only an ended job can be run again (`roost clone` makes a new one)")
@@ -119,6 +126,7 @@ def rerun(turn: Turn, job: int, command: Act) -> None:
 
 
 def rm(turn: Turn, job: int, command: Act) -> None:
+    """Forget it; what runs is ended first."""
     state = known(turn, job)
     if state in ACTIVE:
         _stop(turn, job, state, "rm", command)

@@ -93,6 +93,7 @@ def _may_be_forced(turn: Turn, node: Node, gpu: Gpu, request: Request) -> bool:
 
 
 def edit(turn: Turn, job: int, command: Act) -> None:
+    """Change what it asks or runs; its age stays."""
     if known(turn, job) not in (State.QUEUED, State.HELD):
         raise Skip("only a waiting job can be edited (`roost clone` makes a new one)")
     spec, env = spec_of(turn, job)
@@ -126,6 +127,7 @@ def _leads_to(turn: Turn, conditions: Conditions, job: int) -> bool:
 
 
 def clone(turn: Turn, job: int, command: Act) -> int:
+    """Queue a copy with changes; answers with its id."""
     is_held = known(turn, job) is State.HELD
     spec, env = spec_of(turn, job)
     spec, request, conditions, digest = _edited(

@@ -19,6 +19,7 @@ from roost.server.turn import Turn
 
 
 def rule_gpus(turn: Turn, command: RuleGpus) -> dict[str, Any]:
+    """Disable, drain or rename GPUs, or change their slots."""
     changes: dict[str, Callable[[GpuRules], GpuRules]] = {
         "disable": lambda r: msgspec.structs.replace(r, disabled=True),
         "enable": lambda r: msgspec.structs.replace(r, disabled=False),
@@ -66,6 +67,7 @@ def _gpus_named(turn: Turn, name: str) -> list[str]:
 
 
 def drain(turn: Turn, command: Drain) -> dict[str, Any]:
+    """Close nodes or GPUs to what is new, or open them."""
     nodes = [target for target in command.targets if target in turn.cluster.nodes]
     gpus = [uuid for target in command.targets if target not in nodes for uuid in _gpus_named(turn, target)]
     for node in nodes:
@@ -77,6 +79,7 @@ def drain(turn: Turn, command: Drain) -> dict[str, Any]:
 
 
 def set_values(turn: Turn, command: Change_) -> dict[str, Any]:
+    """Change settings, all or none."""
     try:
         values = {key: check_setting(key, value) for key, value in command.values.items()}
     except BadSetting as error:
@@ -93,5 +96,6 @@ def set_values(turn: Turn, command: Change_) -> dict[str, Any]:
 
 
 def switch(turn: Turn, command: SwitchScheduling) -> dict[str, Any]:
+    """Pause or resume all scheduling."""
     turn.record(ev.SchedulingSwitched(command.paused), command.actor)
     return {"paused": command.paused}

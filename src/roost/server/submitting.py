@@ -22,6 +22,7 @@ from roost.store.writes import NewJob
 
 
 def submit(turn: Turn, command: Submit) -> dict[str, Any]:
+    """Queue the jobs, all or none; twice under one key is once. Answers with the ids."""
     if command.key is not None:
         made = turn.submissions.get(command.key) or turn.memory.submission(command.key)
         if made is not None:
