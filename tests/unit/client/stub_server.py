@@ -19,7 +19,7 @@ from tests.unit.client.fake_server import FakeServer
 def main() -> int:
     home = sys.argv[1]
     if "fail" in sys.argv:
-        print("some noise")
+        print("some noise", flush=True)
         print("roost: the port 80 is taken", file=sys.stderr)
         print("hint: another port", file=sys.stderr)
         return 1
