@@ -27,6 +27,7 @@ from roost.store.store import CommitFailed
 
 LAZY_S = 0.2
 """How long a fact that the node keeps as well may wait for a commit."""
+RECOVER_S = 0.5
 SMALL, QUICK_S = 64, 0.003
 """Commits of so few events, on a disk that has lately been so quick, are made in the loop itself."""
 
@@ -81,7 +82,7 @@ class Engine:
                 await self._round(taken)
             except Exception as error:
                 self._broken(taken, error)
-                await asyncio.sleep(0.5)
+                await self._recover()
         await self._flush()
 
     async def stop(self) -> None:
@@ -122,7 +123,10 @@ class Engine:
 
     async def _flush(self) -> None:
         done = self.controller.decide([], now_ms())
-        self._send(self.controller.committed(done, await self._commit(done)))
+        try:
+            self._send(self.controller.committed(done, await self._commit(done)))
+        except CommitFailed as error:  # the nodes keep on disk what could not be written here
+            _log.error("the last commit failed: %s", error)
 
     def _tell(
         self,
@@ -160,13 +164,22 @@ class Engine:
         return replies
 
     def _broken(self, taken: list[tuple[Input, asyncio.Future[Any] | None]], error: Exception) -> None:
-        """A round broke: say so, read the state from the store again, and go on."""
+        """A round broke: say so to everybody who waits."""
         _log.exception("a round failed: %s", error)
         self.health.append(f"a round failed: {error!r}")
         for _, future in taken:
             if future is not None and not future.done():
                 future.set_exception(RoostError(f"internal error: {error!r}", "roost log server"))
-        self.controller.reload()
+
+    async def _recover(self) -> None:
+        """Read the state from the store again, however long that takes to succeed, and go on."""
+        while True:
+            await asyncio.sleep(RECOVER_S)
+            try:
+                self.controller.reload()
+                break
+            except Exception:
+                _log.exception("the state cannot be read from the store; tried again")
         self._reattach("the server starts afresh")
 
     def _reattach(self, reason: str) -> None:

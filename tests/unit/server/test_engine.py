@@ -140,3 +140,26 @@ async def test_watchers_hear_what_was_committed() -> None:
         engine.watchers.add(heard.append)
         await engine.ask(HELD)
         assert [type(event) for event in heard] == [ev.Submitted]
+
+
+async def test_a_store_that_cannot_be_read_for_a_while_ends_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roost.server.engine.RECOVER_S", 0.0)
+    async with running() as (engine, link):
+        controller, reload, broken = engine.controller, engine.controller.reload, [3, 1]
+
+        def decide(*_: object) -> Any:
+            raise RuntimeError("a broken invariant")
+
+        def unreadable() -> None:
+            broken[0] -= 1
+            if broken[0]:
+                raise OSError("the disk does not answer")
+            monkeypatch.undo()
+            reload()
+
+        monkeypatch.setattr(controller, "decide", decide)
+        monkeypatch.setattr(controller, "reload", unreadable)
+        with pytest.raises(RoostError, match="a broken invariant"):
+            await engine.ask(HELD)
+        await until(lambda: link.drops, lambda: engine.health)
+        assert (await engine.ask(HELD))["ids"] == [1]
