@@ -174,13 +174,14 @@ class Engine:
     async def _recover(self) -> None:
         """Read the state from the store again, however long that takes to succeed, and go on."""
         while True:
-            await asyncio.sleep(RECOVER_S)
             try:
                 self.controller.reload()
                 break
             except Exception:
                 _log.exception("the state cannot be read from the store; tried again")
+                await asyncio.sleep(RECOVER_S)
         self._reattach("the server starts afresh")
+        await asyncio.sleep(RECOVER_S)  # what broke it may come again at once
 
     def _reattach(self, reason: str) -> None:
         for link in self.links.values():
