@@ -18,7 +18,7 @@ _ranges = st.tuples(_ids, _ids).map(sorted).map(tuple)
 @given(st.lists(_ranges, max_size=8), st.sampled_from([",", " ", ", "]))
 def test_what_was_written_is_what_is_meant(ranges: list[tuple[int, int]], comma: str) -> None:
     text = comma.join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
-    assert parse_ids(text) == ranges
+    assert parse_ids(text) == list(dict.fromkeys(ranges))
 
 
 @given(st.text(max_size=20))
@@ -29,7 +29,7 @@ def test_anything_else_is_refused_in_one_line(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"), [("@", [0]), ("@~2", [2]), ("all", []), ("1,all", []), ("", []), ("7", [(7, 7)])]
+    ("text", "meant"), [("@", [0]), ("@~2", [2]), ("all", []), ("1,1", [(1, 1)]), ("", []), ("7", [(7, 7)])]
 )
 def test_words(text: str, meant: list[object]) -> None:
     assert parse_ids(text) == meant
@@ -39,3 +39,15 @@ def test_words(text: str, meant: list[object]) -> None:
 def test_what_means_nothing(text: str) -> None:
     with pytest.raises(BadRequest, match="not a job"):
         parse_ids(text)
+
+
+@pytest.mark.parametrize("text", [",", " ", ", ,", "1,all", "all,all"])
+def test_separators_alone_are_never_everything(text: str) -> None:
+    with pytest.raises(BadRequest, match="not a selection"):
+        parse_ids(text)
+
+
+def test_too_many_is_said() -> None:
+    assert len(parse_ids(",".join(map(str, range(0, 40_000, 2))))) == 20_000
+    with pytest.raises(BadRequest, match="too many"):
+        parse_ids(",".join(f"{n}-{n + 1}" for n in range(0, 5_000, 10)))

@@ -10,7 +10,7 @@ import contextlib
 import os
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Set
 
-from roost.node import adoption, ending, rundir
+from roost.node import adoption, cgroup, ending, rundir
 from roost.node.adoption import Source
 from roost.node.clock import boot_ms, wall_ms
 from roost.node.ending import exit_status
@@ -18,7 +18,7 @@ from roost.node.limits import Limits
 from roost.node.loop import READABLE, Loop
 from roost.node.members import Members
 from roost.node.processes import ProcessId, read_stat, watch
-from roost.node.protocol import CANNOT_START, TIME, Message
+from roost.node.protocol import CANNOT_START, REFUSED, TIME, Message
 from roost.node.run import ENDED, ENDING, RUNNING, STARTING, Run
 from roost.node.runner import Runners
 
@@ -186,12 +186,23 @@ class Lifecycle:
     def _wrapper_was_killed(self, run: Run, pid: int, orphans: Dict[int, Death]) -> None:
         """By somebody outside, or by itself: another wrapper has this run, or the disk is full."""
         trace = rundir.read_trace(self._source.state, run.name)
-        if trace is None or trace.record is None:
-            self.could_not_start(run, "its record could not be written: is the disk of the state directory full?")
-        elif trace.wrapper_pid != pid:
+        if trace is not None and trace.wrapper_pid not in (None, pid):
             self.adopt(run.name)
+        elif trace is None or trace.record is None:
+            self._refuse(run, "its record could not be written: is there no space on the disk of the state directory?")
         else:
             self._without_wrapper(run, orphans)
+
+    def _refuse(self, run: Run, reason: str) -> None:
+        """Nothing of it ran, and that is our fault and not the job's: it may be tried again under another name."""
+        self.runs.pop(run.name, None)
+        self.limits.clear(run)
+        if run.kill_timer is not None:
+            run.kill_timer.cancel()
+        if run.cgroup is not None:
+            cgroup.try_remove(run.cgroup)
+        rundir.erase(self._source.state, run.name)
+        self.send({"op": REFUSED, "run": run.name, "reason": reason})
 
     def _without_wrapper(self, run: Run, orphans: Dict[int, Death]) -> None:
         """No wrapper any more. What it noted is true; else only the job's own process can tell how it ends."""

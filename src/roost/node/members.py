@@ -41,7 +41,8 @@ class Members:
     def pids(self, run: Run) -> List[int]:
         """Every living process of the run, its wrapper excepted."""
         if run.cgroup is not None and os.path.isdir(run.cgroup):
-            return [pid for pid in cgroup.processes(run.cgroup) if pid != run.keeper]
+            inside = [pid for pid in cgroup.processes(run.cgroup) if pid != run.keeper]
+            return inside + self._escaped(run, inside)
         return [stat.pid for stat in self._scan(run)]
 
     def has_any(self, run: Run) -> bool:
@@ -78,6 +79,8 @@ class Members:
     def kill(self, run: Run) -> None:
         """SIGKILL to all, also to those that are just being born."""
         if run.cgroup is not None and cgroup.kill(run.cgroup):
+            for pid in self._escaped(run, []):
+                _send(pid, signal.SIGKILL)
             return
         for _ in range(_ROUNDS):
             pids = self.pids(run)
@@ -114,12 +117,19 @@ class Members:
         table = scan()
         found = find_members(table, self._kin(run, table), self._never(), self._tags)
         run.known |= {stat.id for stat in found}
-        others = [other for other in self._runs() if other is not run and other.phase != ENDED and other.cgroup is None]
-        if others:
-            return found
+        if any(other is not run and other.phase != ENDED for other in self._runs()):
+            return found  # an orphan may be another run's helper: nobody is killed on a guess
         # Only this run is left, so an orphan that nothing else explains is its own.
         strays = (read_stat(pid) for pid in self._orphans() - {stat.pid for stat in found})
         return found + [stat for stat in strays if stat is not None and stat.is_alive]
+
+    def _escaped(self, run: Run, inside: List[int]) -> List[int]:
+        """The job's own first process, where it has left the cgroup (root may) and still is of the run's session."""
+        if run.main_pid is None or run.main_pid in inside:
+            return []
+        stat = read_stat(run.main_pid)
+        is_ours = stat is not None and stat.is_alive and stat.session == run.session and stat.pid != run.keeper
+        return [run.main_pid] if is_ours else []
 
     def _kin(self, run: Run, table: Dict[int, Stat]) -> Kinship:
         # A session is known by its leader's pid. Once the leader, the wrapper, is gone, the number can come to name

@@ -6,8 +6,10 @@ daemon knows a run only from here.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from roost.node.protocol import Message
@@ -96,6 +98,13 @@ def note_status(state: StateDir, name: str, status: int) -> None:
     """The exit status of a run whose wrapper died before it could note it."""
     with open(state.marker(name), "a", encoding="ascii") as trace:
         trace.write(f"{status}\n")
+
+
+def erase(state: StateDir, name: str) -> None:
+    """Leave nothing of a run that never began."""
+    with contextlib.suppress(OSError):
+        os.unlink(state.marker(name))
+    shutil.rmtree(state.run(name), ignore_errors=True)
 
 
 def acknowledge(state: StateDir, name: str) -> None:

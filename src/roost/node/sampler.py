@@ -77,7 +77,8 @@ class Sampler:
         until = time.monotonic() + _WAIT_FOR_ANSWERS_S
         for watcher in self._watchers:
             watcher.wait(until - time.monotonic())
-        return [self._describe(watcher) for watcher in self._watchers]
+        # A device that was never read is not known to be free: it is left out until it answers, or is at fault.
+        return [self._describe(watcher) for watcher in self._watchers if watcher.is_known]
 
     def hear_news(self) -> None:
         if select.select([self.news], [], [], 0)[0]:
@@ -133,6 +134,7 @@ class Watcher:
         self._changed = threading.Condition()
         self._asked_at: Optional[float] = None
         self._has_left = False
+        self._has_answered = False
         self._reading = Reading(None, None, None, None, None, [])
         threading.Thread(target=self._answer_for_ever, daemon=True).start()
 
@@ -153,6 +155,11 @@ class Watcher:
         with self._changed:
             return self._reading, 0.0 if self._asked_at is None else time.monotonic() - self._asked_at
 
+    @property
+    def is_known(self) -> bool:
+        """Whether anything can be said of it: it has answered once, or has been silent for too long."""
+        return self._has_answered or self.latest()[1] > _FAULT_AFTER_S
+
     def leave(self) -> None:
         """The device is gone."""
         with self._changed:
@@ -167,7 +174,7 @@ class Watcher:
                     return
             reading = self._answer()
             with self._changed:
-                self._reading, self._asked_at = reading, None
+                self._reading, self._asked_at, self._has_answered = reading, None, True
                 self._changed.notify_all()
 
     def _answer(self) -> Reading:

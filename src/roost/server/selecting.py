@@ -7,6 +7,9 @@ import msgspec
 from roost.core.errors import BadRequest
 from roost.core.states import Outcome, State
 
+HINT = "12, 10-20, 12,15, @ (my last), all"
+MOST_IDS, MOST_RANGES = 30_000, 400
+"""What a statement of the store can hold."""
 NAMES = frozenset({*(s.value for s in State), *(o.value for o in Outcome)})
 
 
@@ -39,11 +42,15 @@ def check_states(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def parse_ids(text: str) -> list[tuple[int, int] | int]:
     """Ranges, both ends included, or how far back from the caller's last job; `all` is no restriction."""
-    found: list[tuple[int, int] | int] = []
-    for part in filter(None, (p.strip() for p in text.replace(" ", ",").split(","))):
-        if part == "all":
-            return []
-        found.append(_parse(part))
+    parts = [part for part in text.replace(" ", ",").split(",") if part]
+    if parts == ["all"] or not text:
+        return []
+    if not parts or "all" in parts:
+        raise BadRequest(f"not a selection of jobs: {text!r}", HINT)
+    found = list(dict.fromkeys(_parse(part) for part in parts))
+    spans = sum(isinstance(item, tuple) and item[0] != item[1] for item in found)
+    if len(found) > MOST_IDS or spans > MOST_RANGES:
+        raise BadRequest(f"{len(found):,} ids and ranges are too many", "name ranges, a label or a state instead")
     return found
 
 
@@ -57,4 +64,4 @@ def _parse(part: str) -> tuple[int, int] | int:
         low, high = int(first), int(last) if dash else int(first)
         if low <= high:
             return low, high
-    raise BadRequest(f"not a job: {part!r}", "12, 10-20, 12,15, @ (my last), all")
+    raise BadRequest(f"not a job: {part!r}", HINT)

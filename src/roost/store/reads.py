@@ -67,7 +67,9 @@ def _condition(wanted: Filter, is_ended: bool) -> ColumnElement[bool]:
     job = t.jobs.c
     parts: list[ColumnElement[bool]] = [true()]
     if wanted.ids:
-        parts.append(or_(*(job.id == a if a == b else job.id.between(a, b) for a, b in wanted.ids)))
+        single = sorted({a for a, b in wanted.ids if a == b})
+        spans = sorted({(a, b) for a, b in wanted.ids if a != b})
+        parts.append(or_(job.id.in_(single), *(job.id.between(a, b) for a, b in spans)))
     if wanted.states:
         parts.append(or_(job.state.in_(wanted.states), job.outcome.in_(wanted.states)))
     if wanted.users:

@@ -116,6 +116,9 @@ def test_a_hung_driver_does_not_keep_a_new_daemon_out(node: Node) -> None:
     (Path(node.hello["sim_dir"]) / "hang-0").touch()
     node.kill_daemon()
     assert len(node.attach()["gpus"]) == 3
+    hung = node.hello["gpus"][0]["uuid"]
+    unread = node.expect("sample")["gpus"]
+    assert all(gpu["fault"] for gpu in unread if gpu["uuid"] == hung), "what was never read is not known to be free"
     sample_where(node, lambda gpus: gpus[0]["fault"])
 
 

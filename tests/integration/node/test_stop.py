@@ -256,3 +256,19 @@ def test_a_wrapper_killed_while_nobody_watched_is_lost_when_all_is_gone(node: No
 
 def _wrapper(node: Node, run: str) -> int:
     return int((node.state / "active" / run).read_text().split("\n", 1)[0])
+
+
+def test_ending_a_run_that_left_its_cgroup_touches_nobody_else(make_node: NodeMaker, tmp_path: Path) -> None:
+    node = make_node()
+    if "none" in node.journal() or os.geteuid() != 0:
+        pytest.skip("needs cgroups, and root to leave one")
+    helper = tmp_path / "helper"
+    node.start("1.1", shell=f"(setsid sh -c 'echo $$ >{helper}; exec sleep 1000' &); exec sleep 1000")
+    wait_until(lambda: helper.exists() and helper.read_text().strip(), "the helper of the first run")
+    root = next(line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines() if " - cgroup2 " in line)
+    node.start("2.1", shell=f"echo $$ >{root}/cgroup.procs; echo out >{tmp_path}/out; sleep 1000")
+    wait_until((tmp_path / "out").exists, "the second run is outside")
+    node.started("2.1")
+    node.send("stop", run="2.1", grace_ms=20_000, why="kill")
+    assert node.exited("2.1")["status"] == 143, "TERM has reached it"
+    assert alive(int(helper.read_text())) and alive(node.started("1.1")["pid"])

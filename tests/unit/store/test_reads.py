@@ -108,3 +108,8 @@ def test_counts_are_by_outcome(big: Store) -> None:
 def test_my_last_job_and_the_one_before(big: Store) -> None:
     assert big.read(reads.last_id, "ada", 1) == 2 * MANY + 3
     assert big.read(reads.last_id, "bob", 0) is None
+
+
+def test_thousands_of_ids_are_one_question(big: Store) -> None:
+    wanted = Filter(ids=(*((n, n) for n in range(1, 20_000, 2)), (100_000, 100_005)))
+    assert len(big.read(reads.ids, wanted, 1_000_000)) == 10_006
