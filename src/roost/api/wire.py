@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import msgspec
@@ -86,6 +85,3 @@ _COMPONENTS: dict[str, Any] = {}
 def components() -> dict[str, Any]:
     """Every schema that a route named."""
     return _COMPONENTS
-
-
-Handler = Callable[[Request], Awaitable[Response]]

@@ -81,12 +81,6 @@ def cut(text: str, width: int) -> str:
     return kept + "…"
 
 
-def pad(text: str, width: int, right: bool = False) -> str:
-    """Exactly so wide, or wider when it is."""
-    space = " " * (width - width_of(text))
-    return space + text if right else text + space
-
-
 class Column:
     """A column: its title, whether it leans right, the most it may take, the least it may be squeezed to."""
 

@@ -99,7 +99,6 @@ class Connection:
         self.timeout_s = timeout_s
         self._socket: socket.socket | None = None
         self._buffer = b""
-        self._host = "localhost"
 
     def request(self, method: str, path: str, body: bytes | None = None, *, timeout_s: float | None = -1.0) -> Response:
         """Send a request and read the head of the answer.

@@ -4,7 +4,7 @@ Knows the cgroup file system and nothing of runs but their names. Everything her
 be done is answered with None or False, and membership then rests on tags, sessions and descent.
 
 The base directory holds no process itself, so controllers can be switched on below it (the "no internal processes"
-rule); the jobs are the leaves, and the wrappers stay where the daemon is.
+rule); the jobs are the leaves. A wrapper stays where the daemon is, a runner lives in the leaf that it serves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ class Cgroups:
 
     def __init__(self, base: str) -> None:
         self.base = base
-        self.has_memory = "memory" in _read(os.path.join(base, "cgroup.subtree_control")).split()
 
     def create(self, run: str) -> str:
         """A cgroup for the run, new or found; the path."""

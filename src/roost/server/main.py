@@ -202,7 +202,6 @@ async def _listen(service: Service, settings: dict[str, Any]) -> None:
     )
     server = uvicorn.Server(config)
     service.on_shutdown = lambda: setattr(server, "should_exit", True)
-    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, service.on_shutdown)
     _announce(service)
