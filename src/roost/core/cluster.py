@@ -12,12 +12,13 @@ from heapq import heappop, heappush
 from typing import Any
 
 from roost.core import events as ev
-from roost.core.model import Active, Claim, Conditions, Gpu, GpuRules, Host, Job, Observation, Request, Shape
+from roost.core.model import Active, Claim, Conditions, Gpu, GpuRules, Host, Job, Observation, Request, Shape, UserRules
 from roost.core.settings import DEFAULTS, Value
 from roost.core.states import Change, Outcome, RefusedChange, State, after
 
 NO_CONDITIONS = Conditions()
 NO_RULES = GpuRules()
+ANYBODY = UserRules()
 
 
 class Line:
@@ -63,6 +64,8 @@ class Cluster:
         self.rules: dict[str, GpuRules] = {}
         self.seen: dict[str, Observation] = {}
         self.claims: dict[str, dict[int, Claim]] = {}
+        self.users: dict[str, UserRules] = {}
+        self.groups: dict[int, int] = {}
         self.settings: dict[str, Value] = dict(DEFAULTS)
         self.is_paused = False
         self.counts: Counter[str] = Counter()
@@ -113,6 +116,10 @@ class Cluster:
     def rules_of(self, uuid: str) -> GpuRules:
         """What an administrator said about that GPU."""
         return self.rules.get(uuid, NO_RULES)
+
+    def user(self, name: str) -> UserRules:
+        """What an administrator said about that user."""
+        return self.users.get(name, ANYBODY)
 
     def number(self, key: str) -> float:
         """A numeric setting."""
@@ -266,6 +273,18 @@ class Cluster:
         self.rules[e.uuid] = e.rules
         self._claim_again(e.uuid)
 
+    def _user_ruled(self, e: ev.UserRuled) -> None:
+        if e.rules == ANYBODY:
+            self.users.pop(e.user, None)
+        else:
+            self.users[e.user] = e.rules
+
+    def _group_limited(self, e: ev.GroupLimited) -> None:
+        if e.max_running is None:
+            self.groups.pop(e.group, None)
+        else:
+            self.groups[e.group] = e.max_running
+
     def _node_drained(self, e: ev.NodeDrained) -> None:
         self.node(e.node).drained = e.drained
 
@@ -407,6 +426,8 @@ _APPLY: dict[type[ev.Event], Callable[[Cluster, Any], None]] = {
     ev.SettingChanged: Cluster._setting_changed,
     ev.SchedulingSwitched: Cluster._scheduling_switched,
     ev.GpuRuled: Cluster._gpu_ruled,
+    ev.UserRuled: Cluster._user_ruled,
+    ev.GroupLimited: Cluster._group_limited,
     ev.NodeDrained: Cluster._node_drained,
     ev.NodeSeen: Cluster._node_seen,
     ev.NodeAttached: Cluster._node_attached,

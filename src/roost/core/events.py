@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from roost.core.model import Conditions, Gpu, GpuRules, Host, Job, Observation
+from roost.core.model import Conditions, Gpu, GpuRules, Host, Job, Observation, UserRules
 from roost.core.states import Outcome
 
 
@@ -125,6 +125,18 @@ class SchedulingSwitched(Event, frozen=True):
 class GpuRuled(Event, frozen=True):
     uuid: str
     rules: GpuRules
+
+
+class UserRuled(Event, frozen=True):
+    user: str
+    rules: UserRules
+
+
+class GroupLimited(Event, frozen=True):
+    """At most so many jobs of a sweep may run at once; None: any number."""
+
+    group: int
+    max_running: int | None
 
 
 class NodeDrained(Event, frozen=True):

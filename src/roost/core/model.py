@@ -10,7 +10,7 @@ RANK_STEP = 1 << 32
 """Distance between the ranks of two jobs submitted one after the other: room to move others between them."""
 
 
-class Request(msgspec.Struct, frozen=True):
+class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a job asks for. `mem_mib` set means that it shares its GPUs by memory."""
 
     gpus: int = 1
@@ -19,6 +19,17 @@ class Request(msgspec.Struct, frozen=True):
     exclusive: bool = False
     gpu_ids: tuple[str, ...] = ()
     prefer_gpus: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    """It may run on these nodes only; empty: on any."""
+    prefer_nodes: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    """Words, one of which must be in the GPU's model; case does not matter."""
+    min_gpu_mem_mib: int | None = None
+    """What its GPUs must have in all, free or not."""
+    mem_auto: bool = False
+    """It shares with as much memory as its like used before; a whole GPU while nothing is known."""
+    spread: bool = False
+    """It may take whole nodes, when one does not suffice."""
 
     @property
     def is_shared(self) -> bool:
@@ -32,6 +43,11 @@ class Shape(msgspec.Struct, frozen=True):
     user: str
     priority: int
     request: Request
+    work: str = ""
+    """What it runs, without the values that change from run to run: predictions are made for this."""
+    group: int = 0
+    """The sweep that it belongs to, whose running jobs may be limited; 0: none."""
+    preemptible: bool = False
 
 
 class Job(msgspec.Struct, frozen=True, gc=False):
@@ -47,6 +63,15 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     def order(self) -> tuple[int, int, int]:
         """First come, first served, inside a priority."""
         return (-self.shape.priority, self.rank, self.id)
+
+
+class UserRules(msgspec.Struct, frozen=True):
+    """What an administrator said about a user: his weight, and the most that he may hold at once."""
+
+    weight: float = 1.0
+    max_gpus: int | None = None
+    max_jobs: int | None = None
+    max_queued: int | None = None
 
 
 class Dependency(msgspec.Struct, frozen=True):

@@ -51,26 +51,35 @@ class JobSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     open: Literal["new", "append", "overwrite"] = "new"
     fill: bool = False
     umask: int | None = None
+    nodes: tuple[str, ...] = ()
+    prefer_nodes: tuple[str, ...] = ()
+    gpu_models: tuple[str, ...] = ()
+    min_gpu_mem_mib: int | None = None
+    mem_auto: bool = False
+    retries: int = 0
+    retry_oom: int = 0
+    preemptible: bool = False
+    sweep: int | None = None
+    """The sweep that it is a point of, set by the server."""
+    point: dict[str, str | int | float | bool | None] | None = None
+    """The values of the sweep's parameters in this job."""
 
     def request(self) -> Request:
         """The part of it that the scheduler reads."""
-        if (self.gpus, self.mem_mib, self.max_util, self.exclusive, self.gpu_ids, self.prefer_gpus) == (
-            1,
-            None,
-            None,
-            False,
-            (),
-            (),
-        ):
-            return _PLAIN
-        return Request(
+        asked = Request(
             self.gpus,
             self.mem_mib,
             self.max_util,
             self.exclusive,
             tuple(str(g) for g in self.gpu_ids),
             tuple(str(g) for g in self.prefer_gpus),
+            self.nodes,
+            self.prefer_nodes,
+            self.gpu_models,
+            self.min_gpu_mem_mib,
+            self.mem_auto,
         )
+        return _PLAIN if asked == _PLAIN else asked
 
     def dependencies(self) -> tuple[Dependency, ...]:
         """The jobs it waits for, each with what it wants of them."""
@@ -103,6 +112,34 @@ def default_name(spec: JobSpec) -> str:
         if script and "-c" not in base:
             return script[:60]
     return base[0][:60] or "job"
+
+
+_MAX_WORK = 120
+
+
+def work_of(spec: JobSpec) -> str:
+    """What it runs, without the values that change from run to run: program, script, names of arguments.
+
+    Points of a sweep share one, and so do two runs that differ in a learning rate; predictions are made for this.
+    """
+    if spec.sweep:
+        return f"sweep {spec.sweep}"
+    words = spec.command.replace("=", "= ").split()[:200] if isinstance(spec.command, str) else spec.command[:200]
+    kept: list[str] = []
+    for i, word in enumerate(words):
+        name = word.partition("=")[0].rpartition("/")[2]
+        is_script = (i > 0 and name.endswith((".py", ".sh", ".R", ".jl", ".pl", ".js"))) or kept[-1:] == ["-m"]
+        if i == 0 or is_script or (word.startswith("-") and not _is_number(name)):
+            kept.append(name)
+    return " ".join(kept)[:_MAX_WORK]
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def check(spec: JobSpec, index: int | None = None) -> None:

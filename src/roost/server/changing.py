@@ -34,7 +34,7 @@ def move(turn: Turn, job: int, command: Act) -> None:
     behind = others[command.position] if command.position < len(others) else None
     priority, rank = _between(before, behind, this)
     turn.record(
-        ev.Moved(job, turn.now_ms, moved(this, turn.shaped(this.shape.user, priority, this.shape.request), rank)),
+        ev.Moved(job, turn.now_ms, moved(this, turn.reshaped(this.shape, priority), rank)),
         command.actor,
     )
 
@@ -101,7 +101,7 @@ def edit(turn: Turn, job: int, command: Act) -> None:
     spec, request, conditions, digest = _edited(turn, _without_met(turn, job, spec), command)
     if _leads_to(turn, conditions, job):
         raise Impossible(f"job {job} would wait for itself", f"roost why {job}")
-    shape = turn.shaped(this.shape.user, spec.priority, request)
+    shape = turn.shaped(this.shape.user, spec, request)
     turn.new[job] = kept(spec, digest or env)
     turn.record(ev.Edited(job, turn.now_ms, moved(this, shape, this.rank), conditions), command.actor)
 

@@ -99,7 +99,7 @@ def kept_env(turn: Turn, env: dict[str, str]) -> str:
 
 def queue_job(turn: Turn, user: str, spec: JobSpec, request: Request, conditions: Conditions, env: str | None) -> int:
     job_id = turn.next_id()
-    job = Job(job_id, turn.shaped(user, spec.priority, request), job_id * RANK_STEP, turn.now_ms)
+    job = Job(job_id, turn.shaped(user, spec, request), job_id * RANK_STEP, turn.now_ms)
     turn.new[job_id] = kept(spec, env)
     turn.record(ev.Submitted(job_id, turn.now_ms, job, conditions, spec.hold))
     return job_id
@@ -119,7 +119,7 @@ def ask(turn: Turn, command: Ask) -> dict[str, Any]:
         _, request, conditions, _ = checked(
             turn, Submit(command.actor, command.jobs), i, msgspec.structs.replace(spec, env=None), []
         )
-        job = Job(0, turn.shaped(command.actor, spec.priority, request), turn.last_job * RANK_STEP, turn.now_ms)
+        job = Job(0, turn.shaped(command.actor, spec, request), turn.last_job * RANK_STEP, turn.now_ms)
         answers.append(_would(turn, job, request, conditions, spec.hold))
     return {"jobs": answers}
 

@@ -11,6 +11,7 @@ from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.errors import RoostError
 from roost.core.model import Job, Request, Shape
+from roost.core.spec import JobSpec, work_of
 from roost.core.states import Outcome
 from roost.store.load import Interned
 from roost.store.rows import JobRow
@@ -99,9 +100,14 @@ class Turn:
         self.last_job += 1
         return self.last_job
 
-    def shaped(self, user: str, priority: int, request: Request) -> Shape:
-        """The shared shape of these parts."""
-        return self.interned.shape(user, priority, request)
+    def shaped(self, user: str, spec: JobSpec, request: Request) -> Shape:
+        """The shared shape of a job that asks that."""
+        work, group = work_of(spec), spec.sweep or 0
+        return self.interned.shape(user, spec.priority, request, work, group, spec.preemptible)
+
+    def reshaped(self, shape: Shape, priority: int) -> Shape:
+        """The same shape with another priority."""
+        return self.interned.shape(shape.user, priority, shape.request, shape.work, shape.group, shape.preemptible)
 
     def row(self, job: int) -> JobRow | None:
         """What the store knows of a job."""

@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
-from roost.core.model import Active, Conditions, Dependency, Gpu, GpuRules, Job, Request, Shape
+from roost.core.model import Active, Conditions, Dependency, Gpu, GpuRules, Job, Request, Shape, UserRules
 from roost.core.settings import BadSetting, check
 from roost.core.states import Outcome, State
 from roost.store import reads, schema
@@ -28,9 +28,11 @@ class Interned:
             known = self._requests[text] = msgspec.json.decode(text, type=Request)
         return known
 
-    def shape(self, user: str, priority: int, request: Request) -> Shape:
+    def shape(
+        self, user: str, priority: int, request: Request, work: str = "", group: int = 0, preemptible: bool = False
+    ) -> Shape:
         """The one shape of these parts."""
-        shape = Shape(user, priority, request)
+        shape = Shape(user, priority, request, work, group, preemptible)
         return self._shapes.setdefault(shape, shape)
 
 
@@ -40,6 +42,7 @@ def load(store: Store) -> Cluster:
     cluster.is_paused = store.meta().get("paused") == "1"
     _load_settings(store, cluster)
     _load_devices(store, cluster)
+    _load_rules(store, cluster)
     _load_active(store, cluster, interned)
     _load_waiting(store, cluster, interned)
     for outcome, count in store.read(reads.outcomes).items():
@@ -69,24 +72,39 @@ def _load_devices(store: Store, cluster: Cluster) -> None:
             cluster.nodes[name].drained = drained
 
 
+def _load_rules(store: Store, cluster: Cluster) -> None:
+    with store.reader() as db:
+        for name, *rules in db.execute(select(schema.users)):
+            cluster.apply(ev.UserRuled(name, UserRules(*rules)))
+        limits = select(schema.sweeps.c.id, schema.sweeps.c.max_running).where(schema.sweeps.c.max_running.is_not(None))
+        for sweep, max_running in db.execute(limits):
+            cluster.apply(ev.GroupLimited(sweep, max_running))
+
+
 def _load_active(store: Store, cluster: Cluster, interned: Interned) -> None:
     for row, attempt in store.read(reads.active):
         cluster.restore(_active(row, attempt, interned))
 
 
 def _active(row: JobRow, attempt: AttemptRow, interned: Interned) -> Active:
-    shape = interned.shape(row.user, row.priority, interned.request(row.request))
-    job = Job(row.id, shape, row.rank, row.submitted_ms, row.attempts)
+    job = Job(row.id, shape_of(row, interned), row.rank, row.submitted_ms, row.attempts)
     gpus = tuple(uuid for uuid, _ in attempt.devices())
     since = attempt.started_ms or attempt.intended_ms
     return Active(job, State(row.state), attempt.attempt, attempt.node, gpus, since, attempt.pid, attempt.stop)
 
 
+def shape_of(row: JobRow, interned: Interned) -> Shape:
+    """The shape of a kept job."""
+    request = interned.request(row.request)
+    return interned.shape(row.user, row.priority, request, row.work, row.sweep, bool(row.preemptible))
+
+
 def _load_waiting(store: Store, cluster: Cluster, interned: Interned) -> None:
     with_conditions: list[tuple[Job, str, bool]] = []
     with store.reader() as db:
-        for job_id, user, priority, rank, request, waits, attempts, submitted_ms, state in reads.waiting(db):
-            job = Job(job_id, interned.shape(user, priority, interned.request(request)), rank, submitted_ms, attempts)
+        for job_id, user, priority, rank, request, waits, attempts, submitted_ms, state, *rest in reads.waiting(db):
+            shape = interned.shape(user, priority, interned.request(request), *rest)
+            job = Job(job_id, shape, rank, submitted_ms, attempts)
             if waits is not None:
                 with_conditions.append((job, waits, state == "held"))
             else:

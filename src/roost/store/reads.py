@@ -179,10 +179,11 @@ def oldest_ended(db: Connection, beyond: int, limit: int) -> list[int]:
     return [row[0] for row in db.execute(query)]
 
 
-def waiting(db: Connection) -> Iterator[tuple[int, str, int, int, str, str | None, int, int, str]]:
-    """Every job that waits: id, user, priority, rank, request, waits, attempts, submitted, state."""
+def waiting(db: Connection) -> Iterator[tuple[int, str, int, int, str, str | None, int, int, str, str, int, bool]]:
+    """Every job that waits: id, user, priority, rank, request, waits, attempts, submitted, state, then the rest of its shape."""
     job = t.jobs.c
-    columns = (job.id, job.user, job.priority, job.rank, job.request, job.waits, job.attempts, job.submitted_ms, job.state)
+    order = (job.id, job.user, job.priority, job.rank, job.request, job.waits, job.attempts, job.submitted_ms, job.state)
+    columns = (*order, job.work, job.sweep, job.preemptible)
     yield from db.execution_options(yield_per=10_000).execute(select(*columns).where(text(t.WAITING)))
 
 

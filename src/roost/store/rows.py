@@ -27,6 +27,11 @@ class JobRow(msgspec.Struct, frozen=True):
     ended_ms: int | None
     env: int | None
     spec: bytes
+    work: str = ""
+    sweep: int = 0
+    preemptible: bool = False
+    retried: int = 0
+    oom_retried: int = 0
 
     def decoded(self) -> JobSpec:
         """What was asked for."""
@@ -53,6 +58,7 @@ class AttemptRow(msgspec.Struct, frozen=True):
     peak_rss_mib: int | None
     cpu_ms: int | None
     util_mean: float | None
+    granted_mib: int | None = None
 
     def devices(self) -> list[tuple[str, int]]:
         """UUID and index of each of its GPUs."""

@@ -17,12 +17,13 @@ from sqlalchemy import (
     text,
 )
 
-VERSION = "0001"
+VERSION = "0002"
 """The newest migration. A store of an older version is migrated when it is opened, one of a newer version is refused."""
 
 WAITING = "state IN ('queued', 'held')"
 ACTIVE = "state IN ('starting', 'running', 'paused', 'stopping')"
 ENDED = "state = 'ended'"
+IN_SWEEP = "sweep <> 0"
 
 metadata = MetaData()
 
@@ -48,8 +49,14 @@ jobs = Table(
     Column("ended_ms", BigInteger),
     Column("env", Integer, index=True),
     Column("spec", LargeBinary, nullable=False),
+    Column("work", String, nullable=False, server_default=""),
+    Column("sweep", Integer, nullable=False, server_default=text("0")),
+    Column("preemptible", Boolean, nullable=False, server_default=text("0")),
+    Column("retried", Integer, nullable=False, server_default=text("0")),
+    Column("oom_retried", Integer, nullable=False, server_default=text("0")),
     Index("jobs_waiting", text("priority DESC"), "rank", "id", sqlite_where=text(WAITING), postgresql_where=text(WAITING)),
     Index("jobs_of", "user", "id"),
+    Index("jobs_of_sweep", "sweep", "id", sqlite_where=text(IN_SWEEP), postgresql_where=text(IN_SWEEP)),
     Index("jobs_active", "id", sqlite_where=text(ACTIVE), postgresql_where=text(ACTIVE)),
     Index("jobs_ended", "ended_ms", "id", sqlite_where=text(ENDED), postgresql_where=text(ENDED)),
 )
@@ -74,6 +81,7 @@ attempts = Table(
     Column("peak_rss_mib", Integer),
     Column("cpu_ms", BigInteger),
     Column("util_mean", Float),
+    Column("granted_mib", Integer),
     sqlite_with_rowid=False,
 )
 
@@ -138,3 +146,52 @@ gpus = Table(
     Column("drained", Boolean, nullable=False, default=False),
     Column("alias", String),
 )
+
+users = Table(
+    "users",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("weight", Float, nullable=False),
+    Column("max_gpus", Integer),
+    Column("max_jobs", Integer),
+    Column("max_queued", Integer),
+)
+
+history = Table(
+    "history",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("job", Integer, nullable=False),
+    Column("user", String, nullable=False),
+    Column("work", String, nullable=False),
+    Column("gpus", Integer, nullable=False),
+    Column("submitted_ms", BigInteger, nullable=False),
+    Column("started_ms", BigInteger, nullable=False),
+    Column("ended_ms", BigInteger, nullable=False),
+    Column("outcome", String, nullable=False),
+    Column("peak_mem_mib", Integer),
+)
+"""Every run that ended, the newest of them: what predictions are made from, whatever became of the jobs themselves."""
+
+sweeps = Table(
+    "sweeps",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("user", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("max_running", Integer),
+    Column("design", Text, nullable=False),
+)
+
+results = Table(
+    "results",
+    metadata,
+    Column("job", Integer, primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""What jobs report of themselves; the last word on a key stands."""

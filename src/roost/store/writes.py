@@ -124,6 +124,9 @@ class Writer:
                     "submitted_ms": e.job.submitted_ms,
                     "env": self._env_of(cursor, new.env),
                     "spec": new.spec,
+                    "work": shape.work,
+                    "sweep": shape.group,
+                    "preemptible": shape.preemptible,
                 }
             )
         self._run(cursor, "submit", rows)
@@ -154,6 +157,8 @@ class Writer:
                 "waits": _waits(e.conditions),
                 "env": self._env_of(cursor, new.env),
                 "spec": new.spec,
+                "work": shape.work,
+                "preemptible": shape.preemptible,
             }
             self._run(cursor, "edit", [row])
             self._run(cursor, "unlabel", [{"b_id": e.id}])
@@ -254,6 +259,12 @@ class Writer:
         rows = [{"uuid": e.uuid, **msgspec.structs.asdict(e.rules)} for e in events]
         self._run(cursor, "gpu_rules", rows)
 
+    def _user_ruled(self, cursor: Any, events: list[ev.UserRuled], batch: Batch) -> None:
+        self._run(cursor, "user", [{"name": e.user, **msgspec.structs.asdict(e.rules)} for e in events])
+
+    def _group_limited(self, cursor: Any, events: list[ev.GroupLimited], batch: Batch) -> None:
+        self._run(cursor, "group", [{"b_id": e.group, "max_running": e.max_running} for e in events])
+
     def _node_drained(self, cursor: Any, events: list[ev.NodeDrained], batch: Batch) -> None:
         rows = [{"name": e.node, "cpus": 0, "mem_mib": 0, "drained": e.drained} for e in events]
         self._run(cursor, "drain", rows)
@@ -332,6 +343,9 @@ def _statements() -> dict[str, Executable]:
         "submitted_ms",
         "env",
         "spec",
+        "work",
+        "sweep",
+        "preemptible",
     ]
     node_put = upsert(t.nodes).values({c: bindparam(c) for c in ("name", "cpus", "mem_mib", "drained")})
     usage = ("peak_mem_mib", "peak_rss_mib", "cpu_ms", "util_mean")
@@ -343,7 +357,7 @@ def _statements() -> dict[str, Executable]:
         "submit": insert(job).values({c: bindparam(c) for c in new_columns}),
         "label": upsert(t.labels).values(label=bindparam("label"), job=bindparam("job")).on_conflict_do_nothing(),
         "unlabel": delete(t.labels).where(t.labels.c.job == bindparam("b_id")),
-        "edit": set_job("name", "priority", "rank", "request", "waits", "env", "spec"),
+        "edit": set_job("name", "priority", "rank", "request", "waits", "env", "spec", "work", "preemptible"),
         "state": set_job("state"),
         "move": set_job("priority", "rank"),
         "rerun": set_job("rank", "waits", **fresh, state="queued"),
@@ -379,6 +393,8 @@ def _statements() -> dict[str, Executable]:
         "submission": insert(t.submissions).values({c: bindparam(c) for c in ("key", "first", "count", "at_ms")}),
         "setting": put(t.settings, "key", "value"),
         "gpu_rules": put(t.gpus, "uuid", "slots", "disabled", "drained", "alias"),
+        "user": put(t.users, "name", "weight", "max_gpus", "max_jobs", "max_queued"),
+        "group": update(t.sweeps).where(t.sweeps.c.id == bindparam("b_id")).values(max_running=bindparam("max_running")),
         "gpu": _put_gpu(),
         "gpus_gone": update(t.gpus).where(t.gpus.c.node == bindparam("b_node")).values(node=None),
         "drain": node_put.on_conflict_do_update(["name"], set_={"drained": node_put.excluded.drained}),
@@ -431,6 +447,8 @@ _WRITE: dict[type[ev.Event], Callable[[Writer, Any, list[Any], Batch], None]] = 
     ev.SettingChanged: Writer._setting,
     ev.SchedulingSwitched: Writer._switched,
     ev.GpuRuled: Writer._gpu_ruled,
+    ev.UserRuled: Writer._user_ruled,
+    ev.GroupLimited: Writer._group_limited,
     ev.NodeDrained: Writer._node_drained,
     ev.NodeSeen: Writer._node_seen,
 }
@@ -449,6 +467,8 @@ _LOGGED = frozenset(
         ev.SettingChanged,
         ev.SchedulingSwitched,
         ev.GpuRuled,
+        ev.UserRuled,
+        ev.GroupLimited,
         ev.NodeDrained,
     }
 )
