@@ -102,8 +102,9 @@ def shape_of(row: JobRow, interned: Interned) -> Shape:
 def _load_waiting(store: Store, cluster: Cluster, interned: Interned) -> None:
     with_conditions: list[tuple[Job, str, bool]] = []
     with store.reader() as db:
-        for job_id, user, priority, rank, request, waits, attempts, submitted_ms, state, *rest in reads.waiting(db):
-            shape = interned.shape(user, priority, interned.request(request), *rest)
+        for row in reads.waiting(db):
+            job_id, user, priority, rank, request, waits, attempts, submitted_ms, state, work, sweep, preemptible = row
+            shape = interned.shape(user, priority, interned.request(request), work, sweep, preemptible)
             job = Job(job_id, shape, rank, submitted_ms, attempts)
             if waits is not None:
                 with_conditions.append((job, waits, state == "held"))

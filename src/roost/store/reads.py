@@ -180,7 +180,7 @@ def oldest_ended(db: Connection, beyond: int, limit: int) -> list[int]:
 
 
 def waiting(db: Connection) -> Iterator[tuple[int, str, int, int, str, str | None, int, int, str, str, int, bool]]:
-    """Every job that waits: id, user, priority, rank, request, waits, attempts, submitted, state, then the rest of its shape."""
+    """Every job that waits: what its place in the queue, its conditions and its shape are made of."""
     job = t.jobs.c
     order = (job.id, job.user, job.priority, job.rank, job.request, job.waits, job.attempts, job.submitted_ms, job.state)
     columns = (*order, job.work, job.sweep, job.preemptible)
