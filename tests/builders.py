@@ -167,9 +167,9 @@ def started(run: str, **known: Any) -> m.RunStarted:
     return m.RunStarted(run, 77, NOW, **known)
 
 
-def exited(run: str, status: int | None = 0, why: str | None = None) -> m.RunExited:
+def exited(run: str, status: int | None = 0, why: str | None = None, **known: Any) -> m.RunExited:
     """The node reports an end."""
-    return m.RunExited(run, NOW + 5, status, why, pid=77, started_ms=NOW)
+    return m.RunExited(run, NOW + 5, status, why, pid=77, started_ms=NOW, **known)
 
 
 class FullDisk(Store):

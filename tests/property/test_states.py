@@ -24,6 +24,7 @@ EVENTS: dict[Change, Callable[[int], ev.Event]] = {
     Change.RESUME: lambda attempt: ev.Resumed(1, NOW),
     Change.STOP: lambda attempt: ev.StopAsked(1, NOW, "kill"),
     Change.END: lambda attempt: ev.Ended(1, NOW, Outcome.FAILED),
+    Change.REQUEUE: lambda attempt: ev.Requeued(1, NOW, attempt, Outcome.FAILED, "retry", NOW, job(1)),
     Change.RERUN: lambda attempt: ev.Rerun(1, NOW, job(1), Conditions(), Outcome.FAILED),
 }
 

@@ -37,7 +37,7 @@ class SubmitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ActionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Something to do to the selected jobs."""
 
-    action: Literal["kill", "pause", "resume", "hold", "release", "rerun", "move", "start", "edit", "clone", "rm"]
+    action: Literal["kill", "pause", "resume", "hold", "release", "rerun", "preempt", "move", "start", "edit", "clone", "rm"]
     select: Select
     changes: dict[str, Any] = {}
     grace_s: int | None = None

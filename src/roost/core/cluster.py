@@ -236,7 +236,8 @@ class Cluster:
 
     def _stop_asked(self, e: ev.StopAsked) -> None:
         active = self._active(e.id, Change.STOP)
-        why = e.why if e.why == "rm" else active.stop or e.why  # the first reason stands, but a removal is kept
+        # The first reason stands, but a removal is kept, and making room gives way to whatever a person wants.
+        why = e.why if e.why == "rm" or active.is_preempted else active.stop or e.why
         self._become(active, after(e.id, active.state, Change.STOP), stop=why)
 
     def _ended(self, e: ev.Ended) -> None:
@@ -250,6 +251,14 @@ class Cluster:
         self.counts[e.outcome] += 1
         for waiting in self.dependents.pop(e.id, ()):
             self._dependency_ended(waiting, e.id, e.outcome)
+
+    def _requeued(self, e: ev.Requeued) -> None:
+        active = self._active(e.id, Change.REQUEUE)
+        after(e.id, active.state, Change.REQUEUE)
+        self._release(active)
+        del self.active[e.id]
+        self._wait(e.job, Conditions((), e.again_ms), held=False)
+        self._count(active.state, State.QUEUED)
 
     def _dependency_ended(self, waiting: int, ended: int, outcome: Outcome) -> None:
         """Strike out what is met. What can never be met stays: `doomed` names it and the server ends that job."""
@@ -422,6 +431,7 @@ _APPLY: dict[type[ev.Event], Callable[[Cluster, Any], None]] = {
     ev.Resumed: Cluster._resumed,
     ev.StopAsked: Cluster._stop_asked,
     ev.Ended: Cluster._ended,
+    ev.Requeued: Cluster._requeued,
     ev.Removed: Cluster._removed,
     ev.SettingChanged: Cluster._setting_changed,
     ev.SchedulingSwitched: Cluster._scheduling_switched,

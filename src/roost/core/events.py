@@ -101,6 +101,23 @@ class Ended(JobEvent, frozen=True):
     usage: Usage = Usage()
 
 
+class Requeued(JobEvent, frozen=True):
+    """An attempt ended, and the job did not: it waits again, as `job` says, and not before `again_ms`."""
+
+    attempt: int
+    outcome: Outcome
+    why: str
+    """What it is tried again for: `retry`, `oom` or `preempt`."""
+    again_ms: int
+    job: Job
+    retried: int = 0
+    """How often it was tried again after failures, this time included; the next one, after out of memory."""
+    oom_retried: int = 0
+    exit_code: int | None = None
+    error: str | None = None
+    usage: Usage = Usage()
+
+
 class Rerun(JobEvent, frozen=True):
     """An ended job waits again for a further attempt."""
 

@@ -111,6 +111,11 @@ class Active(msgspec.Struct, frozen=True):
         """The attempt's name, the same on the wire, on disk and for people."""
         return f"{self.job.id}.{self.attempt}"
 
+    @property
+    def is_preempted(self) -> bool:
+        """Whether it was asked to make room, and by nobody to end for good."""
+        return self.stop is not None and self.stop.startswith("preempt")
+
 
 class Gpu(msgspec.Struct, frozen=True):
     """A device as the node found it."""

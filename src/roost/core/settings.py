@@ -40,6 +40,14 @@ TABLE: tuple[Setting, ...] = (
         86_400,
     ),
     Setting(
+        "preempt.min_run_s",
+        600,
+        int,
+        "seconds that a preemptible job may run before it can be asked to make room",
+        0,
+        10**9,
+    ),
+    Setting(
         "log.max_mib",
         1024,
         int,

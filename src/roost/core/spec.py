@@ -17,6 +17,7 @@ MAX_ARGUMENT_BYTES = 131_071
 MAX_COMMAND_BYTES = 1_500_000
 MAX_SCRIPT_BYTES = 4 << 20
 MAX_GPUS = 100_000
+MAX_RETRIES = 10_000
 SIGNALS = ("HUP", "INT", "QUIT", "USR1", "USR2", "TERM", "CONT", "ABRT", "ALRM")
 
 
@@ -179,6 +180,8 @@ def _check_numbers(spec: JobSpec) -> None:
         ("warn_s", spec.warn_s, 0, 10**9),
         ("grace_s", spec.grace_s, 0, 86_400),
         ("umask", spec.umask, 0, 0o777),
+        ("retries", spec.retries, 0, MAX_RETRIES),
+        ("retry_oom", spec.retry_oom, 0, MAX_RETRIES),
     )
     for name, value, low, high in limits:
         if value is not None and not low <= value <= high:

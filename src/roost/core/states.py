@@ -5,8 +5,9 @@ happen, and `after` raises with the reason. The chart in the documentation is dr
 
 Waiting is two states: `held` waits for a person, `queued` for anything else (GPUs, another job, a time; the reasons say
 which). `starting` begins when the intent to start is committed and ends when the node says what became of it. `stopping`
-lasts until nothing of the job is alive: its GPUs are not free before. Only an ended job has an outcome, and a rerun puts
-the same job back into the queue for a further attempt.
+lasts until nothing of the job is alive: its GPUs are not free before. An attempt may end and the job not: one that is to be
+tried again, or made room for another, is `queued again`. Only an ended job has an outcome, and a rerun puts the same job
+back into the queue for a further attempt.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Change(StrEnum):
     RESUME = "resumed"
     STOP = "asked to stop"
     END = "ended"
+    REQUEUE = "queued again"
     RERUN = "rerun"
 
 
@@ -74,6 +76,10 @@ TABLE: dict[tuple[State, Change], State] = {
     (_S.RUNNING, _C.END): _S.ENDED,
     (_S.PAUSED, _C.END): _S.ENDED,
     (_S.STOPPING, _C.END): _S.ENDED,
+    (_S.STARTING, _C.REQUEUE): _S.QUEUED,
+    (_S.RUNNING, _C.REQUEUE): _S.QUEUED,
+    (_S.PAUSED, _C.REQUEUE): _S.QUEUED,
+    (_S.STOPPING, _C.REQUEUE): _S.QUEUED,
     (_S.ENDED, _C.RERUN): _S.QUEUED,
 }
 

@@ -40,6 +40,8 @@ class RunExited(Message, frozen=True, tag="exited"):
     peak_rss_mib: int | None = None
     cpu_ms: int | None = None
     util_mean: float | None = None
+    memory: str | None = None
+    """Which memory was too small, where `why` is `oom`: `gpu` or `host`."""
 
 
 class RunRefused(Message, frozen=True, tag="refused"):

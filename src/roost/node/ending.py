@@ -12,7 +12,7 @@ from typing import Any, Optional, Tuple
 
 from roost.node import cgroup, rundir
 from roost.node.clock import boot_ms
-from roost.node.oom import find_gpu_oom, host_oom_kills
+from roost.node.oom import HOST, find_oom, host_oom_kills
 from roost.node.protocol import LOST, OOM
 from roost.node.run import Run
 
@@ -44,8 +44,9 @@ def account(run: Run) -> None:
         return
     run.cpu_ms = _best(cgroup.cpu_ms(run.cgroup), run.cpu_ms)
     run.peak_rss_mib = _best(cgroup.peak_memory_mib(run.cgroup), run.peak_rss_mib)
-    if run.status == _KILLED and cgroup.oom_kills(run.cgroup):
-        run.why, run.error = OOM, "the machine had too little memory: the kernel killed a process of this run"
+    if run.status and cgroup.oom_kills(run.cgroup):
+        run.why, run.memory = OOM, HOST
+        run.error = "out of host memory: the kernel killed a process of this run"
 
 
 def keep_usage(run: Run) -> None:
@@ -74,12 +75,12 @@ def judge(run: Run) -> None:
 
 
 def _judge_failure(run: Run) -> None:
-    line = find_gpu_oom((run.record.err, run.record.out)) if run.record else None
-    if line is not None:
-        run.why, run.error = OOM, line
+    found = find_oom(run.record.err, run.record.out) if run.record else None
+    if found is not None:
+        run.why, run.memory, run.error = OOM, found.memory, found.text
     elif run.status == _KILLED and run.oom_kills is not None and host_oom_kills() > run.oom_kills:
-        run.why = OOM
-        run.error = "killed while the machine was out of memory (the kernel's oom_kill count rose during the run)"
+        run.why, run.memory = OOM, HOST
+        run.error = "out of host memory (the kernel's oom_kill count rose during the run, which was killed)"
 
 
 def _best(first: Optional[int], second: Optional[int]) -> Optional[int]:

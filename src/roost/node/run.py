@@ -46,8 +46,8 @@ class Run:
 
     __slots__ = (
         "at_ms", "cpu_ms", "error", "is_adopted", "is_peak_known", "is_unnoted", "keeper", "kill_boot_ms", "kill_timer",
-        "known",
-        "limit_timer", "main_pid", "name", "oom_kills", "path", "paused_ms", "paused_since", "peak_rss_mib", "phase",
+        "known", "limit_timer", "main_pid", "memory",
+        "name", "oom_kills", "path", "paused_ms", "paused_since", "peak_rss_mib", "phase",
         "record", "session", "started_ms", "status", "stop_why", "tag", "told", "usage", "was_killed", "was_warned", "why",
         "wrapper",
     )  # fmt: skip
@@ -70,6 +70,7 @@ class Run:
         self.status: Optional[int] = None
         self.why: Optional[str] = None
         self.error: Optional[str] = None
+        self.memory: Optional[str] = None
         self.stop_why: Optional[str] = None
         self.kill_boot_ms: Optional[int] = None
         self.kill_timer: Optional[Timer] = None
@@ -128,4 +129,5 @@ class Run:
             "peak_rss_mib": self.peak_rss_mib,
             "cpu_ms": self.cpu_ms,
             "util_mean": self.usage.util_mean,
+            "memory": self.memory,
         }

@@ -118,11 +118,12 @@ def rerun(turn: Turn, job: int, command: Act) -> None:
     outcome = turn.outcome_of(job)
     if row is None or outcome is None or row.outcome is None:
         raise Skip("it ended this very moment: try again")
-    request = turn.interned.request(row.request)
+    request = row.decoded().request()  # what the user asked, whatever a retry has made of it
     if (never := why_never(turn, request)) is not None:
         raise Skip(never.message, never.code)
     rank = turn.last_job * RANK_STEP + turn.now_ms % (RANK_STEP // 2)
-    again = Job(job, shape_of(row, turn.interned), rank, row.submitted_ms, row.attempts)
+    shape = turn.rerequested(shape_of(row, turn.interned), request)
+    again = Job(job, shape, rank, row.submitted_ms, row.attempts)
     turn.record(ev.Rerun(job, turn.now_ms, again, Conditions(), outcome), command.actor)
 
 

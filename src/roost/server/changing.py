@@ -98,7 +98,10 @@ def edit(turn: Turn, job: int, command: Act) -> None:
         raise Skip("only a waiting job can be edited (`roost clone` makes a new one)")
     spec, env = spec_of(turn, job)
     this = turn.cluster.jobs[job]
+    asked = spec.request()
     spec, request, conditions, digest = _edited(turn, _without_met(turn, job, spec), command)
+    if request == asked:  # a retry that is to be alone stays so, unless the change is about GPUs
+        request = this.shape.request
     if _leads_to(turn, conditions, job):
         raise Impossible(f"job {job} would wait for itself", f"roost why {job}")
     shape = turn.shaped(this.shape.user, spec, request)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from roost.core.errors import BadRequest, RoostError
-from roost.server import acting, changing, ruling, submitting
+from roost.server import acting, changing, preempting, ruling, submitting
 from roost.server.commands import Act, Ask, Change_, Command, Drain, RuleGpus, Submit, SwitchScheduling
 from roost.server.turn import Turn
 
@@ -46,6 +46,7 @@ ACTIONS: dict[str, Callable[[Turn, int, Act], int | None]] = {
     "hold": acting.hold,
     "release": acting.release,
     "rerun": acting.rerun,
+    "preempt": preempting.make_room,
     "rm": acting.rm,
     "forget": acting.forget,
     "move": changing.move,

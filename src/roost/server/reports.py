@@ -13,9 +13,11 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.model import Active, Gpu, Host, Observation, Process
+from roost.core.preemption import PREEMPT, stop_word
 from roost.core.states import Outcome, State
 from roost.links import messages as m
 from roost.server.acting import own_grace_ms, remove
+from roost.server.retrying import Causes, settle
 from roost.server.turn import StartRun, Turn
 
 RETRY_MS = 1_000
@@ -73,14 +75,14 @@ def _missing(turn: Turn, active: Active) -> None:
             turn.starts.append(StartRun(active.node, active.job.id, active.attempt))
         case State.STOPPING:
             grace = own_grace_ms(turn, active.job.id)
-            turn.send(active.node, "stop", run=active.run, why=active.stop or "kill", grace_ms=grace)
+            turn.send(active.node, "stop", run=active.run, why=stop_word(active.stop), grace_ms=grace)
         case _:
             _lost(turn, active)
 
 
 def _lost(turn: Turn, active: Active) -> None:
     error = f"{active.node} no longer knows this run"
-    turn.end(ev.Ended(active.job.id, turn.now_ms, Outcome.LOST, None, error))
+    settle(turn, active, ev.Ended(active.job.id, turn.now_ms, Outcome.LOST, None, error), Causes())
 
 
 def _still_running(turn: Turn, node: str, run: m.RunStarted, orphans: set[str]) -> None:
@@ -88,7 +90,7 @@ def _still_running(turn: Turn, node: str, run: m.RunStarted, orphans: set[str]) 
     active = turn.cluster.active[_job(run.run)]
     if active.state is State.STOPPING:
         grace = own_grace_ms(turn, active.job.id)
-        turn.send(node, "stop", run=run.run, why=active.stop or "kill", grace_ms=grace)
+        turn.send(node, "stop", run=run.run, why=stop_word(active.stop), grace_ms=grace)
     elif (active.state is State.PAUSED) != run.paused:
         turn.send(node, "pause" if active.state is State.PAUSED else "resume", run=run.run)
 
@@ -127,10 +129,11 @@ def _refused(turn: Turn, node: str, run: m.RunRefused, orphans: set[str]) -> Non
 def _exited(turn: Turn, node: str, run: m.RunExited, orphans: set[str]) -> None:
     orphans.discard(run.run)
     if (active := _active(turn, node, run.run)) is not None:
-        outcome, error = _outcome(run)
+        outcome, error = _outcome(run, active)
         usage = ev.Usage(run.pid, run.started_ms, run.peak_mem_mib, run.peak_rss_mib, run.cpu_ms, run.util_mean)
         code = run.status if run.status is not None or outcome is not Outcome.KILLED else 137
-        turn.end(ev.Ended(active.job.id, run.at_ms, outcome, code, error, usage))
+        asked = run.why if run.why not in _BY_WHY else None
+        settle(turn, active, ev.Ended(active.job.id, run.at_ms, outcome, code, error, usage), Causes(asked, run.memory))
         _remove_if_asked(turn, active)
     turn.send(node, "forget", runs=[run.run])
 
@@ -144,8 +147,10 @@ _BY_WHY = {
 _SIGNALS = {129: "HUP", 130: "INT", 137: "KILL", 143: "TERM"}
 
 
-def _outcome(run: m.RunExited) -> tuple[Outcome, str | None]:
-    """How it ended, from what the node saw."""
+def _outcome(run: m.RunExited, active: Active) -> tuple[Outcome, str | None]:
+    """How it ended, from what the node saw. One that was to make room and came to its own good end has succeeded."""
+    if run.why == PREEMPT and run.status == 0 and (active.stop is None or active.is_preempted):
+        return Outcome.SUCCEEDED, None
     if run.why in _BY_WHY:
         return _BY_WHY[run.why], run.error
     if run.why is not None:
@@ -176,7 +181,8 @@ def _gone(turn: Turn, node: str, run: m.RunGone, orphans: set[str]) -> None:
 
 
 def _never_began(turn: Turn, active: Active) -> None:
-    turn.end(ev.Ended(active.job.id, turn.now_ms, Outcome.KILLED, None, "ended before it started"))
+    end = ev.Ended(active.job.id, turn.now_ms, Outcome.KILLED, None, "ended before it started")
+    settle(turn, active, end, Causes(stop_word(active.stop)))
     _remove_if_asked(turn, active)
 
 

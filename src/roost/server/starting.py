@@ -34,7 +34,7 @@ def start_message(cluster: Cluster, start: StartRun, row: JobRow, env: bytes, no
             "fill": spec.fill,
             "stdout": _output(spec.stdout, cwd, row, start, now_ms),
             "stderr": "stdout" if spec.stderr == "stdout" else _output(spec.stderr, cwd, row, start, now_ms),
-            "open": spec.open,
+            "open": _open(spec, row, start),
             "umask": 0o022 if spec.umask is None else spec.umask,
             "time_limit_ms": None if limit_s is None else limit_s * 1000,
             "warn_ms": warn_s * 1000,
@@ -49,6 +49,12 @@ def _command(spec: JobSpec) -> dict[str, Any]:
     if spec.script is not None:
         return {"script": spec.script, "args": list(spec.command[1:])}
     return {"shell": spec.command} if isinstance(spec.command, str) else {"argv": spec.command}
+
+
+def _open(spec: JobSpec, row: JobRow, start: StartRun) -> str:
+    """How its output files are opened: a job that is tried again of itself adds to what it wrote before."""
+    is_again = row.retried or row.oom_retried or (spec.preemptible and start.attempt > 1)
+    return "append" if is_again and spec.open == "new" else spec.open
 
 
 def _variables(row: JobRow, start: StartRun, spec: JobSpec, cwd: str, limit_s: int | None, now_ms: int) -> dict[str, str]:

@@ -109,6 +109,10 @@ class Turn:
         """The same shape with another priority."""
         return self.interned.shape(shape.user, priority, shape.request, shape.work, shape.group, shape.preemptible)
 
+    def rerequested(self, shape: Shape, request: Request) -> Shape:
+        """The same shape with another request."""
+        return self.interned.shape(shape.user, shape.priority, request, shape.work, shape.group, shape.preemptible)
+
     def row(self, job: int) -> JobRow | None:
         """What the store knows of a job."""
         known = 0 < job <= self.last_job and job not in self.removed  # a larger number might not fit the store

@@ -7,12 +7,15 @@ from typing import Any
 import msgspec
 
 from roost.core.cluster import Cluster
-from roost.core.model import Conditions, Gpu
+from roost.core.model import Conditions, Gpu, Request
 from roost.core.placement import Space, cpu_slots
 from roost.core.plan import explain
 from roost.core.reasons import as_data
+from roost.core.retrying import difference
 from roost.core.spec import JobSpec, display_command
+from roost.core.states import WAITING
 from roost.server.clock import rfc3339
+from roost.server.retrying import retry_words
 from roost.store.rows import AttemptRow, JobRow
 
 Json = dict[str, Any]
@@ -47,7 +50,13 @@ def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: 
         "attempts": [attempt_view(a, spec) for a in attempts],
         "reasons": reasons_view(cluster, row.id, now_ms, place),
         "after": [{"job": d.job, "wants": d.wants} for d in spec.dependencies()],
-        "begin_at": rfc3339(_begin_ms(row)),
+        "begin_at": rfc3339(_begin_ms(row)) if spec.begin_at or state in WAITING else None,
+        "retries": spec.retries,
+        "retried": row.retried,
+        "retry_oom": spec.retry_oom,
+        "oom_retried": row.oom_retried,
+        "retry": _retry(row, spec, attempts),
+        "preemptible": spec.preemptible,
         "time_limit_s": spec.time_limit_s,
         "submitted_at": rfc3339(row.submitted_ms),
         "started_at": rfc3339(started_ms),
@@ -55,6 +64,14 @@ def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: 
         "stdout": spec.stdout,
         "stderr": spec.stderr,
     }
+
+
+def _retry(row: JobRow, spec: JobSpec, attempts: list[AttemptRow]) -> str | None:
+    """What the present attempt, or the one it waits for, is tried again for."""
+    if row.attempts == 0 or row.state == "ended":
+        return None
+    differs = difference(spec.request(), msgspec.json.decode(row.request, type=Request)) if row.oom_retried else ""
+    return retry_words(row, spec, attempts, differs)
 
 
 def _state(cluster: Cluster, row: JobRow) -> str:

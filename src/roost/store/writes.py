@@ -189,7 +189,15 @@ class Writer:
         self._run(cursor, "move", rows)
 
     def _rerun(self, cursor: Any, events: list[ev.Rerun], batch: Batch) -> None:
-        rows = [{"b_id": e.id, "rank": e.job.rank, "waits": _waits(e.conditions)} for e in events]
+        rows = [
+            {
+                "b_id": e.id,
+                "rank": e.job.rank,
+                "waits": _waits(e.conditions),
+                "request": _encode(e.job.shape.request).decode(),
+            }
+            for e in events
+        ]
         self._run(cursor, "rerun", rows)
 
     def _start_intended(self, cursor: Any, events: list[ev.StartIntended], batch: Batch) -> None:
@@ -230,6 +238,20 @@ class Writer:
             for e in events
         ]
         self._run(cursor, "end", rows)
+        self._run(cursor, "attempt_end", [_attempt_end(e) for e in events])
+
+    def _requeued(self, cursor: Any, events: list[ev.Requeued], batch: Batch) -> None:
+        rows = [
+            {
+                "b_id": e.id,
+                "request": _encode(e.job.shape.request).decode(),
+                "waits": _waits(Conditions((), e.again_ms)),
+                "retried": e.retried,
+                "oom_retried": e.oom_retried,
+            }
+            for e in events
+        ]
+        self._run(cursor, "try_again", rows)
         self._run(cursor, "attempt_end", [_attempt_end(e) for e in events])
 
     def _removed(self, cursor: Any, events: list[ev.Removed], batch: Batch) -> None:
@@ -300,7 +322,7 @@ def _waits(conditions: Conditions) -> str | None:
     return _encode(conditions).decode()
 
 
-def _attempt_end(e: ev.Ended) -> Row:
+def _attempt_end(e: ev.Ended | ev.Requeued) -> Row:
     usage = msgspec.structs.asdict(e.usage)
     return {
         "b_job": e.id,
@@ -360,7 +382,8 @@ def _statements() -> dict[str, Executable]:
         "edit": set_job("name", "priority", "rank", "request", "waits", "env", "spec", "work", "preemptible"),
         "state": set_job("state"),
         "move": set_job("priority", "rank"),
-        "rerun": set_job("rank", "waits", **fresh, state="queued"),
+        "rerun": set_job("rank", "waits", "request", **fresh, state="queued", retried=0, oom_retried=0),
+        "try_again": set_job("request", "waits", "retried", "oom_retried", state="queued", started_ms=None),
         "intend": set_job("attempts", state="starting"),
         "start": update(job).where(this_job).values(started_ms=bindparam("started_ms"), state=_unless_stopping(job)),
         "wait": set_job("waits"),
@@ -424,9 +447,10 @@ def _unless_stopping(job: Any) -> Any:
 
 
 def _stop_reason(attempt: Any) -> Any:
-    """The first reason stands, but a removal that is asked for later is kept."""
+    """The first reason stands, but a removal that is asked for later is kept, and making room gives way to all else."""
     asked: Any = bindparam("b_stop")
-    return case((asked == literal_column("'rm'"), asked), else_=_coalesce(attempt.c.stop, asked))
+    is_preempted = func.substr(attempt.c.stop, 1, 7) == literal_column("'preempt'")
+    return case((asked == literal_column("'rm'"), asked), (is_preempted, asked), else_=_coalesce(attempt.c.stop, asked))
 
 
 _WRITE: dict[type[ev.Event], Callable[[Writer, Any, list[Any], Batch], None]] = {
@@ -442,6 +466,7 @@ _WRITE: dict[type[ev.Event], Callable[[Writer, Any, list[Any], Batch], None]] = 
     ev.Resumed: Writer._resumed,
     ev.StopAsked: Writer._stop_asked,
     ev.Ended: Writer._ended,
+    ev.Requeued: Writer._requeued,
     ev.Rerun: Writer._rerun,
     ev.Removed: Writer._removed,
     ev.SettingChanged: Writer._setting,
@@ -463,6 +488,7 @@ _LOGGED = frozenset(
         ev.Paused,
         ev.Resumed,
         ev.StopAsked,
+        ev.Requeued,
         ev.Rerun,
         ev.SettingChanged,
         ev.SchedulingSwitched,

@@ -90,7 +90,8 @@ def test_a_full_card_fails_like_cuda_and_is_recognised(node: Node) -> None:
     start_sim_job(node, "2.1", [uuid], "--mem", "6G", "--seconds", "60")
     end = node.exited("2.1")
     assert (end["why"], end["status"]) == ("oom", 1)
-    assert end["error"].startswith("torch.cuda.OutOfMemoryError: CUDA out of memory.")
+    assert end["memory"] == "gpu"
+    assert end["error"].startswith("CUDA out of memory (from the log): torch.cuda.OutOfMemoryError: CUDA out of memory.")
     start_sim_job(node, "3.1", [node.hello["gpus"][1]["uuid"]], "--oom")
     assert node.exited("3.1")["why"] == "oom"
 

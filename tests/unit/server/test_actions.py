@@ -19,6 +19,7 @@ ALLOWED = {
     "pause": {"running"},
     "resume": {"paused"},
     "rerun": {"ended"},
+    "preempt": set(),
     "move": {"held", "queued"},
     "edit": {"held", "queued"},
     "start": {"held", "queued"},

@@ -17,6 +17,8 @@ from roost.store.writes import Batch
 
 RUN = (ev.StartIntended(1, NOW, 1, "n1", ("n1-0",), (0,)), ev.Started(1, NOW + 1, 1, 77))
 
+AGAIN = ev.Requeued(1, NOW + 2, 1, Outcome.FAILED, "retry", NOW + 9, job(1), 1, 0, 3, "no luck")
+
 
 def after(store: Store, *events: ev.Event) -> Cluster:
     """The cluster as the next server would know it after a submit of job 1 and these."""
@@ -35,6 +37,8 @@ LIVES: list[tuple[tuple[ev.Event, ...], State | None]] = [
     ((*RUN, ev.Paused(1, NOW), ev.Resumed(1, NOW)), State.RUNNING),
     ((RUN[0], ev.StopAsked(1, NOW, "kill"), RUN[1]), State.STOPPING),
     ((RUN[0], ev.StartRefused(1, NOW, 1, "no", NOW + 9)), State.QUEUED),
+    ((*RUN, AGAIN), State.QUEUED),
+    ((*RUN, ev.StopAsked(1, NOW, "preempt 2"), AGAIN), State.QUEUED),
     ((*RUN, ev.Ended(1, NOW, Outcome.FAILED, 3)), None),
     ((*RUN, ev.Ended(1, NOW, Outcome.FAILED, 3), ev.Rerun(1, NOW, job(1), Conditions(), Outcome.FAILED)), State.QUEUED),
     ((ev.Ended(1, NOW, Outcome.KILLED), ev.Removed(1, NOW, Outcome.KILLED)), None),

@@ -1,0 +1,89 @@
+"""What an attempt's end means for its job: the job's own end, or a further attempt. No I/O."""
+
+from __future__ import annotations
+
+import msgspec
+
+from roost.core import events as ev
+from roost.core.model import Active, Job
+from roost.core.preemption import PREEMPT, preempted_words
+from roost.core.retrying import OOM, Tries, pause_ms, roomier, why_again
+from roost.core.spec import JobSpec
+from roost.core.states import Outcome
+from roost.server.submitting import why_never
+from roost.server.turn import Turn
+from roost.store.rows import AttemptRow, JobRow
+
+GPU_MEMORY = "gpu"
+
+
+class Causes(msgspec.Struct, frozen=True):
+    """What the node knows of an end besides the outcome."""
+
+    asked: str | None = None
+    """For what it stopped the run; None: it ended by itself."""
+    memory: str | None = None
+    """Which memory was too small: `gpu` or `host`."""
+
+
+def settle(turn: Turn, active: Active, end: ev.Ended, causes: Causes) -> None:
+    """Nothing of the attempt is left: end its job, or let it wait for a further attempt."""
+    why = why_again(end.outcome, active.stop, causes.asked)
+    row = turn.row(active.job.id) if why is not None else None
+    tries = tries_of(row) if row is not None else Tries()
+    if why is None or row is None or not tries.allow(why):
+        turn.end(end)
+        return
+    used = tries.after(why)
+    turn.record(
+        ev.Requeued(
+            end.id,
+            end.at_ms,
+            active.attempt,
+            end.outcome,
+            why,
+            turn.now_ms + pause_ms(tries, why),
+            _again(turn, active, why == OOM and causes.memory == GPU_MEMORY),
+            used.retried,
+            used.oom_retried,
+            end.exit_code,
+            preempted_words(active.stop) if why == PREEMPT else end.error,
+            end.usage,
+        )
+    )
+
+
+def tries_of(row: JobRow) -> Tries:
+    """What the job may and did, as it is kept."""
+    spec = row.decoded()
+    return Tries(spec.retries, spec.retry_oom, row.retried, row.oom_retried)
+
+
+def _again(turn: Turn, active: Active, needs_room: bool) -> Job:
+    """The job as it waits again, of the same age; with more room where that may help and can ever be had."""
+    if not needs_room or not active.gpus:
+        return active.job
+    request = roomier(turn.cluster, active)
+    if why_never(turn, request) is not None:
+        return active.job
+    return msgspec.structs.replace(active.job, shape=turn.rerequested(active.job.shape, request))
+
+
+def retry_words(row: JobRow, spec: JobSpec, attempts: list[AttemptRow], now_asks: str) -> str | None:
+    """`retry 1 of 3 after CUDA out of memory, alone on its GPU`; None when it is no retry. `now_asks` is what differs."""
+    last = next((a for a in reversed(attempts) if a.state == "ended" and a.outcome is not None), None)
+    if row.state == "ended" or last is None:
+        return None
+    error = last.error or ""
+    if last.outcome == Outcome.KILLED.value and error.startswith("preempted"):
+        return f"queued again: {error}" if row.state in ("queued", "held") else error
+    if last.outcome == Outcome.OUT_OF_MEMORY.value and row.oom_retried:
+        words = [
+            f"retry {row.oom_retried} of {spec.retry_oom} after {error.partition(' (')[0] or 'out of memory'}",
+            now_asks,
+        ]
+        return ", ".join(filter(None, words))
+    if not row.retried:
+        return None
+    ended = f"{last.outcome} ({last.exit_code})" if last.outcome == Outcome.FAILED.value else str(last.outcome)
+    return f"retry {row.retried} of {spec.retries} after {ended.replace('_', ' ')}"
