@@ -17,7 +17,7 @@ from roost.server.clock import now_ms
 from roost.server.commands import Act, Ask, Submit
 from roost.server.obeying import ACTIONS
 from roost.server.selecting import Select, check_states
-from roost.server.service import Caller, Service
+from roost.server.service import Caller, Followed, Service
 from roost.store.rows import Filter
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"], default_response_class=JsonResponse)
@@ -182,14 +182,15 @@ async def follow(
     request: Request,
     job: int,
     attempt: int | None = None,
+    from_attempt: int | None = None,
     offset_out: int = 0,
     offset_err: int = 0,
     lines: int | None = None,
 ) -> Response:
-    """What a job writes, line by line of JSON, from now to its end."""
+    """What a job writes, line by line of JSON, to its end: all attempts from the last one or the named one on, or one."""
     here = service(request)
     await here.attempt(job, attempt)
-    pieces = here.follow(job, attempt, {"out": offset_out, "err": offset_err}, lines)
+    pieces = here.follow(job, Followed(attempt, from_attempt), {"out": offset_out, "err": offset_err}, lines)
 
     async def encoded() -> AsyncIterator[bytes]:
         async for piece in pieces:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 # Verb, module, in groups as the overview shows them. The one line about each is in its module.
 GROUPS = (
     ("jobs", ("run", "submit", "ls", "show", "log", "why", "wait")),
-    ("acting on jobs", ("kill", "pause", "resume", "hold", "release", "rerun", "move", "start", "edit", "clone",
-                        "rm", "clean", "archive")),
+    ("acting on jobs", ("kill", "pause", "resume", "hold", "release", "rerun", "preempt", "move", "start", "edit",
+                        "clone", "rm", "clean", "archive")),
     ("GPUs and scheduling", ("gpus", "top", "gpu", "drain", "undrain", "scheduler", "policy", "set")),
     ("the server", ("up", "down", "status", "backup", "restore", "bench")),
     ("trying it out", ("sim-job", "sim-gpu")),

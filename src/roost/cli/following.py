@@ -36,6 +36,7 @@ class Follower:
         self._roost = roost
         self._job = job
         self._attempt = attempt
+        self._since: int | None = None
         self._lines = lines
         self._descriptors = {"out": 1, "err": 2} if descriptors is None else descriptors
         self._offsets: dict[str, int | None] = {"out": None, "err": None}
@@ -57,7 +58,7 @@ class Follower:
 
     def _settled(self, end: "dict[str, Any]") -> "dict[str, Any] | None":
         """The end of the job, not only of an attempt; None when there is more to follow."""
-        if end.get("state", "ended") == "ended":
+        if end.get("state", "ended") == "ended" or self._attempt is not None:
             return end
         (job,) = self._roost.wait([self._job], 1.0)
         return job if job["state"] == "ended" else None
@@ -66,6 +67,7 @@ class Follower:
         return self._roost.follow(
             self._job,
             attempt=self._attempt,
+            from_attempt=self._since if self._attempt is None else None,
             offset_out=self._offsets["out"],
             offset_err=self._offsets["err"],
             lines=self._lines,
@@ -93,8 +95,9 @@ class Follower:
     def _take(self, item: "dict[str, Any]") -> None:
         name = item["stream"]
         data = a2b_base64(item["data"])
-        if "attempt" in item:
-            self._attempt = item["attempt"]
+        if item.get("attempt") != self._since:  # a further attempt begins its own output
+            self._since = item.get("attempt")
+            self._offsets = dict.fromkeys(self._offsets)
         if name in self._descriptors:
             write_all(self._descriptors[name], data)
         # The server says where its next byte is; where it does not, nothing was left out.
@@ -116,6 +119,8 @@ class Waiting:
         reasons = item.get("reasons") or []
         state = item.get("state") or "queued"
         self._text = f"{state}: {reasons[0]['text'].removeprefix('held: ')}" if reasons else state
+        if item.get("retry"):
+            self._text = f"{state}: {item['retry'].removeprefix('queued again: ')}"
         if len(reasons) > 1:
             self._text += f"; more: roost why {self._job}"
         if state not in ("held", "queued") or self._text == self._said:

@@ -52,6 +52,10 @@ JOB_OPTIONS = (
            group=_WHEN),
     Option("--warn-signal", "that signal (default USR2)", ONE, "SIGNAL", group=_WHEN),
     Option("--grace", "time between TERM and KILL (default 30s)", ONE, "TIME", values.seconds, group=_WHEN),
+    Option("--retries", "try again this often after a failure (default 0)", ONE, "N", values.count, group=_WHEN),
+    Option("--retry-oom", "try again this often after out of memory, alone on the GPU or on a larger one", ONE, "N",
+           values.count, group=_WHEN),
+    Option("--preemptible", "it may be asked to make room: TERM, the grace, and then it waits again", group=_WHEN),
     Option("--fill", "fill in {gpus} {gpu} {port} {job} in the command", group=_WHEN),
 )  # fmt: skip
 
@@ -73,6 +77,8 @@ _SPEC_KEYS = (
     ("warn", "warn_s"),
     ("warn_signal", "warn_signal"),
     ("grace", "grace_s"),
+    ("retries", "retries"),
+    ("retry_oom", "retry_oom"),
     ("output", "stdout"),
     ("error", "stderr"),
 )
@@ -82,7 +88,7 @@ def spec_of(args: Args) -> "dict[str, Any]":
     """The JobSpec keys that were asked for; nothing that was not. Dependencies still as they were typed."""
     given = args.__dict__
     spec = {key: given[name] for name, key in _SPEC_KEYS if given[name] is not None}
-    for flag in ("exclusive", "hold", "fill"):
+    for flag in ("exclusive", "hold", "preemptible", "fill"):
         if given[flag]:
             spec[flag] = True
     for name in ("after", "after_any", "after_fail"):

@@ -72,7 +72,9 @@ def time_text(job: "Job", now: datetime) -> str:
 
 
 def about_text(job: "Job") -> str:
-    """Why it waits, what went wrong, or what it runs."""
+    """What it is tried again for, why it waits, what went wrong, or what it runs."""
+    if job.get("retry"):
+        return clean(job["retry"])
     if job["state"] in WAITING and job.get("reasons"):
         return clean(job["reasons"][0]["text"])
     if job.get("error") and job["state"] == "ended":

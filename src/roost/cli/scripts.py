@@ -134,8 +134,9 @@ _SBATCH = {
     "--comment": "--desc",
     "--open-mode": "open-mode",
     "-H": "--hold", "--hold": "--hold",
+    "--requeue": "--preemptible",
 }  # fmt: skip
-_SBATCH_FLAGS = ("-H", "--hold")
+_SBATCH_FLAGS = ("-H", "--hold", "--requeue")
 _AFTER = {"afterok": "--after", "afterany": "--after-any", "afternotok": "--after-fail"}
 
 

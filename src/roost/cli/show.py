@@ -90,10 +90,19 @@ def _about(job: "Job", command: str) -> list[tuple[str, str]]:
         ("place", _place(job.get("queue_position"))),
         ("after", _after(job.get("after"))),
         ("time limit", in_words(job["time_limit_s"]) if job.get("time_limit_s") else ""),
+        ("retries", _retries(job)),
+        ("preemptible", "yes: it may be asked to make room" if job.get("preemptible") else ""),
         ("output", clean(job.get("stdout") or "")),
         ("errors", clean(job.get("stderr") or "")),
+        ("now", clean(job.get("retry") or "")),
     ]
     return [(name, value) for name, value in pairs if value]
+
+
+def _retries(job: "Job") -> str:
+    """`1 of 2 used; after out of memory: 0 of 3 used`."""
+    kinds = (("", "retries", "retried"), ("after out of memory: ", "retry_oom", "oom_retried"))
+    return "; ".join(f"{what}{job.get(used) or 0} of {job[most]} used" for what, most, used in kinds if job.get(most))
 
 
 def _place(position: int | None) -> str:

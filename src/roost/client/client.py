@@ -170,12 +170,13 @@ class Roost:
         job: int,
         *,
         attempt: int | None = None,
+        from_attempt: int | None = None,
         offset_out: int | None = None,
         offset_err: int | None = None,
         lines: int | None = None,
     ) -> "Follow":
-        """The job's output as it is written, until it has ended: see `Follow`."""
-        query = _query(attempt=attempt, offset_out=offset_out, offset_err=offset_err, lines=lines)
+        """The job's output as it is written, until it has ended: see `Follow`. Of one attempt, or of all from one on."""
+        query = _query(attempt=attempt, from_attempt=from_attempt, offset_out=offset_out, offset_err=offset_err, lines=lines)
         return Follow(self.address, f"{API}/jobs/{job}/log/follow{query}")
 
     def server_log(self, lines: int | None = None) -> bytes:

@@ -47,6 +47,13 @@ class Caller(msgspec.Struct, frozen=True):
     home: str
 
 
+class Followed(msgspec.Struct, frozen=True):
+    """Which attempts of a job are followed: the one of that number, else all from `since` on, else from the last on."""
+
+    number: int | None = None
+    since: int | None = None
+
+
 def caller_of(uid: int) -> Caller:
     """The account behind a uid."""
     try:
@@ -235,8 +242,8 @@ class Service:
             raise TryLater("the node gave a wrong answer")
         return answer
 
-    async def follow(self, job: int, number: int | None, offsets: dict[str, int], lines: int | None) -> AsyncIterator[Json]:
-        """What a job writes, as it writes it, from its start to its end."""
+    async def follow(self, job: int, which: Followed, offsets: dict[str, int], lines: int | None) -> AsyncIterator[Json]:
+        """What a job writes, as it writes it, to its end: one attempt after the other, unless one is named."""
         changed = asyncio.Event()
 
         def watch(event: ev.Event) -> None:
@@ -245,22 +252,39 @@ class Service:
 
         self.engine.watchers.add(watch)
         try:
-            attempt = await self.attempt(job, number)
-            while attempt is None or (number is None and attempt.state == "starting"):
-                row = await self.row(job)
-                if row.state == "ended":
+            while True:
+                attempt = await self._followed(job, which)
+                while attempt is None or (which.number is None and attempt.state == "starting"):
+                    row = await self.row(job)
+                    if row.state == "ended":
+                        break
+                    yield await self._waiting(row)
+                    await _changed(changed, 2.0)
+                    attempt = await self._followed(job, which)
+                if attempt is not None:
+                    async for piece in self._both_streams(attempt, offsets, lines):
+                        yield {**piece, "attempt": attempt.attempt}
+                while _is_ending(row := await self.row(job), attempt, which.number):
+                    await _changed(changed, 1.0)
+                if attempt is None or which.number is not None or _is_last(row, attempt):
                     break
-                yield {"state": row.state, "reasons": views.reasons_view(self.cluster, job, now_ms())}
-                await _changed(changed, 2.0)
-                attempt = await self.attempt(job, number)
-            if attempt is not None:
-                async for piece in self._both_streams(attempt, offsets, lines):
-                    yield piece
-            while _is_ending(row := await self.row(job), attempt, number):
-                await _changed(changed, 1.0)
+                which, offsets, lines = Followed(since=attempt.attempt + 1), {}, None
             yield {"end": {"state": row.state, "outcome": row.outcome, "exit_code": row.exit_code, "error": row.error}}
         finally:
             self.engine.watchers.discard(watch)
+
+    async def _followed(self, job: int, which: Followed) -> AttemptRow | None:
+        """The attempt to follow; None while there is none."""
+        if which.since is None:
+            return await self.attempt(job, which.number)
+        await self.row(job)
+        rows = (await self.read(reads.attempts, [job])).get(job, [])
+        return next((row for row in rows if row.attempt >= which.since and row.state != "refused"), None)
+
+    async def _waiting(self, row: JobRow) -> Json:
+        attempts = (await self.read(reads.attempts, [row.id])).get(row.id, [])
+        reasons = views.reasons_view(self.cluster, row.id, now_ms())
+        return {"state": row.state, "reasons": reasons, "retry": views.retry_view(row, attempts)}
 
     async def _both_streams(self, attempt: AttemptRow, offsets: dict[str, int], lines: int | None) -> AsyncIterator[Json]:
         queue: asyncio.Queue[Json | None] = asyncio.Queue(64)
@@ -427,6 +451,11 @@ def _is_ending(row: JobRow, attempt: AttemptRow | None, number: int | None) -> b
     if attempt is None or number is not None or row.attempts != attempt.attempt:
         return False
     return row.state in ("starting", "running", "paused", "stopping")
+
+
+def _is_last(row: JobRow, attempt: AttemptRow) -> bool:
+    """Whether nothing follows that attempt."""
+    return row.state == "ended" and row.attempts <= attempt.attempt
 
 
 async def _changed(event: asyncio.Event, longest_s: float) -> None:

@@ -55,7 +55,7 @@ def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: 
         "retried": row.retried,
         "retry_oom": spec.retry_oom,
         "oom_retried": row.oom_retried,
-        "retry": _retry(row, spec, attempts),
+        "retry": retry_view(row, attempts),
         "preemptible": spec.preemptible,
         "time_limit_s": spec.time_limit_s,
         "submitted_at": rfc3339(row.submitted_ms),
@@ -66,10 +66,11 @@ def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: 
     }
 
 
-def _retry(row: JobRow, spec: JobSpec, attempts: list[AttemptRow]) -> str | None:
+def retry_view(row: JobRow, attempts: list[AttemptRow]) -> str | None:
     """What the present attempt, or the one it waits for, is tried again for."""
     if row.attempts == 0 or row.state == "ended":
         return None
+    spec = row.decoded()
     differs = difference(spec.request(), msgspec.json.decode(row.request, type=Request)) if row.oom_retried else ""
     return retry_words(row, spec, attempts, differs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -15,7 +16,7 @@ from roost.sim.machine import Files
 from roost.sim.people import CLONE
 from roost.sim.program import CPUS
 from roost.sim.server import SimServer
-from roost.sim.truth import Truth, Violation
+from roost.sim.truth import End, Truth, Violation
 from roost.store import reads
 from roost.store.load import load
 from roost.store.rows import AttemptRow, Filter, JobRow
@@ -73,6 +74,26 @@ def _cpus_hold(cluster: Cluster, node: str) -> None:
     used = [active.run for active in cluster.active.values() if active.node == node and not active.gpus]
     if not isinstance(slots, int) or len(used) > slots:
         raise Violation(f"{node} has {slots} CPU slots, and they were promised to {', '.join(used)}")
+
+
+class Waits:
+    """Who waits for whom. Nothing is planned before what it waits for has ended for good: a retry is no end."""
+
+    def __init__(self) -> None:
+        self._after: dict[int, tuple[int, ...]] = {}
+        self._ended: set[int] = set()
+
+    def follow(self, done: Round) -> None:
+        """Take in a round; a start that a person forced may come at any time, and what it waited for is forgotten."""
+        for i, event in enumerate(done.turn.events):
+            if isinstance(event, (ev.Submitted, ev.Edited, ev.Rerun)):
+                self._after[event.id] = tuple(d.job for d in event.conditions.after)
+            elif isinstance(event, ev.Ended):
+                self._ended.add(event.id)
+            elif isinstance(event, ev.StartIntended):
+                early = [job for job in self._after.pop(event.id, ()) if job not in self._ended]
+                if early and i not in done.turn.actors:
+                    raise Violation(f"job {event.id} was started although it waits for {early}")
 
 
 def store_agrees(server: SimServer, now_ms: int) -> None:
@@ -137,6 +158,7 @@ def all_ended_well(server: SimServer, truth: Truth) -> None:
         if rows[job].state != State.ENDED or rows[job].outcome is None:
             raise Violation(f"job {job} was accepted and is {rows[job].state}")
         _told_as_it_was(rows[job], attempts.get(job, []), truth)
+        tried_as_often_as_asked(rows[job], attempts.get(job, []), store)
     _counts_are_right(cluster, store)
     _submitted_once(store)
 
@@ -169,16 +191,41 @@ def _told_as_it_was(row: JobRow, attempts: list[AttemptRow], truth: Truth) -> No
         if run not in truth.begun | truth.never:
             if attempt.exit_code is not None or attempt.outcome not in (None, Outcome.KILLED.value):
                 raise Violation(f"run {run} never began, and is told as {attempt.outcome} {attempt.exit_code}")
-        elif end is None or (attempt.exit_code, attempt.outcome) != (told := _told(end.status, end.why)):
+        elif end is None or (attempt.exit_code, attempt.outcome) != (told := _told(end, attempt.stop)):
             raise Violation(f"run {run} ended as {told}, and is told as {attempt.exit_code, attempt.outcome}")
 
 
-def _told(status: int | None, why: str | None) -> tuple[int | None, str]:
-    """What people must be told of such an end."""
-    by_why = {"cannot_start": "cannot_start", "time": "timed_out", "lost": "lost"}
+def _told(end: End, stop: str | None) -> tuple[int | None, str]:
+    """What people must be told of such an end; `stop` is what the server had asked for."""
+    status, why = end
+    by_why = {"cannot_start": "cannot_start", "time": "timed_out", "lost": "lost", "oom": "out_of_memory"}
     if why is None:
         return status, "succeeded" if status == 0 else "killed" if status in (137, 143) else "failed"
+    if why == "preempt" and status == 0 and (stop or "preempt").startswith("preempt"):
+        return status, "succeeded"
     return status, by_why.get(why, "killed")
+
+
+def tried_as_often_as_asked(row: JobRow, attempts: list[AttemptRow], store: Store) -> None:
+    """Never more often than asked; and it was not given up, except by a person, while a try was left."""
+    spec = row.decoded()
+    story = [(e.kind, e.data) for e in store.read(reads.events, row.id, 100_000)]
+    reruns = [i for i, (kind, _) in enumerate(story) if kind == "Rerun"]
+    again = Counter(json.loads(data)["why"] for kind, data in story[reruns[-1] if reruns else 0 :] if kind == "Requeued")
+    if (again["retry"], again["oom"]) != (row.retried, row.oom_retried):
+        raise Violation(f"job {row.id} was tried again {again}, and counts {row.retried}, {row.oom_retried}")
+    if row.retried > spec.retries or row.oom_retried > spec.retry_oom:
+        raise Violation(f"job {row.id} was tried again more often than asked: {again}")
+    last = attempts[-1] if attempts else None
+    if last is None or last.stop is not None or last.outcome != row.outcome or last.ended_ms != row.ended_ms:
+        return
+    left = {
+        Outcome.FAILED: spec.retries - row.retried,
+        Outcome.LOST: spec.retries - row.retried,
+        Outcome.OUT_OF_MEMORY: spec.retry_oom - row.oom_retried,
+    }
+    if left.get(Outcome(row.outcome or ""), 0) > 0:
+        raise Violation(f"job {row.id} ended as {row.outcome} although it was to be tried again")
 
 
 def _counts_are_right(cluster: Cluster, store: Store) -> None:

@@ -32,6 +32,8 @@ class Script:
     """When the driver first shows it on its GPUs."""
     uses: float
     """What it takes of the memory that it asked for."""
+    memory: str | None = None
+    """Which memory is too small for it, when it fails of that."""
 
 
 @dataclass
@@ -152,7 +154,8 @@ class Machine:
     def _empty(self, files: Files) -> None:
         if files.is_alive:
             files.is_alive = False
-            self._truth.ends(files.run, End(files.exit, files.stop))
+            is_oom = files.script.memory is not None and files.exit == files.script.status
+            self._truth.ends(files.run, End(files.exit, files.stop or ("oom" if is_oom else None)))
             self.on_gone(files)
 
     def power_off(self) -> None:

@@ -46,6 +46,8 @@ class People:
         kind = self._random.random()
         if kind < 0.45:
             self._ask(self._submit())
+        elif kind < 0.52:
+            self._make_room()
         elif kind < 0.88 and self._truth.accepted:
             self._ask(self._act([self._some_id() for _ in range(self._random.choice((1, 1, 2)))]))
         else:
@@ -100,6 +102,9 @@ class People:
             hold=self._random.random() < 0.05,
             time_limit_s=pick((None, None, 2)),
             grace_s=pick((0, 1, 5)),
+            retries=pick((0, 0, 1, 3)),
+            retry_oom=pick((0, 1, 2)),
+            preemptible=pick((True, False)),
             **asked,
         )
 
@@ -132,6 +137,14 @@ class People:
             position=pick((0, 1, 3)),
             gpu_ids=pick(([], [], [pick(self._names)])),
         )
+
+    def _make_room(self) -> None:
+        """Somebody asks what runs to make room, and sometimes wants it gone before it has."""
+        running = sorted(a.job.id for a in self._server.controller.cluster.active.values() if a.state is State.RUNNING)
+        self._ask(Change_("root", {"preempt.min_run_s": self._random.choice((0, 0, 1))}))
+        self._ask(Act("root", "preempt", running[: self._random.randrange(4)]))
+        if running and self._random.random() < 0.2:
+            self._ask(Act("root", self._random.choice(("kill", "rm")), running[:1]))
 
     def _administer(self) -> Command:
         pick, gpu = self._random.choice, self._random.choice(self._names)

@@ -136,7 +136,8 @@ class Program:
             }
         end = self._truth.ended[files.run]
         at_ms = files.ended_ms or self._clock.now_ms
-        known = {"pid": files.pid, "started_ms": files.started_ms, "at_ms": at_ms, "error": files.error}
+        memory = files.script.memory if end.why == "oom" else None
+        known = {"memory": memory, "pid": files.pid, "started_ms": files.started_ms, "at_ms": at_ms, "error": files.error}
         return {"op": "exited", "run": files.run, "status": end.status, "why": end.why, **known}
 
     def look(self) -> None:
@@ -218,7 +219,8 @@ class Program:
         obeys = pick.choice((None, 5, 500))
         lasts = 100 * 86_400_000 if pick.random() < 0.03 else pause(3000)
         begins, lingers = pick.choice((3, 3, 300)), pick.choice((0, 0, 300))
-        return Script(begins, lasts, status, lingers, obeys, pause(1000), pick.random())
+        memory = pick.choice(("gpu", "gpu", "host")) if status == 1 and pick.random() < 0.6 else None
+        return Script(begins, lasts, status, lingers, obeys, pause(1000), pick.random(), memory)
 
     def _refuse(self, run: str) -> None:
         """Nothing is left of it, and its name is used up."""

@@ -41,9 +41,9 @@ class Wire:
             self.on_cut(reason)
 
     def to_server(self, message: dict[str, Any]) -> None:
-        """A line from the node."""
+        """A line from the node. What is true of one moment only, `gone` too, is never said again later."""
         line = msgspec.json.encode(message)
-        self._carry(0, lambda: self._heard(line), repeats=message["op"] not in ("hello", "inventory", "sample"))
+        self._carry(0, lambda: self._heard(line), repeats=message["op"] not in ("hello", "inventory", "sample", "gone"))
 
     def to_node(self, message: dict[str, Any]) -> None:
         """A line for the node; nothing is said before its hello."""

@@ -15,7 +15,7 @@ from roost.server.controller import Round
 from roost.sim import checks
 from roost.sim.clock import START_MS, Clock
 from roost.sim.faults import Chance
-from roost.sim.machine import Device, Machine
+from roost.sim.machine import MEM_MIB, Device, Machine
 from roost.sim.people import People
 from roost.sim.program import Program
 from roost.sim.server import SimServer
@@ -68,11 +68,14 @@ class World:
         self.server.on_committed = self._committed
         self.people = People(self.clock, self.chance.random, self.server, self.truth)
         self.is_calm = False
+        self.waits = checks.Waits()
         self._often()
 
     def _node(self, name: str) -> Program:
         count = self.chance.random.choice((1, 2, 4))
-        machine = Machine(self.clock, self.chance, self.truth, [Device(f"{name}-gpu{i}", i) for i in range(count)])
+        mem_mib = self.chance.random.choice((MEM_MIB, MEM_MIB, 2 * MEM_MIB))
+        devices = [Device(f"{name}-gpu{i}", i, mem_mib) for i in range(count)]
+        machine = Machine(self.clock, self.chance, self.truth, devices)
         return Program(name, self.clock, self.chance, self.truth, machine)
 
     def live(self, steps: int) -> None:
@@ -117,6 +120,7 @@ class World:
         if happened or told:
             self._tell(f"{(self.clock.now_ms - START_MS) / 1000:.3f} {happened} -> {told} {done.turn.starts}")
         checks.starts_fit(self.server, done)
+        self.waits.follow(done)
         checks.living_runs_are_claimed(self.server)
 
     def _committed(self) -> None:

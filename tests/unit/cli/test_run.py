@@ -109,7 +109,7 @@ def test_offsets_and_attempts_of_the_server_are_believed(roost: Roost, server: F
     answers = [Stream(out(b"abc", offset=103, attempt=2), None), Stream(end())]
     server.routes[FOLLOW] = lambda _q, _b: (200, answers.pop(0))
     roost("run", "x", "y")
-    assert server.queries(FOLLOW)[1] == {"offset_out": "103", "attempt": "2"}
+    assert server.queries(FOLLOW)[1] == {"offset_out": "103", "from_attempt": "2"}
 
 
 def test_a_stream_that_was_silent_is_still_taken_from_its_end(roost: Roost, server: FakeServer) -> None:
