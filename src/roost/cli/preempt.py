@@ -6,11 +6,11 @@ from roost.cli.selecting import IDS, JSON, SELECTION
 
 VERB = Verb(
     "preempt",
-    "ask running preemptible jobs to make room; they wait again in their place",
+    "ask preemptible jobs to make room; they wait again",
     operands=(IDS,),
     options=(*SELECTION, JSON),
     examples=(("roost preempt 12", "TERM, its grace, KILL; then it is queued again"),),
-    about="Only jobs submitted with --preemptible, and not before `roost set preempt.min_run_s`.\n"
+    about="Only jobs submitted with --preemptible that have run for preempt.min_run_s.\n"
     "One that ends with 0 meanwhile has succeeded. It costs none of its retries.",
 )
 

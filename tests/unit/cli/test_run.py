@@ -112,6 +112,14 @@ def test_offsets_and_attempts_of_the_server_are_believed(roost: Roost, server: F
     assert server.queries(FOLLOW)[1] == {"offset_out": "103", "from_attempt": "2"}
 
 
+def test_the_output_of_a_further_attempt_is_read_from_its_beginning(roost: Roost, server: FakeServer) -> None:
+    first = (out(b"abc", offset=3, attempt=1), out(b"oops", "err", offset=4, attempt=1), out(b"d", offset=1, attempt=2))
+    answers = [Stream(*first, None), Stream(end())]
+    server.routes[FOLLOW] = lambda _q, _b: (200, answers.pop(0))
+    roost("run", "x", "y")
+    assert server.queries(FOLLOW)[1] == {"offset_out": "1", "from_attempt": "2"}
+
+
 def test_a_stream_that_was_silent_is_still_taken_from_its_end(roost: Roost, server: FakeServer) -> None:
     answers = [Stream(out(b"abc", offset=103), None), Stream(end())]
     server.routes[FOLLOW] = lambda _q, _b: (200, answers.pop(0))

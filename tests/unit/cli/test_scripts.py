@@ -67,6 +67,7 @@ def test_an_open_quote_is_named_with_its_line() -> None:
         ("--begin=16:00 --comment='a b'", ["--begin=16:00", "--desc=a b"]),
         ("--open-mode=append", ["--append"]),
         ("--hold", ["--hold"]),
+        ("--requeue -J x", ["--preemptible", "--name=x"]),
     ],
 )
 def test_slurm_options_that_mean_something_here(line: str, understood: list[str]) -> None:

@@ -206,6 +206,17 @@ def test_show_tells_all(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_a_retry_says_what_it_is_tried_again_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    again = "retry 1 of 3 after CUDA out of memory, alone on its GPU"
+    tries = {"retries": 2, "retried": 0, "retry_oom": 3, "oom_retried": 1, "retry": again, "preemptible": True}
+    shown = show.lines(job(12, state="queued", **tries), NOW, Screen(80))
+    assert "  retries:     0 of 2 used; after out of memory: 1 of 3 used" in shown
+    assert f"  now:         {again}" in shown
+    assert "  preemptible: yes: it may be asked to make room" in shown
+    assert "retry 1 of 3 after CUDA" in ls.lines([job(12, state="queued", **tries)], NOW, Screen(80))[1]
+
+
 def test_long_lines_of_show_are_wrapped_and_an_error_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
     error = "no such command: pyhton (not in PATH; there is a file of that name here, try: ./pyhton)"
