@@ -84,7 +84,7 @@ class Waits:
         self._ended: set[int] = set()
 
     def follow(self, done: Round) -> None:
-        """Take in a round; a start that a person forced may come at any time, and what it waited for is forgotten."""
+        """Take in a committed round. A start that a person forced may come at any time; then nothing is waited for."""
         for i, event in enumerate(done.turn.events):
             if isinstance(event, (ev.Submitted, ev.Edited, ev.Rerun)):
                 self._after[event.id] = tuple(d.job for d in event.conditions.after)

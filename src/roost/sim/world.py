@@ -69,6 +69,7 @@ class World:
         self.people = People(self.clock, self.chance.random, self.server, self.truth)
         self.is_calm = False
         self.waits = checks.Waits()
+        self._last: Round | None = None
         self._often()
 
     def _node(self, name: str) -> Program:
@@ -120,10 +121,12 @@ class World:
         if happened or told:
             self._tell(f"{(self.clock.now_ms - START_MS) / 1000:.3f} {happened} -> {told} {done.turn.starts}")
         checks.starts_fit(self.server, done)
-        self.waits.follow(done)
+        self._last = done
         checks.living_runs_are_claimed(self.server)
 
     def _committed(self) -> None:
+        if self._last is not None:
+            self.waits.follow(self._last)
         if self.chance.comes(0.05):
             checks.store_agrees(self.server, self.clock.now_ms)
 
