@@ -134,6 +134,61 @@ def sharing(box: Box) -> None:
     check(box.ask("show", str(greedy))["outcome"] == "out_of_memory", "a real CUDA out-of-memory error is recognised")
 
 
+GREEDY = "import torch; torch.empty(900 << 30, dtype=torch.uint8, device='cuda')"
+BUG = "import torch; torch.ones(1, device='cuda'); raise ValueError('a bug, not the memory')"
+
+
+def retrying(box: Box) -> None:
+    section("Out of memory is tried again, alone; a bug is not")
+    print("```")
+    greedy = box.submit("-g", "1", "--mem", "2G", "--retry-oom", "1", "python", "-c", GREEDY)
+    bug = box.submit("-g", "1", "--retry-oom", "1", "python", "-c", BUG)
+    print("```")
+    seen = box.until("it is tried again, alone", lambda: box.ask("show", str(greedy))["retry"], 120)
+    check(seen == "retry 1 of 1 after CUDA out of memory, alone on its GPU", f"and says so: {seen}")
+    _ended(box, greedy, bug)
+    shown = box.ask("show", str(greedy))
+    outcomes = [a["outcome"] for a in shown["attempts"]]
+    check(outcomes == ["out_of_memory"] * 2 and shown["outcome"] == "out_of_memory", f"two attempts, no more: {outcomes}")
+    outcomes = [a["outcome"] for a in box.ask("show", str(bug))["attempts"]]
+    check(outcomes == ["failed"], f"an exception under --retry-oom ran once: {outcomes}")
+
+
+def crowded(box: Box) -> None:
+    section("Two jobs share a card and ask for too little; the second passes when it is tried again alone")
+    total = box.ask("gpus")["gpus"][0]["mem_mib"]
+    print("```")
+    first = box.submit("--gpu-id", "0", "--mem", "2G", "python", JOB, str(total * 3 // 4), "20")
+    print("```")
+    box.until("the first takes far more than it asked for", lambda: _used(box) > total * 7 // 10)
+    print("```")
+    second = box.submit("--gpu-id", "0", "--mem", "2G", "--retry-oom", "1", "python", JOB, str(total // 2), "1")
+    print("```")
+    box.until("the second met the end of the memory", lambda: box.ask("show", str(second))["oom_retried"] == 1, 120)
+    print("```")
+    box.type("show", str(second))
+    print("```")
+    check(box.ask("show", str(first))["state"] == "running", "while the first ran on")
+    _ended(box, first, second)
+    found = [box.ask("show", str(job)) for job in (first, second)]
+    check([job["outcome"] for job in found] == ["succeeded"] * 2, "both succeeded in the end")
+    outcomes = [a["outcome"] for a in found[1]["attempts"]]
+    check(outcomes == ["out_of_memory", "succeeded"], f"the second at its second attempt: {outcomes}")
+    check(found[1]["attempts"][1]["started_at"] >= found[0]["ended_at"], "which was alone: the first had ended")
+
+
+def _ended(box: Box, *jobs: int) -> None:
+    print("```")
+    box.type("wait", *map(str, jobs))
+    for job in jobs:
+        box.type("show", str(job))
+    print("```")
+
+
+def _used(box: Box) -> int:
+    return box.ask("gpus")["gpus"][0]["mem_used_mib"] or 0
+
+
 def mig(box: Box) -> None:
     section("MIG: one card is seven devices")
     box.type("down")
@@ -183,6 +238,8 @@ def main() -> int:
         one_card(box)
         foreign(box)
         sharing(box)
+        retrying(box)
+        crowded(box)
         if options.mig:
             mig(box)
     finally:
