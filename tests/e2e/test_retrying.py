@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from tests.box import Box, until
 
@@ -47,8 +45,12 @@ def test_cuda_out_of_memory_is_tried_again_alone(box: Box) -> None:
     assert found["retry"] == "retry 1 of 1 after CUDA out of memory, alone on its GPU"
     assert found["attempts"][0]["error"] == f"CUDA out of memory (from the log): {TORCH}"
     assert found["attempts"][0]["outcome"] == "out_of_memory"
-    time.sleep(1.2)  # the pause is over, and the neighbour is still there
-    assert box.state(job) == "queued" and f"taken by job {neighbour}" in box.why(job)
+
+    def look() -> str | None:
+        return None if "pauses for" in (said := box.why(job)) else said
+
+    said = until("its pause is over", look, shown=lambda: box.why(job))
+    assert box.state(job) == "queued" and f"taken by job {neighbour}" in said and found["retry"] in " ".join(said.split())
     assert box.job(job)["request"]["mem_mib"] == 2048  # what the user asked stays
     box.do("kill", neighbour)
     assert len(box.ends(job, "succeeded")["attempts"]) == 2
@@ -73,7 +75,7 @@ def test_out_of_memory_is_said_whether_or_not_it_is_tried_again(box: Box, line: 
 
 
 def test_one_that_caught_it_and_went_on_has_not_failed_of_it(box: Box) -> None:
-    line = f"echo '{TORCH}'; seq 300; exit 7"
+    line = f"echo '{TORCH}'; seq 400; exit 7"
     assert box.ends(box.submit("--retry-oom", 3, line), "failed")["exit_code"] == 7
     assert box.ends(box.submit(f"echo '{TORCH}'; exit 0"))["outcome"] == "succeeded"
 

@@ -45,6 +45,8 @@ def lines(job: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]:
     if not reasons:
         return wrap(_active(job, now), shown.width, indent="  ")
     found = [f"job {job['id']} is {job['state']}:"]
+    if job.get("retry"):
+        found += wrap(clean(job["retry"]).removeprefix("queued again: "), shown.width, "  ", "    ")
     for reason in reasons:
         found += wrap(clean(reason["text"]).removeprefix("held: "), shown.width, "  ", "    ")
     return found

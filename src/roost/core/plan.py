@@ -94,4 +94,5 @@ def own_reasons(cluster: Cluster, job: Job, now_ms: int) -> Iterator[Reason]:
         state = cluster.state_of(dependency.job) or State.ENDED
         yield WaitsForJob(job=dependency.job, wants=dependency.wants, state=state.value)
     if conditions.begin_ms is not None and conditions.begin_ms > now_ms:
-        yield NotBefore(begin_ms=conditions.begin_ms, left_s=-(-(conditions.begin_ms - now_ms) // 1000))
+        left_s = -(-(conditions.begin_ms - now_ms) // 1000)
+        yield NotBefore(begin_ms=conditions.begin_ms, left_s=left_s, attempts=job.attempts)

@@ -53,8 +53,12 @@ class WaitsForJob(Reason, frozen=True, tag="waits_for_job"):
 class NotBefore(Reason, frozen=True, tag="not_before"):
     begin_ms: int
     left_s: int
+    attempts: int = 0
+    """How often it was tried already: then it pauses before the next attempt."""
 
     def text(self) -> str:
+        if self.attempts:
+            return f"pauses for {span(self.left_s)} before attempt {self.attempts + 1}"
         return f"not before its begin time, in {span(self.left_s)}"
 
 

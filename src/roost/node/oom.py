@@ -12,8 +12,9 @@ from typing import Match, NamedTuple, Optional, Pattern
 
 GPU = "gpu"
 HOST = "host"
-_TAIL_BYTES = 16 * 1024
-_LAST_LINES = 200
+# Enough for what other ranks still say when one of them has met the end of its memory.
+_TAIL_BYTES = 64 * 1024
+_LAST_LINES = 300
 _LONGEST_LINE = 300
 # What frameworks print last. Deliberately narrow: a line that merely speaks of memory is not enough.
 _GPU = re.compile(

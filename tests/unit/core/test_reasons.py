@@ -15,6 +15,7 @@ EVERY: list[tuple[r.Reason, str]] = [
     (r.SchedulingPaused(), "scheduling is paused: `roost scheduler resume` goes on"),
     (r.WaitsForJob(job=3, wants="success", state="running"), "waits for job 3 to succeed (it is running)"),
     (r.NotBefore(begin_ms=5, left_s=9), "not before its begin time, in 9 s"),
+    (r.NotBefore(begin_ms=5, left_s=9, attempts=1), "pauses for 9 s before attempt 2"),
     (r.NodeAway(node="n", why="cut"), "n cannot be reached: cut"),
     (r.NodeIsDrained(node="n"), "n is drained: `roost undrain n` opens it"),
     (r.CpuSlots(node="n", slots=2, holders=HOLDERS[:1]), "all 2 CPU slots of n are taken by job 1 of ada"),

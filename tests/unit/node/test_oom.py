@@ -92,8 +92,8 @@ def test_standard_output_counts_unless_standard_error_ends_in_a_bug() -> None:
 
 def test_only_the_end_of_the_logs_counts(tmp_path: Path) -> None:
     early, far, late = tmp_path / "early", tmp_path / "far", tmp_path / "late"
-    early.write_bytes(b"CUDA out of memory, retrying\n" + b"x\n" * 20_000)
-    far.write_bytes(b"CUDA out of memory, retrying\n" + b"x\n" * 300)
+    early.write_bytes(b"CUDA out of memory, retrying\n" + b"x" * 70_000)
+    far.write_bytes(b"CUDA out of memory, retrying\n" + b"x\n" * 400)
     late.write_bytes(b"x\n" * 20_000 + b"CUDA out of memory")
     for nothing in (early, far, Path("/nonexistent"), Path("/dev/null"), tmp_path):
         assert find_oom(str(nothing), str(nothing)) is None
