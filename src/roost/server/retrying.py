@@ -42,13 +42,13 @@ def settle(turn: Turn, active: Active, end: ev.Ended, causes: Causes) -> None:
             active.attempt,
             end.outcome,
             why,
-            turn.now_ms + pause_ms(tries, why),
-            _again(turn, active, why == OOM and causes.memory == GPU_MEMORY),
-            used.retried,
-            used.oom_retried,
-            end.exit_code,
-            preempted_words(active.stop) if why == PREEMPT else end.error,
-            end.usage,
+            again_ms=turn.now_ms + pause_ms(tries, why),
+            job=_again(turn, active, why == OOM and causes.memory == GPU_MEMORY),
+            retried=used.retried,
+            oom_retried=used.oom_retried,
+            exit_code=end.exit_code,
+            error=preempted_words(active.stop) if why == PREEMPT else end.error,
+            usage=end.usage,
         )
     )
 
