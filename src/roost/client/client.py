@@ -215,6 +215,10 @@ class Roost:
         """Queue ended jobs again, as a new attempt."""
         return self.act("rerun", ids)
 
+    def preempt(self, ids: str) -> "Json":
+        """Ask preemptible jobs to make room; they wait again."""
+        return self.act("preempt", ids)
+
     def move(self, job: int, position: int) -> "Json":
         """Put a waiting job at a place of the queue, 0 being the head."""
         return self.act("move", str(job), position=position)
