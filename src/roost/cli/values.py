@@ -11,6 +11,7 @@ _DURATION_HELP = "a time is like 90s, 30m, 2h30m, 1d or 1-02:00:00"
 _SIZE_HELP = "a size is like 8G, 800M or 1.5G"
 _MIB = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024 * 1024}
 _MOST_S = 100 * 366 * 86400
+NONE = "none"
 
 
 class BareMinutes(int):
@@ -165,6 +166,22 @@ def percent(text: str) -> int:
     if value > 100:
         raise ValueError("a percentage is at most 100")
     return value
+
+
+def weight(text: str) -> float:
+    """A finite number; it may be 0 or negative."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError("a number is meant, like 2 or 0.5") from None
+    if not -1e6 <= value <= 1e6:
+        raise ValueError("a weight lies between -1,000,000 and 1,000,000")
+    return value
+
+
+def quota(text: str) -> "int | str":
+    """A whole number, not negative; `none` lifts a quota."""
+    return NONE if text == NONE else count(text)
 
 
 def items(text: str) -> list[str]:

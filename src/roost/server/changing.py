@@ -13,6 +13,7 @@ from roost.core.spec import JobSpec, changed
 from roost.core.states import Change, State, is_allowed
 from roost.server.acting import Skip, known, spec_of
 from roost.server.commands import Act, Submit
+from roost.server.quotas import check_room
 from roost.server.submitting import Checked, checked, kept, queue_job
 from roost.server.turn import StartRun, Turn, moved
 
@@ -133,6 +134,7 @@ def clone(turn: Turn, job: int, command: Act) -> int:
     spec, request, conditions, digest = _edited(
         turn, msgspec.structs.replace(spec, after=(), after_any=(), after_fail=(), begin_at=None, hold=is_held), command
     )
+    check_room(turn, command.actor)
     return queue_job(turn, command.actor, spec, request, conditions, digest or env)
 
 
