@@ -50,7 +50,7 @@ line makes sense. A command without shell characters is an argv, everything else
 | the job's own | `run` and `wait`; 128+n when it ended by signal n |
 | 0 | done |
 | 1 | the state of a job does not allow it |
-| 2 | usage, no such job, or a request that can never run |
+| 2 | usage, no such job, a request that can never run, or more jobs than may wait |
 | 69 | no server can be reached |
 | 70 | a bug |
 | 75 | try later: the server is shutting down, or the disk is full |

@@ -122,5 +122,5 @@ async def test_the_openapi_document_describes_every_route(api: Api) -> None:
 
 
 async def test_every_answer_carries_a_version_or_is_plain(api: Api) -> None:
-    for path in ("/jobs", "/gpus", "/status", "/settings", "/policy", "/nodes"):
+    for path in ("/jobs", "/gpus", "/status", "/settings", "/policy", "/nodes", "/users", "/users/ana"):
         assert (await api.get(path))["version"] == 1

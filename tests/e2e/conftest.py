@@ -62,6 +62,9 @@ def put_in_order(box: Box) -> None:
     box.http("POST", "/scheduler", {"paused": False})
     box.http("POST", "/gpus/actions", {"action": "release", "gpus": ["all"]})
     box.http("POST", "/gpus/actions", {"action": "set", "gpus": ["all"], "slots": 1})
+    box.http("PUT", "/settings", {"queue.max": 0})
+    for user in box.http("GET", "/users").json["users"]:
+        box.http("PATCH", f"/users/{user['user']}", {"weight": 1, "max_gpus": None, "max_jobs": None, "max_queued": None})
     until("every job has ended", lambda: _all_ended(box), shown=lambda: box.http("GET", "/jobs?all=true").json)
     box.http("POST", "/jobs/actions", {"action": "rm", **everything})
     until("every GPU is free", lambda: _all_free(box), shown=lambda: box.http("GET", "/gpus").json)

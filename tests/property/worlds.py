@@ -127,8 +127,10 @@ def _start_forced(on: Cluster, jobs: list[Job]) -> None:
 
 def snapshot(here: Cluster) -> dict[str, Any]:
     """Everything that a cluster is, as values that can be compared."""
-    kept = {key: repr(value) for key, value in vars(here).items() if key not in ("lines", "nodes", "later", "counts")}
+    apart = ("lines", "nodes", "later", "counts", "queued_by")
+    kept = {key: repr(value) for key, value in vars(here).items() if key not in apart}
     kept["lines"] = repr({shape: sorted(set(line.heap)) for shape, line in here.lines.items()})
     kept["nodes"] = repr([[getattr(n, slot) for slot in n.__slots__] for n in here.nodes.values()])
+    kept["queued_by"] = repr(sorted((+here.queued_by).items()))
     kept["counts"] = repr({key: n for key, n in here.counts.items() if n})
     return kept

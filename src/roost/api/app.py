@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import roost
-from roost.api import box, jobs
+from roost.api import box, jobs, users
 from roost.api.peer import SCOPE_KEY
 from roost.api.wire import JsonResponse, components, error_body
 from roost.core.errors import BadRequest, NotFound, NotPermitted, RoostError
@@ -29,6 +29,7 @@ def make_app(service: Service) -> FastAPI:
     app.state.service = service
     app.include_router(jobs.router)
     app.include_router(box.router)
+    app.include_router(users.router)
     app.add_exception_handler(RoostError, _refused)
     app.add_exception_handler(RequestValidationError, _bad_parameters)
     app.add_exception_handler(HTTPException, _http)

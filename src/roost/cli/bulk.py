@@ -27,6 +27,7 @@ _SPEC_KEYS = frozenset(
     (
         *("command", "script", "cwd", "env", "name", "desc", "labels", "umask"),
         *("gpus", "mem_mib", "max_util", "exclusive", "gpu_ids", "prefer_gpus"),
+        *("nodes", "prefer_nodes", "gpu_models", "min_gpu_mem_mib", "mem_auto"),
         *("priority", "hold", "after", "after_any", "after_fail", "begin_at"),
         *("time_limit_s", "warn_s", "warn_signal", "grace_s", "stdout", "stderr", "open", "fill"),
     )

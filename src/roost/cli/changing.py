@@ -18,6 +18,10 @@ COMMAND_TAIL = Operand("command", TAIL, "COMMAND", "behind --: the new command")
 def changes_of(args: Args) -> "dict[str, Any]":
     """The keys to change, and nothing else. A variable is added to those that the job has."""
     changes = job_options.spec_of(args)
+    if "mem_mib" in changes:  # one takes the place of the other
+        changes["mem_auto"] = False
+    elif "mem_auto" in changes:
+        changes["mem_mib"] = None
     if args.command:
         changes["command"] = args.command if len(args.command) > 1 else args.command[0]
     for key in ("after", "after_any", "after_fail"):

@@ -21,11 +21,19 @@ _WHEN = "order and time"
 
 JOB_OPTIONS = (
     Option("-g --gpus", "how many GPUs (default 1; 0 runs on CPU slots)", ONE, "N", values.count, group=_WHERE),
-    Option("-m --mem", "share GPUs: this much memory on each, like 8G", ONE, "SIZE", values.mebibytes, group=_WHERE),
+    Option("-m --mem", "share GPUs: this much memory on each, like 8G; auto: what its like used before", ONE,
+           "SIZE|auto", values.shared_memory, group=_WHERE),
     Option("--max-util", "only on GPUs at most this busy, in percent", ONE, "PERCENT", values.percent, group=_WHERE),
     Option("--exclusive", "no other process on the GPUs, all slots (default without --mem)", group=_WHERE),
     Option("--gpu-id", "exactly these GPUs: index, UUID or alias", MANY, "ID,…", values.items, group=_WHERE),
     Option("--prefer-gpu", "these GPUs if they are free", MANY, "ID,…", values.items, group=_WHERE),
+    Option("--gpu-model", "only on GPUs of one of these models, as `roost gpus` shows them", MANY, "A100|H100",
+           values.alternatives, group=_WHERE),
+    Option("--min-gpu-mem", "only on GPUs with at least this much memory in all, free or not", ONE, "SIZE",
+           values.least_memory, group=_WHERE),
+    Option("--node", "only on one of these nodes; `any` takes back what a script said", MANY, "NODE,…", values.items,
+           group=_WHERE),
+    Option("--prefer-node", "on one of these nodes if there is room", MANY, "NODE,…", values.items, group=_WHERE),
     Option("--name", "name (default: from the command)", ONE, "NAME", group=_WHO),
     Option("--desc", "description", ONE, "TEXT", group=_WHO),
     Option("-l --label", "label, to select by; may be repeated", MANY, "LABEL", values.items, group=_WHO),
@@ -68,6 +76,10 @@ _SPEC_KEYS = (
     ("max_util", "max_util"),
     ("gpu_id", "gpu_ids"),
     ("prefer_gpu", "prefer_gpus"),
+    ("gpu_model", "gpu_models"),
+    ("min_gpu_mem", "min_gpu_mem_mib"),
+    ("node", "nodes"),
+    ("prefer_node", "prefer_nodes"),
     ("name", "name"),
     ("desc", "desc"),
     ("label", "labels"),
@@ -94,6 +106,7 @@ def spec_of(args: Args) -> "dict[str, Any]":
     for name in ("after", "after_any", "after_fail"):
         if given[name]:
             spec[name] = given[name]
+    _settle_words(spec)
     if spec.get("gpu_ids") and "gpus" not in spec:
         spec["gpus"] = len(spec["gpu_ids"])
     if given["append"] and given["overwrite"]:
@@ -107,6 +120,18 @@ def spec_of(args: Args) -> "dict[str, Any]":
     if given["cwd"] is not None:
         spec["cwd"] = os.path.abspath(given["cwd"])
     return spec
+
+
+def _settle_words(spec: "dict[str, Any]") -> None:
+    """Put what `auto` and `any` mean in their place."""
+    if spec.get("mem_mib") == values.AUTO:
+        del spec["mem_mib"]
+        spec["mem_auto"] = True
+    if spec.get("min_gpu_mem_mib") == 0:
+        spec["min_gpu_mem_mib"] = None
+    for key in ("gpu_models", "nodes", "prefer_nodes"):
+        if key in spec:
+            spec[key] = values.since_any(spec[key])
 
 
 def environment(

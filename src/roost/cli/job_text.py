@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from roost.cli.output import clean
-from roost.cli.values import brief, lasted
+from roost.cli.values import brief, lasted, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def state_colour(job: "Job") -> str:
 
 
 def gpus_text(job: "Job") -> str:
-    """Indices where it runs or ran, `x2` when it wants two, nothing when it never had any."""
+    """Indices where it runs or ran, `x2 A100` when it wants two of these, nothing when it never had any."""
     attempts = job.get("attempts") or []
     wanted = (job.get("request") or {}).get("gpus", job.get("gpus"))
     wanted = len(wanted) if isinstance(wanted, list) else wanted
@@ -56,7 +56,32 @@ def gpus_text(job: "Job") -> str:
         return "-"
     if job["state"] not in WAITING and attempts and attempts[-1].get("gpu_indices"):
         return ",".join(map(str, attempts[-1]["gpu_indices"]))
-    return "-" if not wanted else f"x{wanted}"
+    words = [f"x{wanted}"] if wanted else []
+    return " ".join([*words, *_marks(job.get("request") or {})]) or "-"
+
+
+def _marks(request: "dict[str, Any]") -> list[str]:
+    """What it is bound to, as short as can be: `A100|H100`, `≥40G`, `@lab3`."""
+    marks = ["|".join(request.get("gpu_models") or ())]
+    if request.get("min_gpu_mem_mib"):
+        marks.append(f"≥{size(request['min_gpu_mem_mib']).replace('.0', '')}")
+    if request.get("nodes"):
+        marks.append("@" + ",".join(request["nodes"]))
+    return [clean(mark) for mark in marks if mark]
+
+
+def constraints(request: "dict[str, Any]") -> list[str]:
+    """What its GPUs and nodes must be like, and where it would rather run, a phrase each."""
+    found = ["as much memory on each as its like used before"] if request.get("mem_auto") else []
+    if request.get("gpu_models"):
+        found.append(f"model {' or '.join(request['gpu_models'])}")
+    if request.get("min_gpu_mem_mib"):
+        found.append(f"of at least {size(request['min_gpu_mem_mib'])}")
+    if request.get("nodes"):
+        found.append(f"only on {' or '.join(request['nodes'])}")
+    if request.get("prefer_nodes"):
+        found.append(f"rather on {' or '.join(request['prefer_nodes'])}")
+    return [clean(phrase) for phrase in found]
 
 
 def time_text(job: "Job", now: datetime) -> str:

@@ -34,7 +34,8 @@ VERB = Verb(
         ("roost ls --state failed --all", "all that ever failed"),
         ("roost ls --label sweep --json", "for programs"),
     ),
-    about="Under GPU: the indices of those that it has or had, or x2 when it waits for two.",
+    about="Under GPU: the indices of those that it has or had, or x2 when it waits for two,\n"
+    "with what it is bound to: A100 a model, ≥40G memory, @lab3 a node.",
 )
 _UNENDED = ("running", "starting", "stopping", "paused", "queued", "held")
 _COLUMNS = (

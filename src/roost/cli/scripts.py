@@ -131,12 +131,20 @@ _SBATCH = {
     "-D": "--cwd", "--chdir": "--cwd",
     "-d": "dependency", "--dependency": "dependency",
     "-b": "--begin", "--begin": "--begin",
+    "-w": "nodelist", "--nodelist": "nodelist",
+    "-C": "constraint", "--constraint": "constraint",
     "--comment": "--desc",
     "--open-mode": "open-mode",
     "-H": "--hold", "--hold": "--hold",
     "--requeue": "--preemptible",
 }  # fmt: skip
 _SBATCH_FLAGS = ("-H", "--hold", "--requeue")
+# Models that drivers call by the same word. Other types and features are a site's own words, and mean nothing here.
+_MODELS = frozenset((
+    *("k80", "p4", "p40", "p100", "v100", "t4", "a2", "a10", "a16", "a30", "a40", "a100", "a800", "a4000", "a5000"),
+    *("a6000", "l4", "l20", "l40", "l40s", "h20", "h100", "h200", "h800", "gh200", "b100", "b200", "b300", "gb200"),
+    *("mi100", "mi210", "mi250", "mi250x", "mi300a", "mi300x", "mi325x"),
+))  # fmt: skip
 _AFTER = {"afterok": "--after", "afterany": "--after-any", "afternotok": "--after-fail"}
 
 
@@ -172,17 +180,59 @@ def sbatch_options(words: list[str]) -> tuple[list[str], list[str]]:
 def _sbatch_value(option: str, value: str) -> list[str]:
     """One option; nothing when the value is not understood."""
     if option == "gpus":
-        return ["--gpus=" + value.rpartition(":")[2]]
+        kind, _, number = value.rpartition(":")
+        return [f"--gpus={number}", *_model(kind)]
     if option == "gres":
         counts = [part.split(":") for part in value.split(",")]
         gpus = [fields for fields in counts if fields[0] == "gpu"]
         last = gpus[0][-1] if gpus else ""
-        return [f"--gpus={last if last.isdecimal() else 1}"] if gpus else []
+        return [f"--gpus={last if last.isdecimal() else 1}", *_model(gpus[0][1] if len(gpus[0]) > 1 else "")] if gpus else []
     if option == "dependency":
         return _dependencies(value)
+    if option == "nodelist":
+        return [f"--node={name}" for name in expand_nodes(value)]
+    if option == "constraint":
+        words = value.strip("[]").split("|")
+        return ["--gpu-model=" + "|".join(words)] if all(word.lower() in _MODELS for word in words) else []
     if option == "open-mode":
         return ["--append"] if value == "append" else ["--overwrite"] if value == "truncate" else []
     return [f"{option}={value}"]
+
+
+def _model(kind: str) -> list[str]:
+    return [f"--gpu-model={kind}"] if kind.lower() in _MODELS else []
+
+
+def expand_nodes(text: str, most: int = 1000) -> list[str]:
+    """`lab[1-3,07],box` as names; nothing when it is not understood."""
+    names: list[str] = []
+    while text:
+        head, bracket, rest = text.partition("[")
+        *plain, prefix = head.split(",")
+        names += [name for name in plain if name]
+        if not bracket:
+            return [*names, prefix] if prefix else names
+        inside, close, text = rest.partition("]")
+        suffix, _, text = text.partition(",")
+        numbers = _numbers(inside, most)
+        if not close or "[" in suffix or not numbers:
+            return []
+        names += [f"{prefix}{number}{suffix}" for number in numbers]
+    return names
+
+
+def _numbers(inside: str, most: int) -> list[str]:
+    """`1-3,07` as texts, as wide as they were written; nothing when it is not understood, or too many."""
+    found: list[str] = []
+    for part in inside.split(","):
+        low, dash, high = part.partition("-")
+        if not low.isdecimal() or (dash and not high.isdecimal()):
+            return []
+        first, last = int(low), int(high if dash else low)
+        if last - first >= most:
+            return []
+        found += [f"{number:0{len(low)}}" for number in range(first, last + 1)]
+    return found
 
 
 def _dependencies(value: str) -> list[str]:

@@ -111,6 +111,8 @@ def _place(position: int | None) -> str:
 
 
 def _request(job: "Job") -> str:
+    from roost.cli.job_text import constraints
+
     request = job.get("request") or {}
     count = request.get("gpus", job.get("gpus"))
     text = str(len(count) if isinstance(count, list) else count)
@@ -124,7 +126,7 @@ def _request(job: "Job") -> str:
         text += f", only {','.join(map(str, request['gpu_ids']))}"
     if request.get("prefer_gpus"):
         text += f", rather {','.join(map(str, request['prefer_gpus']))}"
-    return clean(text)
+    return ", ".join([clean(text), *constraints(request)])
 
 
 _WANTS = {"success": "succeeded", "any": "ended", "failure": "failed"}

@@ -11,6 +11,7 @@ _DURATION_HELP = "a time is like 90s, 30m, 2h30m, 1d or 1-02:00:00"
 _SIZE_HELP = "a size is like 8G, 800M or 1.5G"
 _MIB = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024 * 1024}
 _MOST_S = 100 * 366 * 86400
+NONE, AUTO, ANY = "none", "auto", "any"
 
 
 class BareMinutes(int):
@@ -87,6 +88,16 @@ def mebibytes(text: str) -> int:
     if not 1 <= size < 1 << 40:
         raise ValueError(_SIZE_HELP + ", at least 1M")
     return round(size)
+
+
+def shared_memory(text: str) -> "int | str":
+    """A size in MiB, or `auto`."""
+    return AUTO if text.strip().lower() == AUTO else mebibytes(text)
+
+
+def least_memory(text: str) -> int:
+    """A size in MiB; 0 for `any`."""
+    return 0 if text.strip().lower() == ANY else mebibytes(text)
 
 
 def simulated(text: str) -> str:
@@ -167,12 +178,39 @@ def percent(text: str) -> int:
     return value
 
 
+def weight(text: str) -> float:
+    """A finite number; it may be 0 or negative."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError("a number is meant, like 2 or 0.5") from None
+    if not -1e6 <= value <= 1e6:
+        raise ValueError("a weight lies between -1,000,000 and 1,000,000")
+    return value
+
+
+def quota(text: str) -> "int | str":
+    """A whole number, not negative; `none` lifts a quota."""
+    return NONE if text == NONE else count(text)
+
+
 def items(text: str) -> list[str]:
     """What stands between commas."""
     found = [item.strip() for item in text.split(",") if item.strip()]
     if not found:
         raise ValueError("something is meant")
     return found
+
+
+def alternatives(text: str) -> list[str]:
+    """What stands between commas or bars: `A100|H100`."""
+    return items(text.replace("|", ","))
+
+
+def since_any(names: list[str]) -> list[str]:
+    """Each name once, from the last `any` on: that takes back what stood before it."""
+    start = max((at + 1 for at, name in enumerate(names) if name.lower() == ANY), default=0)
+    return list(dict.fromkeys(names[start:]))
 
 
 def single(text: str) -> list[str]:

@@ -44,12 +44,25 @@ def lines(job: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]:
     reasons = job.get("reasons") or []
     if not reasons:
         return wrap(_active(job, now), shown.width, indent="  ")
-    found = [f"job {job['id']} is {job['state']}:"]
+    found = [f"job {job['id']} is {job['state']}:", *_asked(job, shown)]
     if job.get("retry"):
         found += wrap(clean(job["retry"]).removeprefix("queued again: "), shown.width, "  ", "    ")
     for reason in reasons:
         found += wrap(clean(reason["text"]).removeprefix("held: "), shown.width, "  ", "    ")
     return found
+
+
+def _asked(job: "dict[str, Any]", shown: Screen) -> list[str]:
+    """`it wants 2 GPUs, model A100 or H100, only on lab3`; nothing when any GPUs will do."""
+    from roost.cli.job_text import constraints
+    from roost.cli.values import plural
+
+    request = job.get("request") or {}
+    phrases = constraints(request)
+    if not phrases:
+        return []
+    what = plural(request["gpus"], "GPU") if request.get("gpus") else "to run"
+    return wrap(", ".join([f"it wants {what}", *phrases]), shown.width, "  ", "    ")
 
 
 def _active(job: "dict[str, Any]", now: "datetime") -> str:

@@ -278,6 +278,19 @@ class Roost:
         """Schedule by another policy from now on."""
         return self._send("PUT", "/policy", {"policy": policy})
 
+    def users(self) -> "list[Json]":
+        """Everybody who has rules or a job that is not ended: weight, quotas, what each has now."""
+        found: list[Json] = self._get("/users")["users"]
+        return found
+
+    def user(self, name: str) -> "Json":
+        """One user, known or not."""
+        return self._get(f"/users/{_quoted(name)}")
+
+    def set_user(self, name: str, **rules: "float | None") -> "Json":
+        """Change `weight`, `max_gpus`, `max_jobs`, `max_queued`; None lifts a quota, what is not named stays."""
+        return self._send("PATCH", f"/users/{_quoted(name)}", rules)
+
     def pause_scheduling(self, paused: bool = True) -> "Json":
         """Start nothing new, or go on."""
         return self._post("/scheduler", {"paused": paused})

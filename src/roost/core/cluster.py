@@ -53,6 +53,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.jobs: dict[int, Job] = {}
+        self.queued_by: Counter[str] = Counter()
         self.held: set[int] = set()
         self.open: set[int] = set()
         self.conditions: dict[int, Conditions] = {}
@@ -155,6 +156,8 @@ class Cluster:
         self.counts[e.was] -= 1
 
     def _wait(self, job: Job, conditions: Conditions, held: bool) -> None:
+        if job.id not in self.jobs:  # an edited one is there already
+            self.queued_by[job.shape.user] += 1
         self.jobs[job.id] = job
         if held:
             self.held.add(job.id)
@@ -348,6 +351,7 @@ class Cluster:
     def _leave_queue(self, job_id: int, to: State) -> Job:
         self._count(self._state(job_id), to)
         job = self.jobs.pop(job_id)
+        self.queued_by[job.shape.user] -= 1
         self.open.discard(job_id)
         self.held.discard(job_id)
         self._drop_conditions(job_id)

@@ -7,6 +7,7 @@
     ├── Conflict               409  the state does not allow it
     ├── NotPermitted           403
     ├── TooLarge               413
+    ├── OverQuota              429  no more may wait now: the user's quota, or the queue's
     ├── TryLater               503  shutting down, starting
     └── DiskFull               507
 
@@ -51,6 +52,10 @@ class NotPermitted(RoostError):
 
 class TooLarge(RoostError):
     code, status = "too_large", 413
+
+
+class OverQuota(RoostError):
+    code, status = "over_quota", 429
 
 
 class TryLater(RoostError):

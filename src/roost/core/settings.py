@@ -20,6 +20,7 @@ class Setting(msgspec.Struct, frozen=True):
 
 TABLE: tuple[Setting, ...] = (
     Setting("policy", "fifo", str, "in which order waiting jobs are looked at"),
+    Setting("queue.max", 0, int, "jobs that may wait at once, held ones too; 0: any number", 0, 1 << 40),
     Setting("cpu.slots", 0, int, "jobs without a GPU that may run at once on a node; 0: one a core", 0, 100_000),
     Setting(
         "safety.host_mem",

@@ -18,6 +18,8 @@ MAX_COMMAND_BYTES = 1_500_000
 MAX_SCRIPT_BYTES = 4 << 20
 MAX_GPUS = 100_000
 MAX_RETRIES = 10_000
+MAX_NAMES = 1000
+"""Nodes, or models of GPUs, that a job may name."""
 SIGNALS = ("HUP", "INT", "QUIT", "USR1", "USR2", "TERM", "CONT", "ABRT", "ALRM")
 
 
@@ -175,6 +177,7 @@ def _check_numbers(spec: JobSpec) -> None:
         ("gpus", spec.gpus, 0, MAX_GPUS),
         ("mem_mib", spec.mem_mib, 1, 1 << 40),
         ("max_util", spec.max_util, 0, 100),
+        ("min_gpu_mem_mib", spec.min_gpu_mem_mib, 1, 1 << 40),
         ("priority", spec.priority, -1_000_000, 1_000_000),
         ("time_limit_s", spec.time_limit_s, 1, 10**9),
         ("warn_s", spec.warn_s, 0, 10**9),
@@ -186,14 +189,21 @@ def _check_numbers(spec: JobSpec) -> None:
     for name, value, low, high in limits:
         if value is not None and not low <= value <= high:
             raise BadRequest(f"{name} must lie between {low:,} and {high:,}, not {value:,}")
-    if spec.gpus == 0 and (spec.gpu_ids or spec.mem_mib is not None):
-        raise BadRequest("a job without GPUs (-g 0) cannot name GPUs or GPU memory")
-    if spec.exclusive and spec.mem_mib is not None:
-        raise BadRequest("--exclusive takes whole GPUs, --mem shares them: choose one")
-    if spec.gpu_ids and len(spec.gpu_ids) < spec.gpus:
-        raise BadRequest(f"asked for {spec.gpus} GPUs but named {len(spec.gpu_ids)} (--gpu-id)", f"-g {len(spec.gpu_ids)}")
+    _check_gpus(spec)
     if spec.warn_signal not in SIGNALS:
         raise BadRequest(f"no signal named {spec.warn_signal!r}; known: {', '.join(SIGNALS)}")
+
+
+def _check_gpus(spec: JobSpec) -> None:
+    shares = spec.mem_mib is not None or spec.mem_auto
+    if spec.gpus == 0 and (spec.gpu_ids or shares or spec.gpu_models or spec.min_gpu_mem_mib is not None):
+        raise BadRequest("a job without GPUs (-g 0) cannot name GPUs, their model or their memory")
+    if spec.exclusive and shares:
+        raise BadRequest("--exclusive takes whole GPUs, --mem shares them: choose one")
+    if spec.mem_mib is not None and spec.mem_auto:
+        raise BadRequest("mem_mib says how much memory, mem_auto finds it out: choose one", "--mem 8G or --mem auto")
+    if spec.gpu_ids and len(spec.gpu_ids) < spec.gpus:
+        raise BadRequest(f"asked for {spec.gpus} GPUs but named {len(spec.gpu_ids)} (--gpu-id)", f"-g {len(spec.gpu_ids)}")
 
 
 def _check_texts(spec: JobSpec) -> None:
@@ -205,6 +215,8 @@ def _check_texts(spec: JobSpec) -> None:
         _check_text("label", label, 200)
         if not label or "," in label:
             raise BadRequest(f"a label is not empty and has no comma: {label!r}")
+    _check_names("a node's name", (*spec.nodes, *spec.prefer_nodes), ",")
+    _check_names("a GPU's model", spec.gpu_models, ",|")
     if spec.cwd is not None and not spec.cwd.startswith("/"):
         raise BadRequest(f"cwd must be an absolute path, not {spec.cwd!r}")
     words = [spec.command] if isinstance(spec.command, str) else spec.command
@@ -213,6 +225,15 @@ def _check_texts(spec: JobSpec) -> None:
             raise BadRequest("the command holds a NUL byte, which no program can be given")
     if isinstance(spec.env, dict):
         check_env(spec.env)
+
+
+def _check_names(what: str, names: tuple[str, ...], separators: str) -> None:
+    if len(names) > MAX_NAMES:
+        raise BadRequest(f"{len(names):,} names are too many, at most {MAX_NAMES:,} are taken")
+    for name in names:
+        _check_text(what, name, 255)
+        if not name.strip() or any(c in separators for c in name):
+            raise BadRequest(f"{what} is not empty and has no {' or '.join(separators)} in it: {name!r}")
 
 
 def _check_text(name: str, text: str, limit: int) -> None:

@@ -9,6 +9,7 @@ from roost.core.model import RANK_STEP, Conditions, Job
 from roost.core.spec import JobSpec
 from roost.core.states import ACTIVE, Change, Outcome, State, is_allowed
 from roost.server.commands import Act
+from roost.server.quotas import check_room
 from roost.server.submitting import why_never
 from roost.server.turn import Turn
 from roost.store.load import shape_of
@@ -121,6 +122,7 @@ def rerun(turn: Turn, job: int, command: Act) -> None:
     request = row.decoded().request()  # what the user asked, whatever a retry has made of it
     if (never := why_never(turn, request)) is not None:
         raise Skip(never.message, never.code)
+    check_room(turn, row.user)
     rank = turn.last_job * RANK_STEP + turn.now_ms % (RANK_STEP // 2)
     shape = turn.rerequested(shape_of(row, turn.interned), request)
     again = Job(job, shape, rank, row.submitted_ms, row.attempts)

@@ -13,6 +13,7 @@ from roost.core.spec import JobSpec, changed
 from roost.core.states import Change, State, is_allowed
 from roost.server.acting import Skip, known, spec_of
 from roost.server.commands import Act, Submit
+from roost.server.quotas import check_room
 from roost.server.submitting import Checked, checked, kept, queue_job
 from roost.server.turn import StartRun, Turn, moved
 
@@ -75,7 +76,7 @@ def _forced(turn: Turn, request: Request) -> Place:
     """The GPUs that are emptiest, whoever holds them."""
     space = Space(turn.cluster)
     for _, node in sorted(turn.cluster.nodes.items()):
-        if not node.attached:
+        if not node.attached or (request.nodes and node.name not in request.nodes):
             continue
         usable = [g for g in node.gpus.values() if _may_be_forced(turn, node, g, request)]
         if len(usable) >= request.gpus:
@@ -85,9 +86,13 @@ def _forced(turn: Turn, request: Request) -> Place:
 
 
 def _may_be_forced(turn: Turn, node: Node, gpu: Gpu, request: Request) -> bool:
-    """Named when names were given; never one that is disabled or does not work."""
+    """Named when names were given, and as was asked; never one that is disabled or does not work."""
     seen = turn.cluster.seen.get(gpu.uuid)
     if turn.cluster.rules_of(gpu.uuid).disabled or (seen is not None and seen.fault is not None):
+        return False
+    if gpu.mem_mib < (request.min_gpu_mem_mib or 0):
+        return False
+    if request.models and not any(model.lower() in gpu.model.lower() for model in request.models):
         return False
     return not request.gpu_ids or is_named(turn.cluster, node, gpu, request.gpu_ids)
 
@@ -136,6 +141,7 @@ def clone(turn: Turn, job: int, command: Act) -> int:
     spec, request, conditions, digest = _edited(
         turn, msgspec.structs.replace(spec, after=(), after_any=(), after_fail=(), begin_at=None, hold=is_held), command
     )
+    check_room(turn, command.actor)
     return queue_job(turn, command.actor, spec, request, conditions, digest or env)
 
 

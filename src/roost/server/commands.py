@@ -47,6 +47,14 @@ class RuleGpus(Command, frozen=True):
     alias: str | None = None
 
 
+class RuleUser(Command, frozen=True):
+    """Change a user's weight and quotas. Answers with his rules."""
+
+    user: str
+    changes: dict[str, Any]
+    """Fields of `UserRules`; what is not named stays."""
+
+
 class Drain(Command, frozen=True):
     """Let nothing new start on these nodes or GPUs, or open them again."""
 

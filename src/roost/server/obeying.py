@@ -7,7 +7,7 @@ from typing import Any
 
 from roost.core.errors import BadRequest, RoostError
 from roost.server import acting, changing, preempting, ruling, submitting
-from roost.server.commands import Act, Ask, Change_, Command, Drain, RuleGpus, Submit, SwitchScheduling
+from roost.server.commands import Act, Ask, Change_, Command, Drain, RuleGpus, RuleUser, Submit, SwitchScheduling
 from roost.server.turn import Turn
 
 
@@ -61,6 +61,7 @@ _OBEY: dict[type[Command], Callable[[Turn, Any], Any]] = {
     Ask: submitting.ask,
     Act: _act,
     RuleGpus: ruling.rule_gpus,
+    RuleUser: ruling.rule_user,
     Drain: ruling.drain,
     Change_: ruling.set_values,
     SwitchScheduling: ruling.switch,

@@ -1,4 +1,4 @@
-"""Rules of the box: GPUs, nodes, settings, and whether anything is scheduled at all."""
+"""Rules of the box: GPUs, users, nodes, settings, and whether anything is scheduled at all."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.errors import BadRequest, Conflict, NotFound
-from roost.core.model import GpuRules
+from roost.core.model import GpuRules, UserRules
 from roost.core.placement import is_named
 from roost.core.policy import POLICIES
 from roost.core.settings import BadSetting
 from roost.core.settings import check as check_setting
-from roost.server.commands import Change_, Drain, RuleGpus, SwitchScheduling
+from roost.core.users import changed_rules, check_user
+from roost.server.commands import Change_, Drain, RuleGpus, RuleUser, SwitchScheduling
 from roost.server.turn import Turn
 
 
@@ -64,6 +65,14 @@ def _gpus_named(turn: Turn, name: str) -> list[str]:
     if not found:
         raise NotFound(f"there is no GPU {name}", "roost gpus")
     return found
+
+
+def rule_user(turn: Turn, command: RuleUser) -> UserRules:
+    """Change a user's weight and quotas, whether he has come yet or not. Answers with his rules."""
+    check_user(command.user)
+    rules = changed_rules(turn.cluster.user(command.user), command.changes)
+    turn.record(ev.UserRuled(command.user, rules), command.actor)
+    return rules
 
 
 def drain(turn: Turn, command: Drain) -> dict[str, Any]:

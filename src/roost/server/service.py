@@ -24,9 +24,10 @@ from roost.links import messages as m
 from roost.links.link import Link, LinkDown
 from roost.server import views
 from roost.server.clock import now_ms, rfc3339
-from roost.server.commands import Act, Change_
+from roost.server.commands import Act, Change_, RuleUser
 from roost.server.engine import Engine
 from roost.server.selecting import Select, parse_ids
+from roost.server.user_views import user_view, users_view, with_account
 from roost.store import reads
 from roost.store.rows import AttemptRow, Filter, JobRow
 from roost.store.store import Store
@@ -398,6 +399,20 @@ class Service:
         """Change the policy, live."""
         await self.engine.ask(Change_(caller.name, {"policy": name}))
         return self.policy()
+
+    async def users(self) -> list[Json]:
+        """Everybody who has rules or a job that is not ended."""
+        found = users_view(self.cluster)
+        return await asyncio.to_thread(lambda: [with_account(view) for view in found])
+
+    async def user(self, name: str) -> Json:
+        """One user, known or not."""
+        return await asyncio.to_thread(with_account, user_view(self.cluster, name))
+
+    async def rule_user(self, caller: Caller, name: str, changes: Json) -> Json:
+        """Change a user's weight and quotas, live."""
+        await self.engine.ask(RuleUser(caller.name, name, changes))
+        return await self.user(name)
 
     async def archive(self, caller: Caller, path: Path, ids: list[int]) -> int:
         """Append these ended jobs to a file of JSON lines, then forget them: never one that is not in the file."""

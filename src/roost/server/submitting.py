@@ -16,6 +16,7 @@ from roost.core.reasons import Reason, as_data
 from roost.core.spec import JobSpec, check, check_env, default_name
 from roost.server.clock import parse_time_ms
 from roost.server.commands import Ask, Submit
+from roost.server.quotas import check_room
 from roost.server.turn import Turn
 from roost.store.store import pack_env
 from roost.store.writes import NewJob
@@ -29,6 +30,7 @@ def submit(turn: Turn, command: Submit) -> dict[str, Any]:
             return {"ids": list(range(made[0], made[0] + made[1]))}
     envs = [kept_env(turn, env) for env in command.envs]
     parts = [checked(turn, command, i, spec, envs) for i, spec in enumerate(command.jobs)]
+    check_room(turn, command.actor, len(parts))
     if command.key is not None:
         turn.submissions[command.key] = (turn.last_job + 1, len(parts))
     return {"ids": [queue_job(turn, command.actor, *part) for part in parts]}
@@ -121,6 +123,7 @@ def ask(turn: Turn, command: Ask) -> dict[str, Any]:
         )
         job = Job(0, turn.shaped(command.actor, spec, request), turn.last_job * RANK_STEP, turn.now_ms)
         answers.append(_would(turn, job, request, conditions, spec.hold))
+    check_room(turn, command.actor, len(answers))
     return {"jobs": answers}
 
 

@@ -99,6 +99,11 @@ def _request(spec: JobSpec) -> Json:
         "exclusive": spec.exclusive,
         "gpu_ids": [str(g) for g in spec.gpu_ids],
         "prefer_gpus": [str(g) for g in spec.prefer_gpus],
+        "nodes": list(spec.nodes),
+        "prefer_nodes": list(spec.prefer_nodes),
+        "gpu_models": list(spec.gpu_models),
+        "min_gpu_mem_mib": spec.min_gpu_mem_mib,
+        "mem_auto": spec.mem_auto,
     }
 
 

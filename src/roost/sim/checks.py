@@ -115,6 +115,8 @@ _VIEWS: dict[str, Any] = {
     "CPU slots": lambda c, now: {name: node.cpu_used for name, node in c.nodes.items() if node.cpu_used},
     "dependencies": lambda c, now: {job: held.after for job, held in c.conditions.items() if held.after},
     "rules": lambda c, now: {gpu.uuid: c.rules_of(gpu.uuid) for _, gpu in c.gpus()},
+    "users": lambda c, now: dict(c.users),
+    "waiting of each": lambda c, now: dict(+c.queued_by),
     "nodes": lambda c, now: {name: (n.cpus, n.mem_mib, n.drained, n.gpus) for name, n in c.nodes.items() if n.cpus},
     "settings": lambda c, now: (c.settings, c.is_paused),
     "counts": lambda c, now: {str(key): n for key, n in c.counts.items() if n},
@@ -177,7 +179,7 @@ def _nothing_leaked(cluster: Cluster) -> None:
         raise Violation(f"nothing runs, yet GPUs are held: {cluster.claims}")
     if any(node.cpu_used for node in cluster.nodes.values()):
         raise Violation("nothing runs, yet CPU slots are held")
-    left = (cluster.open, cluster.held, cluster.lines, cluster.conditions)
+    left = (cluster.open, cluster.held, cluster.lines, cluster.conditions, +cluster.queued_by)
     if any(left):
         raise Violation(f"nothing waits, yet something of it is left: {left}")
 

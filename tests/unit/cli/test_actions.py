@@ -62,7 +62,25 @@ def test_an_action_is_one_request_and_one_line(
 def test_clone_prints_the_new_ids(roost: Roost, server: FakeServer) -> None:
     answers(server, [12], ids=[40])
     assert roost("clone", "12", "--mem", "16G") == (0, "40\n", "")
-    assert server.bodies(ACTIONS)[0]["changes"] == {"mem_mib": 16384}
+    assert server.bodies(ACTIONS)[0]["changes"] == {"mem_mib": 16384, "mem_auto": False}
+
+
+@pytest.mark.parametrize(
+    ("words", "changes"),
+    [
+        ("--mem auto", {"mem_auto": True, "mem_mib": None}),
+        ("--gpu-model A100|h100 --min-gpu-mem 40G", {"gpu_models": ["A100", "h100"], "min_gpu_mem_mib": 40960}),
+        ("--node a,b --node b --prefer-node c", {"nodes": ["a", "b"], "prefer_nodes": ["c"]}),
+        ("--gpu-model any --node any --min-gpu-mem any", {"gpu_models": [], "nodes": [], "min_gpu_mem_mib": None}),
+    ],
+)
+def test_where_it_may_run_is_changed_and_taken_back(
+    roost: Roost, server: FakeServer, words: str, changes: dict[str, Any]
+) -> None:
+    answers(server, [12])
+    for verb in ("edit", "clone"):
+        assert roost(verb, "12", *words.split()).code == 0
+    assert [body["changes"] for body in server.bodies(ACTIONS)] == [changes, changes]
 
 
 def test_a_variable_is_added_to_those_of_the_job(roost: Roost, server: FakeServer) -> None:

@@ -56,9 +56,16 @@ def test_an_open_quote_is_named_with_its_line() -> None:
         ("-J x -t 1-00:00:00", ["--name=x", "--time=1-00:00:00"]),
         ("-Jx", ["--name=x"]),
         ("--gres=gpu:2", ["--gpus=2"]),
-        ("--gres=gpu:a100:4", ["--gpus=4"]),
+        ("--gres=gpu:a100:4", ["--gpus=4", "--gpu-model=a100"]),
+        ("--gres=gpu:H100", ["--gpus=1", "--gpu-model=H100"]),
+        ("--gres=gpu:ours:2", ["--gpus=2"]),
         ("--gres=gpu", ["--gpus=1"]),
-        ("--gpus a100:3", ["--gpus=3"]),
+        ("--gpus a100:3", ["--gpus=3", "--gpu-model=a100"]),
+        ("--gpus-per-node=fast:2", ["--gpus=2"]),
+        ("-w lab3", ["--node=lab3"]),
+        ("--nodelist=lab[1-2],box", ["--node=lab1", "--node=lab2", "--node=box"]),
+        ("-C a100", ["--gpu-model=a100"]),
+        ("--constraint='[A100|H100]'", ["--gpu-model=A100|H100"]),
         ("-G 2", ["--gpus=2"]),
         ("--output=o-%j.txt --error=e", ["--output=o-%j.txt", "--error=e"]),
         ("-D /x --chdir=/y", ["--cwd=/x", "--cwd=/y"]),
@@ -77,6 +84,35 @@ def test_slurm_options_that_mean_something_here(line: str, understood: list[str]
 def test_slurm_options_that_do_not_are_named_once() -> None:
     text = "#SBATCH --partition=gpu\n#SBATCH -N 1 --ntasks 4\n#SBATCH -N 2\n#SBATCH --gres=fpga:1\n"
     assert scripts.directives(text, "x") == ([], ["--partition", "-N", "--ntasks", "--gres=fpga:1"])
+
+
+@pytest.mark.parametrize("line", ["-C skylake", "--constraint=a100&ib", "--constraint=a100*2", "-w lab[1-", "-w lab[x]"])
+def test_words_of_a_site_are_not_guessed_at(line: str) -> None:
+    understood, unknown = scripts.sbatch_options(scripts.split_words(line))
+    assert understood == [] and len(unknown) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a", ["a"]),
+        ("a,b", ["a", "b"]),
+        ("n[08-10]", ["n08", "n09", "n10"]),
+        ("n[1,3-4]-ib,x", ["n1-ib", "n3-ib", "n4-ib", "x"]),
+        ("a,n[1],m[2]", ["a", "n1", "m2"]),
+        ("", []),
+        ("n[1-100000]", []),
+        ("n[1][2]", []),
+        ("n[3-1]", []),
+    ],
+)
+def test_lists_of_nodes_as_slurm_writes_them(text: str, names: list[str]) -> None:
+    assert scripts.expand_nodes(text) == names
+
+
+@given(st.text(alphabet="n[]-,12", max_size=10))
+def test_no_list_of_nodes_breaks_it(text: str) -> None:
+    assert all(scripts.expand_nodes(text))
 
 
 @given(st.text(alphabet="ab '\"\\#\t", max_size=12))

@@ -36,6 +36,41 @@ def test_only_what_was_asked_is_sent(roost: Roost, server: FakeServer) -> None:
     assert set(sent(server)) == {"command", "cwd", "env", "umask"}
 
 
+def test_where_it_may_run(roost: Roost, server: FakeServer) -> None:
+    line = "--mem auto --gpu-model A100|H100 --gpu-model L40S,A100 --min-gpu-mem 40G --node lab3,lab4 --prefer-node lab3"
+    assert roost("submit", *line.split(), "x", "y").code == 0
+    job = sent(server)
+    assert "mem_mib" not in job and job["mem_auto"] is True
+    assert job["gpu_models"] == ["A100", "H100", "L40S"] and job["min_gpu_mem_mib"] == 40960
+    assert (job["nodes"], job["prefer_nodes"]) == (["lab3", "lab4"], ["lab3"])
+
+
+def test_the_command_line_takes_back_where_a_script_wants_to_run(roost: Roost, server: FakeServer, tmp_path: Path) -> None:
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/sh\n#ROOST --gpu-model A100|H100 --node lab3 --min-gpu-mem 40G --mem auto\ntrue\n")
+    roost("submit", "--gpu-model", "any", "--node", "any,lab4", "--min-gpu-mem", "any", "--mem", "8G", str(script))
+    job = sent(server)
+    assert (job["gpu_models"], job["nodes"], job["min_gpu_mem_mib"], job["mem_mib"]) == ([], ["lab4"], None, 8192)
+    assert "mem_auto" not in job
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--mem", "some"], "--mem some: a size is like 8G, 800M or 1.5G"),
+        (["--min-gpu-mem", "40"], "--min-gpu-mem 40: a size is like 8G, 800M or 1.5G"),
+        (["--gpu-model", "|"], "--gpu-model |: something is meant"),
+        (["--node", ","], "--node ,: something is meant"),
+    ],
+)
+def test_where_it_cannot_run_is_said_before_anything_is_sent(
+    roost: Roost, server: FakeServer, words: list[str], said: str
+) -> None:
+    shown = roost("submit", *words, "true")
+    assert (shown.code, shown.out, shown.err.splitlines()[0]) == (2, "", f"roost: {said}")
+    assert server.bodies("POST /jobs") == []
+
+
 def test_everything_that_can_be_asked(roost: Roost, server: FakeServer, tmp_path: Path) -> None:
     line = (
         "-g 2 --mem 8G --max-util 30 --gpu-id 0,1 --prefer-gpu big --name n --desc d -l a,b -l c --export NONE"

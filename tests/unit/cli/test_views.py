@@ -10,7 +10,7 @@ import pytest
 from tests.unit.cli.conftest import Roost
 from tests.unit.client.fake_server import FakeServer
 
-from roost.cli import gpus, ls, show, status, why
+from roost.cli import gpus, job_text, ls, show, status, why
 from roost.cli.output import Screen, bar, cut, width_of, wrap
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
@@ -482,3 +482,24 @@ def test_cutting_counts_columns(text: str, width: int, found: str) -> None:
 
 def test_an_accent_that_is_a_character_of_its_own_takes_no_column() -> None:
     assert width_of("e\u0301") == 1
+
+
+BOUND = {"gpus": 2, "gpu_models": ["A100", "H100"], "min_gpu_mem_mib": 40960, "nodes": ["lab3"], "prefer_nodes": ["lab4"]}
+
+
+def test_what_a_job_is_bound_to_is_named_everywhere() -> None:
+    waits = job(13, request={**BOUND, "mem_auto": True}, reasons=JOBS[1]["reasons"])
+    assert job_text.gpus_text(waits) == "x2 A100|H100 ≥40G @lab3"
+    assert job_text.gpus_text(job(14, request={"gpus": 0, "nodes": ["lab3"]})) == "@lab3"
+    assert job_text.gpus_text(job(15, state="running", request=BOUND, attempts=[ran([0, 1])])) == "0,1"
+    assert ls.lines([waits], NOW, Screen(80))[1].startswith("13  train  ana   queued  x2 A100|H10…  5m00s  needs 2")
+    assert show.lines(waits, NOW, Screen(80))[3:6] == [
+        "  GPUs:      2, as much memory on each as its like used before, model A100 or",
+        "             H100, of at least 40.0G, only on lab3, rather on lab4",
+        "  submitted: 2026-11-15 11:55:00 (5m00s ago)",
+    ]
+    assert why.lines(waits, NOW, Screen(80))[:3] == [
+        "job 13 is queued:",
+        "  it wants 2 GPUs, as much memory on each as its like used before, model A100 or",
+        "    H100, of at least 40.0G, only on lab3, rather on lab4",
+    ]

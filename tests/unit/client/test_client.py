@@ -34,6 +34,7 @@ def test_a_string_is_a_shell_line(server: FakeServer) -> None:
         (409, "conflict", 1),
         (403, "not_permitted", 77),
         (413, "too_large", 2),
+        (429, "over_quota", 2),
         (503, "try_later", 75),
         (507, "disk_full", 75),
         (500, "internal", 70),
@@ -118,3 +119,13 @@ def test_a_job_of_the_wrong_shape_is_found_by_its_position(server: FakeServer) -
     with pytest.raises(ApiError) as caught:
         Roost().submit_many([{}])
     assert (caught.value.index, caught.value.message) == (3, "gpus: Expected `int`, got `str`")
+
+
+def test_users_are_shown_and_ruled(server: FakeServer) -> None:
+    server.routes["GET /users"] = {"version": 1, "users": [{"user": "ana"}]}
+    server.routes["GET /users/a@b"] = {"version": 1, "user": "a@b"}
+    server.routes["PATCH /users/ana"] = {"version": 1, "user": "ana"}
+    roost = Roost()
+    assert [user["user"] for user in roost.users()] == ["ana"] and roost.user("a@b")["user"] == "a@b"
+    roost.set_user("ana", weight=0.5, max_jobs=None)
+    assert server.bodies("PATCH /users/ana") == [{"weight": 0.5, "max_jobs": None}]

@@ -20,6 +20,19 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"gpus": 0, "mem_mib": 5}, "a job without GPUs"),
     ({"exclusive": True, "mem_mib": 5}, "choose one"),
     ({"gpus": 2, "gpu_ids": ("0",)}, "asked for 2 GPUs but named 1"),
+    ({"gpus": 0, "gpu_models": ("A100",)}, "a job without GPUs"),
+    ({"gpus": 0, "min_gpu_mem_mib": 5}, "a job without GPUs"),
+    ({"gpus": 0, "mem_auto": True}, "a job without GPUs"),
+    ({"exclusive": True, "mem_auto": True}, "choose one"),
+    ({"mem_mib": 5, "mem_auto": True}, "choose one"),
+    ({"min_gpu_mem_mib": 0}, "min_gpu_mem_mib must lie between"),
+    ({"gpu_models": ("",)}, "a GPU's model is not empty"),
+    ({"gpu_models": ("A100|H100",)}, r"has no , or \| in it"),
+    ({"gpu_models": ("A\n",)}, "control character"),
+    ({"nodes": (" ",)}, "a node's name is not empty"),
+    ({"prefer_nodes": ("a,b",)}, "has no , in it"),
+    ({"nodes": ("x" * 256,)}, "at most 255"),
+    ({"nodes": ("x",) * 1001}, "1,001 names are too many"),
     ({"warn_signal": "BOOM"}, "no signal named 'BOOM'"),
     ({"name": "a\nb"}, "name holds a control character"),
     ({"name": "x" * 201}, "at most 200"),
@@ -45,7 +58,17 @@ def test_a_command_that_the_kernel_would_not_take_is_too_large(asked: dict[str, 
         check(JobSpec(**asked))
 
 
-@pytest.mark.parametrize("asked", [{"name": "训练一号"}, {"gpus": 0}, {"command": ["echo", ""]}, {"desc": "two\nlines"}])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"name": "训练一号"},
+        {"gpus": 0},
+        {"gpus": 0, "nodes": ("lab3",)},
+        {"mem_auto": True},
+        {"command": ["echo", ""]},
+        {"desc": "two\nlines"},
+    ],
+)
 def test_ordinary_things_pass(asked: dict[str, Any]) -> None:
     check(JobSpec(**{"command": "true", **asked}))
 

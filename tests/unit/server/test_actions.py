@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.builders import Server, exited, started
+from typing import Any
 
+import pytest
+from tests.builders import NOW, Server, exited, job, started
+
+from roost.core import events as ev
+from roost.core.cluster import NO_CONDITIONS
 from roost.core.errors import BadRequest, NotFound, RoostError
 from roost.core.spec import JobSpec
 from roost.server.commands import Ask, Change_, Drain, RuleGpus
@@ -124,3 +128,12 @@ def test_settings_are_changed_all_or_none(server: Server) -> None:
         server.ask(Change_("root", {"policy": "fair"}))
     with pytest.raises(NotFound):
         server.ask(Drain("root", ["n9"]))
+
+
+@pytest.mark.parametrize("asked", [{"nodes": ("n2",)}, {"models": ("A100",)}, {"min_gpu_mem_mib": 80_000}])
+def test_a_forced_start_keeps_to_where_the_job_may_run(server: Server, asked: dict[str, Any]) -> None:
+    server.submit(gpus=2)
+    anywhere, bound = server.submit(hold=True), server.submit(hold=True)
+    server.cluster.apply(ev.Edited(bound, NOW, job(bound, **asked), NO_CONDITIONS))  # it may have been possible once
+    assert server.act("start", anywhere)["done"] == [anywhere]
+    assert server.act("start", bound)["skipped"]

@@ -1,0 +1,61 @@
+"""roost users: everybody, with weight, quotas and what each has now."""
+
+import sys
+
+from roost.cli.connect import server
+from roost.cli.options import Args, Verb
+from roost.cli.output import Cell, Column, Screen, print_json, screen, table, write
+from roost.cli.selecting import JSON
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+VERB = Verb(
+    "users",
+    "list the users: weight, GPUs in use, jobs, quotas",
+    options=(JSON,),
+    examples=(("roost users", ""), ("roost users --json", "for programs")),
+    about="Everybody who has rules (`roost user set`) or a job that is not ended.\n"
+    "1/4 is one of at most four; a number alone has no limit.",
+)
+_COLUMNS = (
+    Column("USER", most=32, least=12),
+    Column("WEIGHT", right=True),
+    Column("GPUS", right=True),
+    Column("RUNNING", right=True),
+    Column("QUEUED", right=True),
+    Column(""),
+)
+
+
+def run(args: Args) -> int:
+    """Print the users."""
+    users = server().users()
+    if args.json:
+        print_json({"version": 1, "users": users})
+    elif users:
+        write(lines(users, screen()))
+    else:
+        print("nobody has a job that is not ended, or rules: roost user set ana --max-gpus 4", file=sys.stderr)
+    return 0
+
+
+def lines(users: "list[dict[str, Any]]", shown: Screen) -> list[str]:
+    """The users as text, a line each."""
+    rows = [
+        (
+            user["user"],
+            f"{user['weight']:g}",
+            _of(user["gpus"], user["max_gpus"]),
+            _of(user["running"], user["max_jobs"]),
+            _of(user["queued"], user["max_queued"]),
+            Cell("" if user["account"] else "no account here", "dim"),
+        )
+        for user in users
+    ]
+    return table(_COLUMNS, rows, shown)
+
+
+def _of(count: int, most: int | None) -> str:
+    return f"{count:,}" if most is None else f"{count:,}/{most:,}"

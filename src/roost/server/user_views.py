@@ -1,0 +1,53 @@
+"""Users as they are shown: what was ruled about them, and what they hold and wait for now."""
+
+from __future__ import annotations
+
+import pwd
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from roost.core.cluster import Cluster
+from roost.core.users import check_user
+
+Json = dict[str, Any]
+
+
+def users_view(cluster: Cluster) -> list[Json]:
+    """Everybody who has rules or a job that is not ended, by name."""
+    gpus: Counter[str] = Counter()
+    running: Counter[str] = Counter()
+    for active in cluster.active.values():
+        user = active.job.shape.user
+        gpus[user] += len(active.gpus)
+        running[user] += 1
+    waiting = (user for user, count in cluster.queued_by.items() if count)
+    names = sorted({*cluster.users, *running, *waiting})
+    return [_view(cluster, name, gpus[name], running[name]) for name in names]
+
+
+def user_view(cluster: Cluster, name: str) -> Json:
+    """One of them, or somebody of whom nothing is known yet; `BadRequest` when nobody can be named so."""
+    check_user(name)
+    active = [a for a in cluster.active.values() if a.job.shape.user == name]
+    return _view(cluster, name, sum(len(a.gpus) for a in active), len(active))
+
+
+def _view(cluster: Cluster, name: str, gpus: int, running: int) -> Json:
+    return {
+        "user": name,
+        "gpus": gpus,
+        "running": running,
+        "queued": cluster.queued_by[name],
+        **msgspec.structs.asdict(cluster.user(name)),
+    }
+
+
+def with_account(view: Json) -> Json:
+    """The same, and whether this machine has an account of that name. May ask a directory in the network."""
+    try:
+        pwd.getpwnam(view["user"])
+    except (KeyError, ValueError, OSError):
+        return {**view, "account": False}
+    return {**view, "account": True}
