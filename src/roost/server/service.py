@@ -144,7 +144,7 @@ class Service:
         if not found:
             raise NotFound("no job matches", "roost ls --all")
         named = {a for a, b in wanted.ids if a == b}
-        plain = not (wanted.states or wanted.labels or wanted.users)
+        plain = not (wanted.states or wanted.labels or wanted.users or wanted.sweep)
         if plain and (missing := sorted(named - set(found))):
             raise NotFound(f"there is no job {missing[0]}", "roost ls --all")
         return found
@@ -162,8 +162,10 @@ class Service:
                 if last is None:
                     raise NotFound("you have no such job yet", "roost submit …")
                 ranges.append((last, last))
+        if select.sweep is not None and not (0 < select.sweep < 1 << 31 and await self.read(reads.sweep, select.sweep)):
+            raise NotFound(f"there is no sweep {select.sweep}", "roost sweep ls")
         users = (select.user,) if select.user else ()
-        return Filter(tuple(ranges), select.state_names(), users, tuple(select.labels))
+        return Filter(tuple(ranges), select.state_names(), users, tuple(select.labels), sweep=select.sweep)
 
     async def act(self, caller: Caller, command: Act, select: Select) -> Json:
         """Resolve the selection, then do it."""
