@@ -102,7 +102,7 @@ async def show(request: Request, sweep: int) -> Response:
 async def extend(request: Request, sweep: int) -> Response:
     """Queue the points that the sweep does not have yet."""
     asked, who = await body(request, ExtendBody), caller(request)
-    job = design_of(await sweeps(request).row(sweep)).job
+    job = design_of(await service(request).sweep(sweep)).job
     more = Design(job, asked.params, asked.points, asked.where, samples=asked.samples)
     command = MakeSweep(who.name, [], [], who.home, asked.key, design=more, sweep=sweep, dry_run=asked.dry_run)
     return JsonResponse({"version": 1, **await sweeps(request).make(command)}, 200 if asked.dry_run else 201)

@@ -12,6 +12,8 @@ GROUPS = (
     ("jobs", ("run", "submit", "ls", "show", "log", "why", "wait")),
     ("acting on jobs", ("kill", "pause", "resume", "hold", "release", "rerun", "move", "start", "edit", "clone",
                         "rm", "clean", "archive")),
+    ("sweeps and results", ("sweep", "sweep show", "sweep ls", "sweep extend", "sweep limit", "sweep kill", "sweep rerun",
+                            "report")),
     ("GPUs and scheduling", ("gpus", "top", "gpu", "drain", "undrain", "scheduler", "policy", "set")),
     ("the server", ("up", "down", "status", "backup", "restore", "bench")),
     ("trying it out", ("sim-job", "sim-gpu")),
@@ -30,11 +32,11 @@ def dispatch(words: list[str]) -> int:
 
         print(overview())
         return 0
-    name = ALIASES.get(words[0], words[0])
+    name = verb_of(words)
     if name not in VERBS:
         raise _unknown(name)
     module = load(name)
-    argv = words[1:]
+    argv = words[1 + name.count(" ") :]
     try:
         args = parse(module.VERB, argv)
     except HelpAsked:
@@ -54,9 +56,15 @@ def dispatch(words: list[str]) -> int:
     return code
 
 
+def verb_of(words: list[str]) -> str:
+    """The verb that the words begin with: one word, or two like `sweep show`."""
+    two = " ".join(words[:2])
+    return two if two in VERBS else ALIASES.get(words[0], words[0])
+
+
 def load(name: str) -> "ModuleType":
     """The module of a verb."""
-    module: ModuleType = __import__("roost.cli." + _MODULES.get(name, name), fromlist=("VERB",))
+    module: ModuleType = __import__("roost.cli." + _MODULES.get(name, name.replace(" ", "_")), fromlist=("VERB",))
     return module
 
 

@@ -36,18 +36,11 @@ class Sweeps:
         self._said: dict[tuple[int, int], dict[str, Result]] = {}
 
     async def make(self, asked: MakeSweep) -> Json:
-        """Expand the design, off the loop, and queue the points; those of a sweep that is to be extended by what it has not."""
-        into = None if asked.sweep is None else design_of(await self.row(asked.sweep))
+        """Expand the design, off the loop, and queue the points: a new sweep, or what another does not have yet."""
+        into = None if asked.sweep is None else design_of(await self._service.sweep(asked.sweep))
         design, jobs = await asyncio.to_thread(expand, asked.design, into)
         answer: Json = await self._service.engine.ask(msgspec.structs.replace(asked, design=design, jobs=jobs))
         return answer
-
-    async def row(self, sweep: int) -> SweepRow:
-        """A sweep's row, or `NotFound`."""
-        row = await self._service.read(reads.sweep, sweep) if 0 < sweep < 1 << 31 else None
-        if row is None:
-            raise NotFound(f"there is no sweep {sweep}", "roost sweep ls")
-        return row
 
     async def last(self, caller: Caller) -> int:
         """The caller's last sweep."""
@@ -64,7 +57,7 @@ class Sweeps:
 
     async def shown(self, sweep: int) -> Json:
         """A sweep with all its points."""
-        row = await self.row(sweep)
+        row = await self._service.sweep(sweep)
         jobs = await self._service.read(reads.jobs_of_sweep, sweep)
         ids = [job.id for job in jobs]
         attempts = await self._service.read(reads.attempts, ids)

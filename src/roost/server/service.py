@@ -28,7 +28,7 @@ from roost.server.commands import Act, Change_
 from roost.server.engine import Engine
 from roost.server.selecting import Select, parse_ids
 from roost.store import reads
-from roost.store.rows import AttemptRow, Filter, JobRow
+from roost.store.rows import AttemptRow, Filter, JobRow, SweepRow
 from roost.store.store import Store
 
 T = TypeVar("T")
@@ -121,6 +121,13 @@ class Service:
             raise NotFound(f"there is no job {job}", "roost ls --all")
         return row
 
+    async def sweep(self, sweep: int) -> SweepRow:
+        """A sweep's row, or `NotFound`."""
+        row = await self.read(reads.sweep, sweep) if 0 < sweep < 1 << 31 else None
+        if row is None:
+            raise NotFound(f"there is no sweep {sweep}", "roost sweep ls")
+        return row
+
     async def story(self, job: int) -> list[Json]:
         """What was done to a job, by whom."""
         rows = await self.read(reads.events, job)
@@ -162,8 +169,8 @@ class Service:
                 if last is None:
                     raise NotFound("you have no such job yet", "roost submit …")
                 ranges.append((last, last))
-        if select.sweep is not None and not (0 < select.sweep < 1 << 31 and await self.read(reads.sweep, select.sweep)):
-            raise NotFound(f"there is no sweep {select.sweep}", "roost sweep ls")
+        if select.sweep is not None:
+            await self.sweep(select.sweep)
         users = (select.user,) if select.user else ()
         return Filter(tuple(ranges), select.state_names(), users, tuple(select.labels), sweep=select.sweep)
 

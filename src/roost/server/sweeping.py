@@ -34,7 +34,7 @@ def make_sweep(turn: Turn, command: MakeSweep) -> dict[str, Any]:
     specs = [msgspec.structs.replace(job, sweep=number, env=None if command.dry_run else job.env) for job in jobs]
     parts = [checked(turn, command, i, spec, envs) for i, spec in enumerate(specs)]
     if command.dry_run:
-        return {"points": [_planned(spec) for spec, *_ in parts], "unused": unused(design)}
+        return {"points": [_planned(spec) for spec, *_ in parts], "dir": design.dir, "unused": unused(design)}
     if parts and command.key is not None:
         turn.submissions[command.key] = (turn.last_job + 1, len(parts))
     if parts:
