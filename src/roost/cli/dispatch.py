@@ -32,11 +32,10 @@ def dispatch(words: list[str]) -> int:
 
         print(overview())
         return 0
-    name = verb_of(words)
+    name, argv = verb_of(words)
     if name not in VERBS:
         raise _unknown(name)
     module = load(name)
-    argv = words[1 + name.count(" ") :]
     try:
         args = parse(module.VERB, argv)
     except HelpAsked:
@@ -56,10 +55,10 @@ def dispatch(words: list[str]) -> int:
     return code
 
 
-def verb_of(words: list[str]) -> str:
-    """The verb that the words begin with: one word, or two like `sweep show`."""
+def verb_of(words: list[str]) -> tuple[str, list[str]]:
+    """The verb that the words begin with, one word or two like `sweep show`, and the words behind it."""
     two = " ".join(words[:2])
-    return two if two in VERBS else ALIASES.get(words[0], words[0])
+    return (two, words[2:]) if two in VERBS else (ALIASES.get(words[0], words[0]), words[1:])
 
 
 def load(name: str) -> "ModuleType":

@@ -24,8 +24,8 @@ def run(args: Args) -> int:
     if not args.verb:
         print(overview())
         return 0
-    name = verb_of(args.verb)
-    if name not in VERBS or len(args.verb) > 1 + name.count(" "):
+    name, rest = verb_of(args.verb)
+    if name not in VERBS or rest:
         raise UsageError(f"no such verb: {' '.join(args.verb)}", "roost help")
     from roost.cli.parsers import help_text
 

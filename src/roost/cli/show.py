@@ -84,6 +84,7 @@ def _about(job: "Job", command: str) -> list[tuple[str, str]]:
         ("directory", clean(job.get("cwd") or "")),
         ("user", clean(job.get("user") or "")),
         ("description", clean(job.get("desc") or "")),
+        ("sweep", _sweep(job)),
         ("labels", clean(", ".join(job.get("labels") or []))),
         ("GPUs", _request(job)),
         ("priority", str(job["priority"]) if job.get("priority") else ""),
@@ -94,6 +95,12 @@ def _about(job: "Job", command: str) -> list[tuple[str, str]]:
         ("errors", clean(job.get("stderr") or "")),
     ]
     return [(name, value) for name, value in pairs if value]
+
+
+def _sweep(job: "Job") -> str:
+    """The sweep and the point of it."""
+    values = " ".join(f"{name}={'null' if value is None else value}" for name, value in (job.get("point") or {}).items())
+    return clean(f"{job['sweep']}: {values}") if job.get("sweep") else ""
 
 
 def _place(position: int | None) -> str:

@@ -37,14 +37,15 @@ VERB = Verb(
         Option("--json", "print JSON"),
     ),
     examples=(
-        ("roost sweep -p lr=1e-3,1e-4 -p seed=0..4 python t.py --lr {lr} --seed {seed}", "ten jobs"),
-        ("roost sweep -p lr=log:1e-5..1e-2 --samples 20 'python t.py --lr {lr}'", "twenty random ones"),
-        ("roost sweep --csv points.csv --dir runs/{name} 'python t.py --opt={opt}'", "a job a line of a table"),
+        ("roost sweep -p lr=1e-3,1e-4 -p seed=0..4 'python t.py --lr={lr} {seed}'", "ten jobs"),
+        ("roost sweep -p lr=log:1e-5..1e-2 --samples 20 'python t.py --lr {lr}'", "twenty by chance"),
+        ("roost sweep --csv points.csv --dir runs/{id} 'python t.py --opt={opt}'", "a job a line of a table"),
         ("roost sweep -p a=1..4 -p b=1..4 --where 'a <= b' -g 0 ./job {a} {b}", "half of the square"),
         ("roost sweep show", "how far the last one is, and its results"),
     ),
-    about="Names in braces are filled in; {{x}} stands for {x}. The value null drops its argument: --opt={x} or --opt {x}.\n"
-    "Every job finds its values in ROOST_PARAM_NAME too. Further: roost sweep show, ls, extend, limit, kill, rerun.",
+    about="Names in braces are filled in; {{x}} stands for {x}. The value null drops its\n"
+    "argument: --opt={x} or --opt {x}. Jobs find their values in ROOST_PARAM_NAME.\n"
+    "Further: roost sweep show, ls, extend, limit, kill, rerun.",
 )  # fmt: skip
 
 

@@ -31,10 +31,12 @@ VERB = Verb(
         ("roost sweep show 3 --sort loss", "the smallest loss first"),
         ("roost sweep show 3 --csv > points.csv", "for a spreadsheet"),
     ),
-    about="Results are what jobs reported with roost report, or the last JSON line of their output: {\"loss\": 0.31}.",
+    about="Results are what jobs reported with roost report, or the last line of their\n"
+    'output that is JSON, like {"loss": 0.31}.',
 )  # fmt: skip
 _ORDER = ("succeeded", "failed", "running", "queued")
 _RUNNING = ("starting", "stopping")
+_NO_NUMBERS = ("nan", "inf", "-inf")
 _BAR = 24
 
 
@@ -139,7 +141,7 @@ def points_text(sweep: "Json", now: "datetime", shown: Screen) -> "tuple[list[st
     cells["time"] = ["-" if point["state"] in ("queued", "held") else time_text(point, now) for point in points]
     for name in sweep["keys"]:
         values = [point["results"].get(name) for point in points]
-        is_text = any(isinstance(value, str) for value in values)
+        is_text = any(isinstance(value, str) and value not in _NO_NUMBERS for value in values)
         columns["r " + name] = Column(name.upper(), right=not is_text, most=16)
         cells["r " + name] = [result_text(value) for value in values]
     widths = {key: _width(columns[key], cells[key]) for key in columns}

@@ -56,7 +56,7 @@ def expanded(design: Design) -> list[JobSpec]:
 def parameter_names(design: Design) -> list[str]:
     """Every parameter, those of the rows first."""
     names = list(dict.fromkeys(name for row in design.points for name in row))
-    for name in names:
+    for name in (*names, *design.params):
         parameters.check_name(name)
     twice = [name for name in names if name in design.params]
     if twice:
@@ -72,9 +72,11 @@ def parameter_names(design: Design) -> list[str]:
 
 
 def unused(design: Design) -> list[str]:
-    """Parameters that stand nowhere in braces: the job finds them in its environment alone."""
-    used = {name for _, text in _texts(design) for name in names_in(text)}
-    return [name for name in parameter_names(design) if name not in used]
+    """Parameters that stand nowhere, in braces or as a variable: the job finds them in its environment alone."""
+    texts = [text for _, text in _texts(design)] + [design.job.script or ""]
+    used = {name for text in texts for name in names_in(text)}
+    whole = " ".join(texts)
+    return [name for name in parameter_names(design) if name not in used and f"ROOST_PARAM_{name.upper()}" not in whole]
 
 
 def job_of(design: Design, point: Point) -> JobSpec:

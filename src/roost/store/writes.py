@@ -49,6 +49,12 @@ class Batch(msgspec.Struct):
     """Sweeps that are new, or whose design has grown."""
     results: list[ResultRow] = []
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to write and nothing to fetch."""
+        is_momentary = all(isinstance(e, ev.MOMENTARY) for e in self.events)
+        return is_momentary and not (self.fetch or self.sweeps or self.results)
+
 
 class Writer:
     """Runs batches on one connection; remembers which environments are there."""
