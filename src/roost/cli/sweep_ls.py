@@ -44,7 +44,7 @@ def run(args: Args) -> int:
             each["user"],
             str(each["jobs"]),
             brief((now - (moment(each["created_at"]) or now)).total_seconds()),
-            counts_text(each["counts"]),
+            counts_text(each["counts"], zeros=False),
         )
         for each in found
     ]

@@ -97,16 +97,14 @@ def sweep_id(roost: "Roost", word: str) -> int:
 def print_points(points: "list[Json]") -> None:
     """The points of a dry run: a line each, values and the command."""
     from roost.cli.output import Column, screen, table, write
+    from roost.cli.sweep_table import value_text
 
     names = list(points[0]["point"]) if points else []
     columns = [*(Column(name.upper(), most=16, least=6) for name in names), Column("COMMAND")]
     rows = [[*(value_text(each["point"][name]) for name in names), each["command_line"]] for each in points]
     write(table(columns, rows, screen()))
-
-
-def value_text(value: object) -> str:
-    """A value of a parameter for people."""
-    return "null" if value is None else str(value)
+    sys.stdout.flush()
+    print(f"{values.plural(len(points), 'job')} would be queued", file=sys.stderr)
 
 
 def say_unused(names: "list[str]") -> None:

@@ -4,13 +4,12 @@ import sys
 
 from roost.cli.connect import server
 from roost.cli.options import ONE, Args, Operand, Option, UsageError, Verb
-from roost.cli.output import Cell, Column, Screen, bar, clean, cut, print_json, screen, table, width_of, wrap, write
+from roost.cli.output import Screen, bar, clean, cut, print_json, screen, wrap, write
 from roost.cli.selecting import JSON
-from roost.cli.sweep_options import sweep_id, value_text
+from roost.cli.sweep_options import sweep_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from datetime import datetime
     from typing import Any
 
     Json = dict[str, Any]
@@ -36,13 +35,13 @@ VERB = Verb(
 )  # fmt: skip
 _ORDER = ("succeeded", "failed", "running", "queued")
 _RUNNING = ("starting", "stopping")
-_NO_NUMBERS = ("nan", "inf", "-inf")
 _BAR = 24
 
 
 def run(args: Args) -> int:
     """Print the sweep."""
     from roost.cli.job_text import utc_now
+    from roost.cli.sweep_table import table_lines
 
     roost = server()
     sweep = roost.show_sweep(None if args.sweep is None else sweep_id(roost, args.sweep))
@@ -54,7 +53,7 @@ def run(args: Args) -> int:
         write_csv(sweep)
     else:
         shown = Screen(100_000) if args.wide else screen()
-        text, hidden = points_text(sweep, utc_now(), shown)
+        text, hidden = table_lines(sweep, utc_now(), shown)
         write([*head_text(sweep, shown), "", *text])
         if hidden:
             sys.stdout.flush()
@@ -99,13 +98,14 @@ def _seconds(point: "Json") -> float | None:
     return (end - start).total_seconds() if start and end else None
 
 
-def counts_text(counts: dict[str, int]) -> str:
-    """`5 succeeded, 1 failed, 2 running, 2 queued`: these four always, others when there are any."""
+def counts_text(counts: dict[str, int], *, zeros: bool = True) -> str:
+    """`5 succeeded, 1 failed, 2 running, 2 queued`: these four, without `zeros` only when there are any, as all others."""
     merged = dict(counts)
     for state in _RUNNING:
         merged["running"] = merged.get("running", 0) + merged.pop(state, 0)
     others = sorted(name for name, count in merged.items() if name not in _ORDER and count)
-    return ", ".join(f"{merged.get(name, 0):,} {name.replace('_', ' ')}" for name in (*_ORDER, *others))
+    named = [name for name in (*_ORDER, *others) if zeros or merged.get(name)]
+    return ", ".join(f"{merged.get(name, 0):,} {name.replace('_', ' ')}" for name in named)
 
 
 def head_text(sweep: "Json", shown: Screen) -> list[str]:
@@ -121,70 +121,6 @@ def head_text(sweep: "Json", shown: Screen) -> list[str]:
         cut(f"{title}  {clean(sweep['command_line'])}", shown.width),
         *wrap(line, shown.width, drawn + " ", " " * (len(drawn) + 1)),
     ]
-
-
-def points_text(sweep: "Json", now: "datetime", shown: Screen) -> "tuple[list[str], list[str]]":
-    """The table, and the names of the columns for which there was no room."""
-    from roost.cli.job_text import state_colour, state_text, time_text
-
-    points = sweep["points"]
-    if not points:
-        return ["its jobs were removed"], []
-    cells: dict[str, list[str | Cell]] = {}
-    columns: dict[str, Column] = {}
-    for name in sweep["params"]:
-        columns["p " + name] = Column(name.upper(), most=16)
-        cells["p " + name] = [value_text(point["point"].get(name)) for point in points]
-    columns |= {"job": Column("JOB", right=True), "state": Column("STATE", most=14), "time": Column("TIME", right=True)}
-    cells["job"] = [str(point["job"]) for point in points]
-    cells["state"] = [Cell(state_text(point), state_colour(point)) for point in points]
-    cells["time"] = ["-" if point["state"] in ("queued", "held") else time_text(point, now) for point in points]
-    for name in sweep["keys"]:
-        values = [point["results"].get(name) for point in points]
-        is_text = any(isinstance(value, str) and value not in _NO_NUMBERS for value in values)
-        columns["r " + name] = Column(name.upper(), right=not is_text, most=16)
-        cells["r " + name] = [result_text(value) for value in values]
-    widths = {key: _width(columns[key], cells[key]) for key in columns}
-    hidden = _without_room(widths, points, shown.width)
-    kept = [key for key in columns if key not in hidden]
-    rows = [[cells[key][at] for key in kept] for at in range(len(points))]
-    names = [key.partition(" ")[2] or key for key in columns if key in hidden]
-    return table([columns[key] for key in kept], rows, shown), names
-
-
-def result_text(value: object) -> str:
-    """A result for people: six digits."""
-    if value is None:
-        return "-"
-    return f"{value:.6g}" if isinstance(value, float) else clean(value)
-
-
-def _width(column: Column, cells: "list[str | Cell]") -> int:
-    widest = max(width_of(cell.text if isinstance(cell, Cell) else clean(cell)) for cell in cells)
-    widest = max(widest, width_of(column.title))
-    return min(widest, column.most) if column.most else widest
-
-
-def _without_room(widths: dict[str, int], points: "list[Json]", width: int) -> set[str]:
-    """What to leave out: parameters that never change, then the time, then the last parameters, then the last results."""
-    params = [key for key in widths if key.startswith("p ")]
-    constant = [key for key in params if len({point["point"].get(key[2:]) for point in points}) == 1]
-    varying = [key for key in params if key not in constant]
-    results = [key for key in widths if key.startswith("r ")]
-    hidden: set[str] = set()
-    for key in (
-        *reversed(constant),
-        "time",
-        *reversed(varying[3:]),
-        *reversed(results[1:]),
-        *reversed(varying[1:3]),
-        "state",
-    ):
-        shown = [wide for name, wide in widths.items() if name not in hidden]
-        if sum(shown) + 2 * (len(shown) - 1) <= width:
-            break
-        hidden.add(key)
-    return hidden
 
 
 def write_csv(sweep: "Json") -> None:

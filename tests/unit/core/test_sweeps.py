@@ -12,7 +12,7 @@ from roost.core.errors import BadRequest
 from roost.core.spec import JobSpec
 from roost.core.sweeps import MAX_POINTS, Design, expanded, extended, sweep_name, unused
 
-GRID = {"lr": "1e-3,1e-4", "seed": "0..2"}
+GRID: dict[str, Any] = {"lr": "1e-3,1e-4", "seed": "0..2"}
 
 
 def design(command: Any = "t.py --lr {lr} --seed {seed}", params: Any = None, **more: Any) -> Design:
