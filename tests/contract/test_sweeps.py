@@ -65,6 +65,7 @@ async def test_results(api: Api) -> None:
     await api.tell(m.RunStarted(f"{job}.1", 77, 1000))
     answer = await api.post(f"/jobs/{job}/results", {"results": {"loss": 0.5, "note": "x"}})
     assert answer == {"version": 1, "id": job, "results": {"loss": 0.5, "note": "x"}}
+    assert (await api.get(f"/jobs/{job}"))["results"] == {"loss": 0.5, "note": "x"}
     kept = await api.get(f"/jobs/{job}/results")
     assert set(kept) == {"version", "id", "results"} and set(kept["results"]["loss"]) == {"value", "attempt", "at"}
     assert kept["results"]["loss"]["value"] == 0.5 and kept["results"]["note"]["attempt"] == 1

@@ -110,7 +110,8 @@ async def wait(request: Request, ids: str, timeout_s: float | None = None) -> Re
 async def show(request: Request, job: int) -> Response:
     """One job."""
     here = service(request)
-    return JsonResponse({"version": 1, **await here.job(job), "story": await here.story(job)})
+    results = (await here.reported([job]))[job] if 0 < job < 1 << 63 else {}
+    return JsonResponse({"version": 1, **await here.job(job), "results": results, "story": await here.story(job)})
 
 
 @router.get("/jobs/{job}/env")

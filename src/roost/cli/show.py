@@ -85,6 +85,7 @@ def _about(job: "Job", command: str) -> list[tuple[str, str]]:
         ("user", clean(job.get("user") or "")),
         ("description", clean(job.get("desc") or "")),
         ("sweep", _sweep(job)),
+        ("results", clean(" ".join(f"{name}={value}" for name, value in (job.get("results") or {}).items()))),
         ("labels", clean(", ".join(job.get("labels") or []))),
         ("GPUs", _request(job)),
         ("priority", str(job["priority"]) if job.get("priority") else ""),

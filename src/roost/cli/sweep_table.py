@@ -56,7 +56,9 @@ def table_lines(sweep: "Json", now: "datetime", shown: "Screen") -> "tuple[list[
     kept = [part for part in parts if part not in hidden]
     columns = [Column(part.title, right=part.right, most=part.width) for part in kept]
     rows = [[part.cells[at] for part in kept] for at in range(len(sweep["points"]))]
-    same = " ".join(f"{part.name}={part.texts[0]}" for part in hidden if part.kind == "param" and part.is_constant)
+    same = " ".join(
+        f"{part.name}={part.texts[0]}" for part in parts if part in hidden and part.is_constant and part.kind != "state"
+    )
     missing = [part.name for part in parts if part in hidden and not part.is_constant]
     return [*([cut(f"all with {same}", shown.width)] if same else []), *table(columns, rows, shown)], missing
 
@@ -121,9 +123,10 @@ def _least_wanted(parts: list[Part]) -> "Iterator[Part | None]":
     yield time
     if state.is_constant:
         yield state
+    yield from (part for part in reversed(results[1:]) if part.is_constant)
     yield from reversed(varying[3:])
-    yield from reversed(results[3:])
+    yield from (part for part in reversed(results[3:]) if not part.is_constant)
     yield from reversed(varying[1:3])
     if not state.is_constant:
         yield state
-    yield from reversed(results[1:3])
+    yield from (part for part in reversed(results[1:3]) if not part.is_constant)

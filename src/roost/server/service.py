@@ -128,6 +128,11 @@ class Service:
             raise NotFound(f"there is no sweep {sweep}", "roost sweep ls")
         return row
 
+    async def reported(self, jobs: list[int]) -> dict[int, Json]:
+        """What those jobs reported, by name."""
+        rows = await self.read(reads.results, jobs)
+        return {job: {row.key: msgspec.json.decode(row.value) for row in rows.get(job, [])} for job in jobs}
+
     async def story(self, job: int) -> list[Json]:
         """What was done to a job, by whom."""
         rows = await self.read(reads.events, job)
@@ -390,7 +395,9 @@ class Service:
         for start in range(0, len(ids), ARCHIVE_CHUNK):
             found = await self.read(reads.jobs, ids[start : start + ARCHIVE_CHUNK])
             rows = [row for row in found.values() if row.state == "ended"]
-            lines = b"".join(msgspec.json.encode(view) + b"\n" for view in await self.views(rows))
+            said = await self.reported([row.id for row in rows])
+            shown = [{**view, "results": said[view["id"]]} for view in await self.views(rows)]
+            lines = b"".join(msgspec.json.encode(view) + b"\n" for view in shown)
             try:
                 await asyncio.to_thread(_append, path, lines)
             except OSError as error:

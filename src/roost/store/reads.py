@@ -229,7 +229,7 @@ def sweep(db: Connection, wanted: int) -> SweepRow | None:
 
 def last_sweep(db: Connection, user: str | None = None) -> int:
     """The id of the last sweep, of that user or of anybody; 0 when there is none."""
-    query = select(func.max(t.sweeps.c.id))
+    query = select(t.sweeps.c.id).order_by(t.sweeps.c.id.desc()).limit(1)
     return db.execute(query if user is None else query.where(t.sweeps.c.user == user)).scalar() or 0
 
 

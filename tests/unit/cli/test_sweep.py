@@ -255,3 +255,27 @@ def test_a_report_from_outside_says_for_which_job(roost: Roost, monkeypatch: pyt
     monkeypatch.delenv("ROOST_JOB_ID", raising=False)
     assert roost("report", "loss=1").err.startswith("roost: this is not inside a job\nhint: ")
     assert roost("report", "--job", "12", "loss").err.startswith("roost: loss: NAME=VALUE is meant")
+
+
+def test_what_is_the_same_everywhere_goes_before_what_tells_points_apart(
+    roost: Roost, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = [
+        point(job, "1e-3", "succeeded", {"a_long_result": job / 7, "epoch": 30}, seed=str(job), width="64") for job in (8, 9)
+    ]
+    params, keys = ["lr", "model", "seed", "width"], ["a_long_result", "epoch"]
+    counts = {"succeeded": 2}
+    server.routes["GET /sweeps/3"] = {**SHOWN, "points": points, "params": params, "keys": keys, "counts": counts, "jobs": 2}
+    monkeypatch.setenv("COLUMNS", "30")
+    ran = roost("sweep", "show", "3")
+    assert ran.out.splitlines()[-4:] == [
+        "all with lr=1e-3 model=resnet…",
+        "SEED  JOB  A_LONG_…  EPOCH",
+        "8       8   1.14286     30",
+        "9       9   1.28571     30",
+    ]
+
+
+def test_a_sweep_without_jobs_says_so(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /sweeps/3"] = {**SHOWN, "points": [], "keys": [], "counts": {}, "jobs": 0}
+    assert "its jobs were removed" in roost("sweep", "show", "3").out
