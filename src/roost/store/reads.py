@@ -257,10 +257,10 @@ def sweep_counts(db: Connection, wanted: Sequence[int]) -> dict[int, dict[str, i
 
 
 def results(db: Connection, wanted: Sequence[int]) -> dict[int, list[ResultRow]]:
-    """What those jobs reported, in the order of keys."""
+    """What those jobs reported, what was said first at the head."""
     found: dict[int, list[ResultRow]] = {}
     for start in range(0, len(wanted), 500):
         query = select(*_RESULT).where(t.results.c.job.in_(wanted[start : start + 500]))
-        for row in db.execute(query.order_by(t.results.c.job, t.results.c.at_ms, t.results.c.key)):
+        for row in db.execute(query.order_by(t.results.c.job, t.results.c.key)):
             found.setdefault(row[0], []).append(ResultRow(*row))
-    return found
+    return {job: sorted(rows, key=lambda row: row.at_ms) for job, rows in found.items()}
