@@ -21,6 +21,7 @@ async def test_making_and_showing_one(api: Api) -> None:
     shown = await api.get("/sweeps/1")
     assert set(shown) == HEAD | {"version", "params", "command_line", "where", "dir", "keys", "points"}
     assert (shown["jobs"], shown["counts"], shown["max_running"]) == (3, {"held": 3}, 2)
+    assert shown["command_line"] == "t.py --a {a}"
     assert all(set(point) == POINT for point in shown["points"])
     assert [point["point"] for point in shown["points"]] == [{"a": "1"}, {"a": "2"}, {"a": "3"}]
     assert shown == await api.get("/sweeps/last")

@@ -2,7 +2,7 @@
 
 from roost.cli import job_options, values
 from roost.cli.connect import reach
-from roost.cli.options import ONE, Args, Option, Verb
+from roost.cli.options import ONE, Args, Option, UsageError, Verb
 from roost.cli.submit import OPERAND, job_of, resolved
 from roost.cli.sweep_options import CSV, PARAM, SAMPLES, WHERE, asked, make_directories, print_points, say_unused
 
@@ -53,6 +53,8 @@ def run(args: Args) -> int:
     """Queue the points."""
     from roost.client.client import new_key
 
+    if not args.command:
+        raise UsageError("the command is missing", "roost sweep -p lr=1e-3,1e-4 'python t.py --lr {lr}'; roost sweep --help")
     args, spec = job_of(VERB, args)
     body: Json = {"job": {**spec, "env": 0}, "envs": [spec["env"]], **asked(args), "key": new_key()}
     for key in ("seed", "dir", "max_running"):

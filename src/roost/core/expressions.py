@@ -146,10 +146,17 @@ def _compared(left: Any, ops: list[ast.cmpop], others: list[Any]) -> bool:
     for op, right in zip(ops, others, strict=True):
         if isinstance(op, (ast.In, ast.NotIn)) and not (isinstance(right, tuple) or (_is_text(left) and _is_text(right))):
             raise TypeError("`in` needs a list or a text behind it")
-        if not _COMPARISONS[type(op)](left, right):
-            return False
+        try:
+            if not _COMPARISONS[type(op)](left, right):
+                return False
+        except TypeError:
+            raise TypeError(f"{_shown(left)} and {_shown(right)} have no order") from None
         left = right
     return True
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else repr(value)
 
 
 def _is_text(value: Any) -> bool:

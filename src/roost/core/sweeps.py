@@ -135,6 +135,14 @@ def sweep_name(design: Design) -> str:
     return design.job.name or default_name(design.job)
 
 
+def command_text(design: Design) -> str:
+    """The command with its names in braces, in one line, for people."""
+    command = design.job.command
+    if isinstance(command, str):
+        return command
+    return " ".join(f"'{word}'" if not word or any(c.isspace() for c in word) else word for word in command)
+
+
 def _joined(name: str, old: Texts, new: Texts) -> Texts:
     """Both, each value once; what is drawn by chance is replaced."""
     first, second = _values(name, old), _values(name, new)

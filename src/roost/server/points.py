@@ -11,8 +11,7 @@ import msgspec
 from roost.core import results
 from roost.core.errors import NotFound, RoostError
 from roost.core.results import Result
-from roost.core.spec import display_command
-from roost.core.sweeps import Design, parameter_names
+from roost.core.sweeps import Design, command_text, parameter_names
 from roost.server import views
 from roost.server.clock import rfc3339
 from roost.server.commands import MakeSweep
@@ -72,7 +71,7 @@ class Sweeps:
             how = point["outcome"] or point["state"]
             counts[how] = counts.get(how, 0) + 1
         design = design_of(row)
-        about = {"params": parameter_names(design), "command_line": display_command(design.job), "where": design.where}
+        about = {"params": parameter_names(design), "command_line": command_text(design), "where": design.where}
         keys = list(dict.fromkeys(key for point in points for key in point["results"]))
         return {**_head(row, counts), **about, "dir": design.dir, "keys": keys, "points": points}
 
