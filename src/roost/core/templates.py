@@ -14,7 +14,9 @@ Point = Mapping[str, str | None]
 
 _BRACES = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|(?<!\$)\{([A-Za-z_]\w*)\}", re.ASCII)
 _SAFE = re.compile(r"[\w@%+=:,./^-]+", re.ASCII)
-_BREAKS = frozenset(" \t\r\n;|&<>()")
+_GAP = re.compile(r"(?:[ \t\r]|\\\n)+")
+"""What stands between the words of one command: a newline ends it, unless a backslash is in front."""
+_OPERATORS = frozenset("\n;|&<>()")
 
 
 def names_in(text: str) -> list[str]:
@@ -47,10 +49,10 @@ def filled_line(line: str, point: Point) -> str:
         if not piece.is_word or not _is_dropped(piece.text, point):
             kept.append(_filled_word(piece.text, point) if piece.is_word else piece.text)
             continue
-        has_option = len(kept) > 1 and kept[-1].isspace() and _takes_a_value(kept[-2])
+        has_option = len(kept) > 1 and _is_gap(kept[-1]) and _takes_a_value(kept[-2])
         if has_option and not piece.text.startswith("-"):
             del kept[-2:]
-        if kept and kept[-1].isspace():
+        if kept and _is_gap(kept[-1]):
             kept.pop()
     return "".join(kept).strip() if kept else ""
 
@@ -66,16 +68,21 @@ def _pieces(line: str) -> Iterator[_Piece]:
     at = 0
     while at < len(line):
         end = at
-        if line[at] in _BREAKS:
-            is_space = line[at].isspace()
-            while end < len(line) and line[end] in _BREAKS and line[end].isspace() == is_space:
-                end += 1
-            yield _Piece(line[at:end], False)
+        if (gap := _GAP.match(line, at)) is not None:
+            end = gap.end()
+            yield _Piece(gap[0], False)
+        elif line[at] in _OPERATORS:
+            end += 1
+            yield _Piece(line[at], False)
         else:
-            while end < len(line) and line[end] not in _BREAKS:
+            while end < len(line) and line[end] not in _OPERATORS and not _GAP.match(line, end):
                 end = _behind(line, end)
             yield _Piece(line[at:end], True)
         at = end
+
+
+def _is_gap(text: str) -> bool:
+    return _GAP.fullmatch(text) is not None
 
 
 def _behind(line: str, at: int) -> int:

@@ -12,7 +12,6 @@ from roost.core import results
 from roost.core.errors import BadRequest, Conflict, NotFound
 from roost.core.results import MAX_KEYS
 from roost.core.spec import JobSpec, display_command
-from roost.core.states import State
 from roost.core.sweeps import Design, check_directories, expanded, extended, sweep_name, unused
 from roost.server.acting import spec_of
 from roost.server.commands import LimitSweep, MakeSweep, Report
@@ -60,14 +59,16 @@ def limit_sweep(turn: Turn, command: LimitSweep) -> dict[str, Any]:
 
 
 def report(turn: Turn, command: Report) -> dict[str, Any]:
-    """Keep what a job says of itself; the last word on a key stands."""
+    """Keep what a job says of itself; the last word on a key stands, and an attempt that is over has no word."""
     values = results.check(command.results)
     if not turn.exists(command.job):
         raise NotFound(f"there is no job {command.job}", "roost ls --all")
     known = {row.key for row in turn.memory.results(command.job)} | {key for job, key in turn.results if job == command.job}
     if len(known | set(values)) > MAX_KEYS:
         raise BadRequest(f"job {command.job} would have {len(known | set(values))} results, at most {MAX_KEYS} are kept")
-    attempt = _last_attempt(turn, command.job) if command.attempt is None else command.attempt
+    attempt = _last_attempt(turn, command.job)
+    if command.attempt not in (None, attempt):
+        raise Conflict(f"job {command.job} is at attempt {attempt}: what attempt {command.attempt} says is not taken")
     for key, value in values.items():
         encoded = msgspec.json.encode(value).decode()
         turn.results[command.job, key] = ResultRow(command.job, key, encoded, attempt, turn.now_ms)
@@ -140,8 +141,7 @@ def _planned(spec: JobSpec) -> dict[str, Any]:
 
 
 def _last_attempt(turn: Turn, job: int) -> int:
-    active = turn.cluster.active.get(job)
-    if active is not None and active.state is not State.ENDED:
+    if (active := turn.cluster.active.get(job)) is not None:
         return active.attempt
     row = turn.row(job)
     return row.attempts if row is not None else 0

@@ -163,6 +163,20 @@ def test_the_last_word_on_a_result_stands(server: Server) -> None:
     assert sorted((row.key, row.value, row.attempt) for row in kept) == [("loss", "0.25", 1), ("note", '"x"', 1)]
 
 
+def test_an_attempt_that_is_over_has_no_word(server: Server) -> None:
+    job = server.submit()
+    server.tell(started(f"{job}.1"))
+    server.tell(exited(f"{job}.1", 1))
+    server.ask(Report("ada", job, {"loss": 1}, 1))
+    server.act("rerun", job)
+    server.tell(started(f"{job}.2"))
+    for attempt in (1, 3, 10**30, -1):
+        with pytest.raises(Conflict, match="is at attempt 2"):
+            server.ask(Report("ada", job, {"loss": 2}, attempt))
+    server.ask(Report("ada", job, {"loss": 3}, 2))
+    assert [(row.value, row.attempt) for row in server.controller.results(job)] == [("3", 2)]
+
+
 def test_results_are_bounded_over_all_reports(server: Server) -> None:
     job = server.submit()
     server.ask(Report("ada", job, {f"k{n}": n for n in range(60)}))
