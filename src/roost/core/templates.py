@@ -1,7 +1,7 @@
 """Names in braces, filled in: in an argv, in a shell line, in a path. Pure.
 
 A value is one word or a part of one: in a shell line it is quoted as its place needs it. A value that is None takes its
-argument with it: the word it stands in, and the option in front of that word.
+argument with it: the word it stands in, and the option in front of that word. What stands behind `sh -c` is a shell line.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
+
+from roost.core.errors import BadRequest
 
 Point = Mapping[str, str | None]
 
@@ -32,9 +34,13 @@ def filled(text: str, point: Point) -> str:
 def filled_argv(argv: list[str], point: Point) -> list[str]:
     """The words with values for names; arguments whose value is None are gone."""
     kept: list[str] = []
-    for word in argv:
-        if not _is_dropped(word, point):
+    for at, word in enumerate(argv):
+        if at > 1 and _is_shell(argv[at - 2]) and _takes_code(argv[at - 1]):
+            kept.append(filled_line(word, point))
+        elif not _is_dropped(word, point):
             kept.append(filled(word, point))
+        elif kept and _takes_code(kept[-1]):
+            raise _undroppable(word)
         elif kept and _takes_a_value(kept[-1]) and not word.startswith("-"):
             kept.pop()
     return kept
@@ -49,6 +55,8 @@ def filled_line(line: str, point: Point) -> str:
         if not piece.is_word or not _is_dropped(piece.text, point):
             kept.append(_filled_word(piece.text, point) if piece.is_word else piece.text)
             continue
+        if len(kept) > 1 and _is_gap(kept[-1]) and _takes_code(kept[-2]):
+            raise _undroppable(piece.text)
         has_option = len(kept) > 1 and _is_gap(kept[-1]) and _takes_a_value(kept[-2])
         if has_option and not piece.text.startswith("-"):
             del kept[-2:]
@@ -142,6 +150,20 @@ def _put(text: str, values: Mapping[str, str]) -> str:
 
 def _is_dropped(word: str, point: Point) -> bool:
     return "{" in word and any(name in point and point[name] is None for name in names_in(word))
+
+
+def _is_shell(word: str) -> bool:
+    return word.rpartition("/")[2] in ("sh", "bash", "dash", "zsh", "ksh")
+
+
+def _takes_code(word: str) -> bool:
+    """Whether that is `-c` or its like, behind which a whole program stands."""
+    return re.fullmatch(r"-[a-z]*c", word) is not None
+
+
+def _undroppable(word: str) -> BadRequest:
+    shown = word if len(word) <= 60 else word[:59] + "…"
+    return BadRequest(f"null would drop a whole program: {shown}", "a script of its own, which reads ROOST_PARAM_NAME")
 
 
 def _takes_a_value(word: str) -> bool:

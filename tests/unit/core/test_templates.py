@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roost.core.errors import BadRequest
 from roost.core.templates import filled, filled_argv, filled_line, names_in
 
 POINT = {"lr": "1e-3", "opt": "a b", "x": None}
@@ -45,6 +46,7 @@ def test_a_path_has_null_spelled_out() -> None:
         (["t.py", "--a=1", "{x}"], ["t.py", "--a=1"]),
         (["t.py", "--in", "data/{x}.txt"], ["t.py"]),
         (["t.py", "--pair={lr},{x}"], ["t.py"]),
+        (["bash", "-lc", "t.py --x {x} --opt {opt}"], ["bash", "-lc", "t.py --opt 'a b'"]),
         (["t.py", "{gpus}", "${x}"], ["t.py", "{gpus}", "${x}"]),
     ],
 )
@@ -97,6 +99,12 @@ def test_a_shell_reads_the_value_as_it_was_typed(values: list[str]) -> None:
 def test_a_line_without_names_stays_as_it_is(line: str) -> None:
     if not names_in(line) and "{{" not in line:
         assert filled_line(line, {"lr": "1"}) == line.strip() or filled_line(line, {"lr": "1"}) == line
+
+
+def test_null_drops_no_whole_program() -> None:
+    for drop in (lambda: filled_argv(["python", "-c", "print({x})"], POINT), lambda: filled_line('sh -c "a {x}"', POINT)):
+        with pytest.raises(BadRequest, match="null would drop a whole program"):
+            drop()
 
 
 def test_a_line_and_an_argv_agree() -> None:
