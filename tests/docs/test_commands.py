@@ -12,7 +12,7 @@ import pytest
 from tests.box import Box
 from tests.docs.pages import ROOT, SKIP, blocks, code_spans, pages, read
 
-from roost.cli.dispatch import ALIASES, VERBS, load
+from roost.cli.dispatch import VERBS, load, verb_of
 from roost.cli.options import HelpAsked, option_table, parse
 
 SET_UP = ("make", "export PATH=")
@@ -45,9 +45,9 @@ def words_of(line: str) -> list[str]:
 
 @pytest.mark.parametrize(("page", "line"), sorted(set(typed_lines())))
 def test_a_command_line_parses(page: str, line: str) -> None:
-    verb, *argv = words_of(line)
+    verb, argv = verb_of(words_of(line))
     with contextlib.suppress(HelpAsked):
-        parse(load(ALIASES.get(verb, verb)).VERB, argv)
+        parse(load(verb).VERB, argv)
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
@@ -57,7 +57,7 @@ def test_a_command_in_a_sentence_names_a_verb_and_its_options(page: Path) -> Non
         words = span.partition(" && ")[0].split()
         if len(words) < 2 or words[0] != "roost" or not re.fullmatch(r"[a-z][a-z-]*", words[1]):
             continue
-        verb = ALIASES.get(words[1], words[1])
+        verb, _ = verb_of(words[1:])
         if verb not in VERBS:
             wrong.append(span)
             continue
@@ -68,7 +68,7 @@ def test_a_command_in_a_sentence_names_a_verb_and_its_options(page: Path) -> Non
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/getting-started.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/getting-started.md", "docs/sweeps.md"])
 def test_the_first_pages_are_run_as_they_stand(name: str, box: Box) -> None:
     script = "set -e\n" + SETTLE
     for block in blocks(read(name)):

@@ -11,10 +11,11 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import roost
-from roost.api import box, jobs, users
+from roost.api import box, jobs, sweeps, users
 from roost.api.peer import SCOPE_KEY
 from roost.api.wire import JsonResponse, components, error_body
 from roost.core.errors import BadRequest, NotFound, NotPermitted, RoostError
+from roost.server.points import Sweeps
 from roost.server.service import Service
 
 _log = logging.getLogger("roost.api")
@@ -27,9 +28,11 @@ def make_app(service: Service) -> FastAPI:
         title="Roost", version=roost.__version__, openapi_url="/api/v1/openapi.json", docs_url=None, redoc_url=None
     )
     app.state.service = service
+    app.state.sweeps = Sweeps(service)
     app.include_router(jobs.router)
     app.include_router(box.router)
     app.include_router(users.router)
+    app.include_router(sweeps.router)
     app.add_exception_handler(RoostError, _refused)
     app.add_exception_handler(RequestValidationError, _bad_parameters)
     app.add_exception_handler(HTTPException, _http)

@@ -77,6 +77,7 @@ async def list_jobs(
     state: str = "",
     user: str = "",
     label: str = "",
+    sweep: int | None = None,
     all: bool = False,
     limit: int = 50,
     cursor: str | None = None,
@@ -86,13 +87,13 @@ async def list_jobs(
         raise BadRequest(f"limit must lie between 1 and {MAX_PAGE:,}, not {limit}")
     here = service(request)
     wanted = Filter()
-    if ids:
-        wanted = await here.filter(caller(request), Select(ids=ids))
+    if ids or sweep is not None:
+        wanted = await here.filter(caller(request), Select(ids=ids, sweep=sweep, all=True))
     states = check_states(tuple(filter(None, state.split(","))))
     recent_ms = int(here.cluster.number("ls.recent_h") * 3_600_000)
-    since = None if all or ids or states else now_ms() - recent_ms
+    since = None if all or ids or states or sweep is not None else now_ms() - recent_ms
     users, labels = tuple(filter(None, user.split(","))), tuple(filter(None, label.split(",")))
-    return JsonResponse(await here.page(Filter(wanted.ids, states, users, labels, since), limit, cursor))
+    return JsonResponse(await here.page(Filter(wanted.ids, states, users, labels, since, sweep), limit, cursor))
 
 
 @router.get("/jobs/wait")
@@ -109,7 +110,8 @@ async def wait(request: Request, ids: str, timeout_s: float | None = None) -> Re
 async def show(request: Request, job: int) -> Response:
     """One job."""
     here = service(request)
-    return JsonResponse({"version": 1, **await here.job(job), "story": await here.story(job)})
+    results = (await here.reported([job]))[job] if 0 < job < 1 << 63 else {}
+    return JsonResponse({"version": 1, **await here.job(job), "results": results, "story": await here.story(job)})
 
 
 @router.get("/jobs/{job}/env")

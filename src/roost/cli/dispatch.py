@@ -12,6 +12,8 @@ GROUPS = (
     ("jobs", ("run", "submit", "ls", "show", "log", "why", "wait")),
     ("acting on jobs", ("kill", "pause", "resume", "hold", "release", "rerun", "preempt", "move", "start", "edit",
                         "clone", "rm", "clean", "archive")),
+    ("sweeps and results", ("sweep", "sweep show", "sweep ls", "sweep extend", "sweep limit", "sweep kill", "sweep rerun",
+                            "report")),
     ("GPUs and scheduling", ("gpus", "top", "gpu", "drain", "undrain", "scheduler", "policy", "users", "user",
                              "set")),
     ("the server", ("up", "down", "status", "backup", "restore", "bench")),
@@ -31,11 +33,10 @@ def dispatch(words: list[str]) -> int:
 
         print(overview())
         return 0
-    name = ALIASES.get(words[0], words[0])
+    name, argv = verb_of(words)
     if name not in VERBS:
         raise _unknown(name)
     module = load(name)
-    argv = words[1:]
     try:
         args = parse(module.VERB, argv)
     except HelpAsked:
@@ -55,9 +56,15 @@ def dispatch(words: list[str]) -> int:
     return code
 
 
+def verb_of(words: list[str]) -> tuple[str, list[str]]:
+    """The verb that the words begin with, one word or two like `sweep show`, and the words behind it."""
+    two = " ".join(words[:2])
+    return (two, words[2:]) if two in VERBS else (ALIASES.get(words[0], words[0]), words[1:])
+
+
 def load(name: str) -> "ModuleType":
     """The module of a verb."""
-    module: ModuleType = __import__("roost.cli." + _MODULES.get(name, name), fromlist=("VERB",))
+    module: ModuleType = __import__("roost.cli." + _MODULES.get(name, name.replace(" ", "_")), fromlist=("VERB",))
     return module
 
 

@@ -1,12 +1,12 @@
 """roost help: what there is, and how one verb is used."""
 
-from roost.cli.dispatch import ALIASES, GROUPS, VERBS, load
+from roost.cli.dispatch import GROUPS, VERBS, load, verb_of
 from roost.cli.options import Args, Operand, UsageError, Verb
 
 VERB = Verb(
     "help",
     "show the verbs, or how one of them is used",
-    operands=(Operand("verb", "?", "VERB", "a verb"),),
+    operands=(Operand("verb", "*", "VERB", "a verb"),),
     examples=(("roost help submit", "the same as `roost submit --help`"),),
 )
 
@@ -21,12 +21,12 @@ roost: share GPUs. Give it a command; it finds GPUs, now or when they are free.
 
 def run(args: Args) -> int:
     """Print help."""
-    if args.verb is None:
+    if not args.verb:
         print(overview())
         return 0
-    name = ALIASES.get(args.verb, args.verb)
-    if name not in VERBS:
-        raise UsageError(f"no such verb: {args.verb}", "roost help")
+    name, rest = verb_of(args.verb)
+    if name not in VERBS or rest:
+        raise UsageError(f"no such verb: {' '.join(args.verb)}", "roost help")
     from roost.cli.parsers import help_text
 
     print(help_text(load(name).VERB), end="")
@@ -38,7 +38,7 @@ def overview() -> str:
     lines = [_HEAD]
     for title, verbs in GROUPS:
         lines.append(f"{title}:")
-        lines.extend(f"  {name:<11} {load(name).VERB.summary}" for name in verbs)
+        lines.extend(f"  {name:<12} {load(name).VERB.summary}" for name in verbs)
         lines.append("")
     lines.append("More about one: roost help VERB. Jobs are 12, 10-20, @ (your last), all, -l x.")
     return "\n".join(lines)

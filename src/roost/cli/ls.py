@@ -6,7 +6,7 @@ from roost.cli import values
 from roost.cli.connect import server
 from roost.cli.options import ONE, Args, Option, Verb
 from roost.cli.output import Cell, Column, Screen, print_json, screen, table, write
-from roost.cli.selecting import IDS, JSON, LABEL, STATE, USER, joined_ids
+from roost.cli.selecting import IDS, JSON, LABEL, STATE, SWEEP, USER, joined_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ VERB = Verb(
         STATE,
         USER,
         LABEL,
+        SWEEP,
         Option("-w --wide", "do not cut to the width of the terminal"),
         Option("-q --quiet", "ids only"),
         JSON,
@@ -32,7 +33,7 @@ VERB = Verb(
     examples=(
         ("roost ls", "the first page"),
         ("roost ls --state failed --all", "all that ever failed"),
-        ("roost ls --label sweep --json", "for programs"),
+        ("roost ls --sweep 3 --json", "the jobs of a sweep, for programs"),
     ),
     about="Under GPU: the indices of those that it has or had, or x2 when it waits for two,\n"
     "with what it is bound to: A100 a model, ≥40G memory, @lab3 a node.",
@@ -78,6 +79,7 @@ def fetch(args: Args) -> "dict[str, Any]":
         "state": args.state or (),
         "user": args.user or "",
         "label": args.label or (),
+        "sweep": args.sweep,
         "all": bool(args.all),
     }
     ids = joined_ids(args.ids)
@@ -115,7 +117,7 @@ def nothing(args: Args) -> str:
     """What to say when there is nothing to show."""
     if args.ids:
         return f"no job {joined_ids(args.ids)}"
-    if args.state or args.user or args.label:
+    if args.state or args.user or args.label or args.sweep:
         return "no such jobs" + ("" if args.all or args.state else "; ended long ago: the same with --all")
     return "no jobs" + ("" if args.all else " now; ended ones: roost ls --all")
 
@@ -126,7 +128,7 @@ def footer(page: "dict[str, Any]", args: Args) -> str:
         return ""
     further = max(2 * len(page["jobs"]), 1000)
     command = "roost ls" + (" --all" if args.all else "") + f" --limit {further}"
-    if args.ids or args.state or args.user or args.label:
+    if args.ids or args.state or args.user or args.label or args.sweep:
         return f"… and more: the same with --limit {further}"
     left = dict(page.get("counts") or {})
     for job in page["jobs"]:

@@ -42,7 +42,7 @@ def all_parsers() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="roost", description="share GPUs", allow_abbrev=False)
     root.add_argument("--version", action="store_true", help="print the version")
     below = root.add_subparsers(dest="verb")
-    for name in VERBS:
+    for name in (name for name in VERBS if " " not in name):
         verb = load(name).VERB
         fill(below.add_parser(name, help=_escaped(verb.summary), allow_abbrev=False), verb)
     return root

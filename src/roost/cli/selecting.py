@@ -13,8 +13,9 @@ IDS = Operand("ids", "*", "ID", "12, 10-20, 12,15, @ (your last), @~2 (the one t
 LABEL = Option("-l --label", "those with this label; may be repeated", MANY, "LABEL", values.items)
 STATE = Option("-s --state", "those in this state or with this outcome", MANY, "STATE", values.items)
 USER = Option("-u --user", "those of this user", ONE, "USER")
+SWEEP = Option("--sweep", "those of this sweep", ONE, "ID", values.count)
 ALL = Option("-a --all", "all that you may act on")
-SELECTION = (LABEL, STATE, USER, ALL)
+SELECTION = (LABEL, STATE, USER, SWEEP, ALL)
 JSON = Option("--json", "print JSON")
 
 
@@ -33,6 +34,8 @@ def selection(args: Args, verb: str, *, by_label: bool = True) -> "dict[str, Any
         select["states"] = args.state
     if args.user:
         select["user"] = args.user
+    if args.__dict__.get("sweep") is not None:
+        select["sweep"] = args.sweep
     if by_label and args.all:
         select["all"] = True
     if not select:

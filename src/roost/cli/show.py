@@ -84,6 +84,8 @@ def _about(job: "Job", command: str) -> list[tuple[str, str]]:
         ("directory", clean(job.get("cwd") or "")),
         ("user", clean(job.get("user") or "")),
         ("description", clean(job.get("desc") or "")),
+        ("sweep", _sweep(job)),
+        ("results", clean(" ".join(f"{name}={value}" for name, value in (job.get("results") or {}).items()))),
         ("labels", clean(", ".join(job.get("labels") or []))),
         ("GPUs", _request(job)),
         ("priority", str(job["priority"]) if job.get("priority") else ""),
@@ -103,6 +105,12 @@ def _retries(job: "Job") -> str:
     """`1 of 2 used; after out of memory: 0 of 3 used`."""
     kinds = (("", "retries", "retried"), ("after out of memory: ", "retry_oom", "oom_retried"))
     return "; ".join(f"{what}{job.get(used) or 0} of {job[most]} used" for what, most, used in kinds if job.get(most))
+
+
+def _sweep(job: "Job") -> str:
+    """The sweep and the point of it."""
+    values = " ".join(f"{name}={'null' if value is None else value}" for name, value in (job.get("point") or {}).items())
+    return clean(f"{job['sweep']}: {values}") if job.get("sweep") else ""
 
 
 def _place(position: int | None) -> str:

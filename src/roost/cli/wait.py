@@ -33,7 +33,7 @@ VERB = Verb(
     ),
     examples=(
         ("roost wait 12 && echo done", ""),
-        ("roost wait --label sweep --timeout 2h", "all of a sweep, two hours at most"),
+        ("roost wait --sweep 3 --timeout 2h", "all of a sweep, two hours at most"),
     ),
     about="The exit code is the job's; of several, the first that is not 0.",
 )
@@ -66,12 +66,13 @@ def run(args: Args) -> int:
 
 def _ids(roost: "Roost", args: Args) -> str:
     """The jobs as numbers, fixed now: what `@` and `all` mean may change while we wait."""
-    ids = joined_ids(args.ids or ([] if args.label or args.state or args.user or args.all else ["@"]))
+    ids = joined_ids(args.ids or ([] if args.label or args.state or args.user or args.sweep or args.all else ["@"]))
     everything = args.all or ids == "all"
     states = args.state or (UNENDED if everything else ())
-    if ids.replace(",", "").replace("-", "").isdecimal() and not (args.label or states or args.user):
+    if ids.replace(",", "").replace("-", "").isdecimal() and not (args.label or states or args.user or args.sweep):
         return ids
-    found = roost.all_jobs("" if everything else ids, label=args.label or (), state=states, user=args.user or "", all=True)
+    narrow = {"label": args.label or (), "state": states, "user": args.user or "", "sweep": args.sweep}
+    found = roost.all_jobs("" if everything else ids, all=True, **narrow)
     numbers = [job["id"] for job in found]
     if not numbers and not everything:
         raise UsageError("no such jobs", "roost ls")

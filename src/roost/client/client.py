@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Command = str | Sequence[str]
 
 API = "/api/v1"
+_OF_A_SWEEP = ("where", "dir", "samples", "seed", "points", "max_running")
 _LONG_S = 900.0  # a million jobs in one request take their time
 
 
@@ -79,6 +80,50 @@ class Roost:
         found: list[Json] = answer["jobs"]
         return found
 
+    def sweep(
+        self, command: "Command", params: "Mapping[str, Any]", *, env: "Mapping[str, str] | None" = None, **asked: "Any"
+    ) -> "Json":
+        """Queue a job for every point and give `sweep` and `ids`. Names in braces in the command are filled in.
+
+        A parameter is a text like `0..4` or a list of values. Keys of a sweep (`where`, `dir`, `samples`, `seed`,
+        `points`, `max_running`) belong to it, all others are those of a JobSpec.
+        """
+        job: Json = {"command": command if isinstance(command, str) else list(command), **asked}
+        job.setdefault("cwd", os.getcwd())
+        job["env"] = dict(os.environ if env is None else env)
+        whole = {key: job.pop(key) for key in _OF_A_SWEEP if key in job}
+        return self.make_sweep({"job": job, "params": dict(params), **whole})
+
+    def make_sweep(self, body: "Mapping[str, Any]") -> "Json":
+        """Queue a sweep as the API describes it. The same body with the same `key` queues nothing twice."""
+        return self._post("/sweeps", {"key": new_key(), **body}, wait_s=_LONG_S)
+
+    def extend_sweep(self, sweep: int, body: "Mapping[str, Any]") -> "Json":
+        """Queue the points that a sweep does not have yet; `sweep` and the new `ids`."""
+        return self._post(f"/sweeps/{sweep}/extend", {"key": new_key(), **body}, wait_s=_LONG_S)
+
+    def limit_sweep(self, sweep: int, max_running: int | None) -> "Json":
+        """Let at most so many jobs of a sweep run at once; None: any number."""
+        return self._post(f"/sweeps/{sweep}/limit", {"max_running": max_running})
+
+    def sweeps(self) -> "list[Json]":
+        """The newest sweeps, with how far they are."""
+        found: list[Json] = self._get("/sweeps")["sweeps"]
+        return found
+
+    def show_sweep(self, sweep: int | None = None) -> "Json":
+        """A sweep with its points and their results; your last one unless a number is given."""
+        return self._get(f"/sweeps/{'last' if sweep is None else sweep}", wait_s=_LONG_S)
+
+    def report(self, job: int, results: "Mapping[str, Any]", *, attempt: int | None = None) -> "Json":
+        """Say how a job went: numbers and short texts by name. The last word on a key stands."""
+        return self._post(f"/jobs/{job}/results", {"results": dict(results), "attempt": attempt})
+
+    def results(self, job: int) -> "Json":
+        """What a job reported, by name: `value`, `attempt`, `at`."""
+        found: Json = self._get(f"/jobs/{job}/results")["results"]
+        return found
+
     # Looking
 
     def jobs(
@@ -88,6 +133,7 @@ class Roost:
         state: "Iterable[str]" = (),
         user: str = "",
         label: "Iterable[str]" = (),
+        sweep: int | None = None,
         all: bool = False,
         limit: int | None = None,
         cursor: str = "",
@@ -98,6 +144,7 @@ class Roost:
             state=",".join(state),
             user=user,
             label=",".join(label),
+            sweep=sweep,
             all="true" if all else "",
             limit="" if limit is None else str(limit),
             cursor=cursor,

@@ -125,8 +125,6 @@ def work_of(spec: JobSpec) -> str:
 
     Points of a sweep share one, and so do two runs that differ in a learning rate; predictions are made for this.
     """
-    if spec.sweep:
-        return f"sweep {spec.sweep}"
     words = spec.command.replace("=", "= ").split()[:200] if isinstance(spec.command, str) else spec.command[:200]
     kept: list[str] = []
     for i, word in enumerate(words):

@@ -139,13 +139,17 @@ def clone(turn: Turn, job: int, command: Act) -> int:
     is_held = known(turn, job) is State.HELD
     spec, env = spec_of(turn, job)
     spec, request, conditions, digest = _edited(
-        turn, msgspec.structs.replace(spec, after=(), after_any=(), after_fail=(), begin_at=None, hold=is_held), command
+        turn,
+        msgspec.structs.replace(spec, after=(), after_any=(), after_fail=(), begin_at=None, hold=is_held, sweep=None),
+        command,
     )
     check_room(turn, command.actor)
     return queue_job(turn, command.actor, spec, request, conditions, digest or env)
 
 
 def _edited(turn: Turn, spec: JobSpec, command: Act) -> Checked:
+    if not command.changes.keys().isdisjoint(("sweep", "point")):
+        raise BadRequest("sweep and point are set by the server")
     try:
         spec = changed(spec, command.changes)
     except (msgspec.ValidationError, TypeError) as error:

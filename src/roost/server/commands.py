@@ -1,4 +1,5 @@
-"""What people may ask, each as a value. What comes of it stands in `submitting`, `acting`, `changing` and `ruling`."""
+"""What people may ask, each as a value. What comes of it stands in `submitting`, `sweeping`, `acting`,
+`changing` and `ruling`."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ from typing import Any
 
 import msgspec
 
+from roost.core.results import Result
 from roost.core.spec import JobSpec
+from roost.core.sweeps import Design
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -23,6 +26,31 @@ class Submit(Command, frozen=True):
     home: str = "/"
     key: str | None = None
     """Twice under one key is once: a client whose answer was lost asks again."""
+
+
+class MakeSweep(Submit, frozen=True, kw_only=True):
+    """Queue these points, all or none; into a sweep that is there, those that it does not have. Answers with the ids."""
+
+    design: Design
+    max_running: int | None = None
+    sweep: int | None = None
+    """The sweep to extend; None: a new one."""
+    dry_run: bool = False
+
+
+class LimitSweep(Command, frozen=True):
+    """Let at most so many jobs of a sweep run at once; None: any number."""
+
+    sweep: int
+    max_running: int | None
+
+
+class Report(Command, frozen=True):
+    """A job says how it went: numbers and short texts by name."""
+
+    job: int
+    results: dict[str, Result]
+    attempt: int | None = None
 
 
 class Act(Command, frozen=True):

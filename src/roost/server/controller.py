@@ -28,7 +28,7 @@ from roost.server.starting import start_message
 from roost.server.turn import Reply, Send, Turn
 from roost.store import reads
 from roost.store.load import Interned, load
-from roost.store.rows import JobRow
+from roost.store.rows import JobRow, ResultRow, SweepRow
 from roost.store.store import CommitFailed, Store, unpack_env
 from roost.store.writes import Batch
 
@@ -59,6 +59,8 @@ class Controller:
         self.store = store
         self.disk_is_full = False
         self.is_leaving = False
+        self.socket = ""
+        """Where the server listens: a job that reports finds it by that."""
         self.reload()
 
     def reload(self) -> None:
@@ -83,6 +85,22 @@ class Controller:
     def submission(self, key: str) -> tuple[int, int] | None:
         """First id and count of a submit that was committed under that key."""
         return self.store.read(reads.submission, key)
+
+    def sweep(self, sweep: int) -> SweepRow | None:
+        """That sweep."""
+        return self.store.read(reads.sweep, sweep)
+
+    def last_sweep(self) -> int:
+        """The id of the last sweep that was committed."""
+        return self.store.read(reads.last_sweep)
+
+    def points(self, sweep: int) -> list[JobRow]:
+        """The jobs of a sweep."""
+        return self.store.read(reads.jobs_of_sweep, sweep)
+
+    def results(self, job: int) -> list[ResultRow]:
+        """What a job has reported."""
+        return self.store.read(reads.results, [job]).get(job, [])
 
     # -- a round ----------------------------------------------------------------------------------------------------
 
@@ -145,7 +163,7 @@ class Controller:
 
     def _start(self, turn: Turn, start: Any, rows: dict[int, JobRow]) -> Send:
         row = rows[start.job]
-        return Send(start.node, start_message(self.cluster, start, row, self._env(row.env), turn.now_ms))
+        return Send(start.node, start_message(self.cluster, start, row, self._env(row.env), turn.now_ms, self.socket))
 
     def _env(self, env: int | None) -> bytes:
         """An environment, encoded, from a small cache: a thousand jobs of one shell share one."""

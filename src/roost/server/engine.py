@@ -110,7 +110,7 @@ class Engine:
 
     async def _commit(self, done: Round) -> dict[int, Any]:
         """On a quick disk a small commit takes less than handing it to a thread would; all else goes to the thread."""
-        if not done.batch.fetch and all(isinstance(e, ev.MOMENTARY) for e in done.batch.events):
+        if done.batch.is_empty:
             return {}
         began = time.perf_counter()
         if len(done.batch.events) <= SMALL and self._commit_s < QUICK_S:

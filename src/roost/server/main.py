@@ -125,6 +125,7 @@ async def _serve(home: Path, settings: dict[str, Any]) -> int:
     store = Store(home / "roost.db")
     store.forget_submissions(now_ms() - KEYS_KEPT_MS)
     controller = Controller(store)
+    controller.socket = str(_socket_path(home))
     _calm_collector()
     engine = Engine(controller)
     service = Service(home, store, engine)
@@ -179,6 +180,10 @@ async def _first_hello(engine: Engine, link: Link) -> None:
     _log.warning("the node program of this machine did not attach within %s s", ATTACH_S)
 
 
+def _socket_path(home: Path) -> Path:
+    return Path(paths.socket_path()) if os.environ.get("ROOST_HOME") is None else home / paths.SOCKET_NAME
+
+
 async def _listen(service: Service, settings: dict[str, Any]) -> None:
     import uvicorn
 
@@ -186,7 +191,7 @@ async def _listen(service: Service, settings: dict[str, Any]) -> None:
     from roost.api.peer import PeerProtocol
 
     host = settings.get("host") or "127.0.0.1"
-    path = Path(paths.socket_path()) if os.environ.get("ROOST_HOME") is None else service.home / paths.SOCKET_NAME
+    path = _socket_path(service.home)
     tcp = tcp_socket(host, settings.get("port"))
     unix = unix_socket(path)
     service.socket = str(path)

@@ -6,8 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 from roost.core.errors import BadRequest, RoostError
-from roost.server import acting, changing, preempting, ruling, submitting
-from roost.server.commands import Act, Ask, Change_, Command, Drain, RuleGpus, RuleUser, Submit, SwitchScheduling
+from roost.server import acting, changing, preempting, ruling, submitting, sweeping
+from roost.server.commands import (
+    Act,
+    Ask,
+    Change_,
+    Command,
+    Drain,
+    LimitSweep,
+    MakeSweep,
+    Report,
+    RuleGpus,
+    RuleUser,
+    Submit,
+    SwitchScheduling,
+)
 from roost.server.turn import Turn
 
 
@@ -59,6 +72,9 @@ ACTIONS: dict[str, Callable[[Turn, int, Act], int | None]] = {
 _OBEY: dict[type[Command], Callable[[Turn, Any], Any]] = {
     Submit: submitting.submit,
     Ask: submitting.ask,
+    MakeSweep: sweeping.make_sweep,
+    LimitSweep: sweeping.limit_sweep,
+    Report: sweeping.report,
     Act: _act,
     RuleGpus: ruling.rule_gpus,
     RuleUser: ruling.rule_user,

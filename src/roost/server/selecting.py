@@ -21,11 +21,12 @@ class Select(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     states: tuple[str, ...] = ()
     user: str | None = None
     all: bool = False
+    sweep: int | None = None
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing at all was said: that never means everything."""
-        return not (self.ids or self.labels or self.states or self.user or self.all)
+        return not (self.ids or self.labels or self.states or self.user or self.all or self.sweep)
 
     def state_names(self) -> tuple[str, ...]:
         """The states and outcomes, checked."""

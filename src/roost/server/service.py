@@ -29,7 +29,7 @@ from roost.server.engine import Engine
 from roost.server.selecting import Select, parse_ids
 from roost.server.user_views import user_view, users_view, with_account
 from roost.store import reads
-from roost.store.rows import AttemptRow, Filter, JobRow
+from roost.store.rows import AttemptRow, Filter, JobRow, SweepRow
 from roost.store.store import Store
 
 T = TypeVar("T")
@@ -129,6 +129,18 @@ class Service:
             raise NotFound(f"there is no job {job}", "roost ls --all")
         return row
 
+    async def sweep(self, sweep: int) -> SweepRow:
+        """A sweep's row, or `NotFound`."""
+        row = await self.read(reads.sweep, sweep) if 0 < sweep < 1 << 31 else None
+        if row is None:
+            raise NotFound(f"there is no sweep {sweep}", "roost sweep ls")
+        return row
+
+    async def reported(self, jobs: list[int]) -> dict[int, Json]:
+        """What those jobs reported, by name."""
+        rows = await self.read(reads.results, jobs)
+        return {job: {row.key: msgspec.json.decode(row.value) for row in rows.get(job, [])} for job in jobs}
+
     async def story(self, job: int) -> list[Json]:
         """What was done to a job, by whom."""
         rows = await self.read(reads.events, job)
@@ -152,7 +164,7 @@ class Service:
         if not found:
             raise NotFound("no job matches", "roost ls --all")
         named = {a for a, b in wanted.ids if a == b}
-        plain = not (wanted.states or wanted.labels or wanted.users)
+        plain = not (wanted.states or wanted.labels or wanted.users or wanted.sweep)
         if plain and (missing := sorted(named - set(found))):
             raise NotFound(f"there is no job {missing[0]}", "roost ls --all")
         return found
@@ -170,8 +182,10 @@ class Service:
                 if last is None:
                     raise NotFound("you have no such job yet", "roost submit …")
                 ranges.append((last, last))
+        if select.sweep is not None:
+            await self.sweep(select.sweep)
         users = (select.user,) if select.user else ()
-        return Filter(tuple(ranges), select.state_names(), users, tuple(select.labels))
+        return Filter(tuple(ranges), select.state_names(), users, tuple(select.labels), sweep=select.sweep)
 
     async def act(self, caller: Caller, command: Act, select: Select) -> Json:
         """Resolve the selection, then do it."""
@@ -420,7 +434,9 @@ class Service:
         for start in range(0, len(ids), ARCHIVE_CHUNK):
             found = await self.read(reads.jobs, ids[start : start + ARCHIVE_CHUNK])
             rows = [row for row in found.values() if row.state == "ended"]
-            lines = b"".join(msgspec.json.encode(view) + b"\n" for view in await self.views(rows))
+            said = await self.reported([row.id for row in rows])
+            shown = [{**view, "results": said[view["id"]]} for view in await self.views(rows)]
+            lines = b"".join(msgspec.json.encode(view) + b"\n" for view in shown)
             try:
                 await asyncio.to_thread(_append, path, lines)
             except OSError as error:

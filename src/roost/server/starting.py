@@ -14,8 +14,10 @@ from roost.server.turn import StartRun
 from roost.store.rows import JobRow
 
 
-def start_message(cluster: Cluster, start: StartRun, row: JobRow, env: bytes, now_ms: int) -> dict[str, Any]:
-    """The `start` message of an attempt; `env` is the environment, encoded already."""
+def start_message(
+    cluster: Cluster, start: StartRun, row: JobRow, env: bytes, now_ms: int, socket: str = ""
+) -> dict[str, Any]:
+    """The `start` message of an attempt; `env` is the environment, encoded already, `socket` where the server listens."""
     spec = row.decoded()
     active = cluster.active[start.job]
     limit_s = spec.time_limit_s
@@ -29,7 +31,11 @@ def start_message(cluster: Cluster, start: StartRun, row: JobRow, env: bytes, no
             **_command(spec),
             "cwd": cwd,
             "env": msgspec.Raw(env),
-            "vars": _variables(row, start, spec, cwd, limit_s, now_ms),
+            "vars": {
+                **_variables(row, start, spec, cwd, limit_s, now_ms),
+                **_sweep_variables(spec),
+                **({"ROOST_SOCKET": socket} if socket else {}),
+            },
             "gpus": active.gpus,
             "fill": spec.fill,
             "stdout": _output(spec.stdout, cwd, row, start, now_ms),
@@ -69,6 +75,16 @@ def _variables(row: JobRow, start: StartRun, spec: JobSpec, cwd: str, limit_s: i
         variables["ROOST_END_TIME"] = str(rfc3339(now_ms + limit_s * 1000))
     if spec.labels:
         variables["ROOST_LABELS"] = ",".join(spec.labels)
+    return variables
+
+
+def _sweep_variables(spec: JobSpec) -> dict[str, str]:
+    """The point that a job is of; a value that is null is not there."""
+    variables = {
+        f"ROOST_PARAM_{name.upper()}": str(value) for name, value in (spec.point or {}).items() if value is not None
+    }
+    if spec.sweep is not None:
+        variables["ROOST_SWEEP_ID"] = str(spec.sweep)
     return variables
 
 

@@ -24,16 +24,29 @@ from roost.store.writes import NewJob
 
 def submit(turn: Turn, command: Submit) -> dict[str, Any]:
     """Queue the jobs, all or none; twice under one key is once. Answers with the ids."""
-    if command.key is not None:
-        made = turn.submissions.get(command.key) or turn.memory.submission(command.key)
-        if made is not None:
-            return {"ids": list(range(made[0], made[0] + made[1]))}
+    if (ids := made_before(turn, command.key)) is not None:
+        return {"ids": ids}
+    for i, spec in enumerate(command.jobs):
+        check_no_point(spec, i)
     envs = [kept_env(turn, env) for env in command.envs]
     parts = [checked(turn, command, i, spec, envs) for i, spec in enumerate(command.jobs)]
     check_room(turn, command.actor, len(parts))
     if command.key is not None:
         turn.submissions[command.key] = (turn.last_job + 1, len(parts))
     return {"ids": [queue_job(turn, command.actor, *part) for part in parts]}
+
+
+def made_before(turn: Turn, key: str | None) -> list[int] | None:
+    """The ids that were made under that key; None when it is new."""
+    if key is None or (made := turn.submissions.get(key) or turn.memory.submission(key)) is None:
+        return None
+    return list(range(made[0], made[0] + made[1]))
+
+
+def check_no_point(spec: JobSpec, index: int | None = None) -> None:
+    """Raise when somebody calls a job a point of a sweep: only the server does, when it makes the sweep."""
+    if spec.sweep is not None or spec.point is not None:
+        raise BadRequest("sweep and point are set by the server", "POST /sweeps makes a sweep", index)
 
 
 Checked = tuple[JobSpec, Request, Conditions, str | None]

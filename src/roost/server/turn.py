@@ -14,7 +14,7 @@ from roost.core.model import Job, Request, Shape
 from roost.core.spec import JobSpec, work_of
 from roost.core.states import Outcome
 from roost.store.load import Interned
-from roost.store.rows import JobRow
+from roost.store.rows import JobRow, ResultRow, SweepRow
 from roost.store.writes import Batch, NewJob
 
 
@@ -29,6 +29,18 @@ class Memory(Protocol):
 
     def submission(self, key: str) -> tuple[int, int] | None:
         """First id and count of a submit that was committed under that key."""
+
+    def sweep(self, sweep: int) -> SweepRow | None:
+        """That sweep."""
+
+    def last_sweep(self) -> int:
+        """The id of the last sweep that was committed."""
+
+    def points(self, sweep: int) -> list[JobRow]:
+        """The jobs of a sweep."""
+
+    def results(self, job: int) -> list[ResultRow]:
+        """What a job has reported."""
 
 
 class Send(msgspec.Struct, frozen=True):
@@ -64,6 +76,8 @@ class Turn:
         self.freed: set[int] = set()
         """Waiting jobs, one of whose dependencies has ended."""
         self.submissions: dict[str, tuple[int, int]] = {}
+        self.sweeps: dict[int, SweepRow] = {}
+        self.results: dict[tuple[int, str], ResultRow] = {}
         self.never: dict[Request, RoostError | None] = {}
 
     def record(self, event: ev.Event, actor: str | None = None) -> None:
@@ -113,6 +127,14 @@ class Turn:
         """The same shape with another request."""
         return self.interned.shape(shape.user, shape.priority, request, shape.work, shape.group, shape.preemptible)
 
+    def sweep(self, sweep: int) -> SweepRow | None:
+        """A sweep, as it is at this point of the round."""
+        return self.sweeps.get(sweep) or (self.memory.sweep(sweep) if 0 < sweep < 1 << 31 else None)
+
+    def next_sweep(self) -> int:
+        """A fresh sweep id."""
+        return max(self.memory.last_sweep(), *self.sweeps, 0) + 1
+
     def row(self, job: int) -> JobRow | None:
         """What the store knows of a job."""
         known = 0 < job <= self.last_job and job not in self.removed  # a larger number might not fit the store
@@ -137,7 +159,9 @@ class Turn:
         keys = [(key, first, count, self.now_ms) for key, (first, count) in self.submissions.items()]
         waiting = (job for job in sorted(self.freed) if job in self.cluster.jobs)
         waits = {job: self.cluster.conditions.get(job, NO_CONDITIONS) for job in waiting}
-        return Batch(self.events, self.new, self.envs, self.actors, [s.job for s in self.starts], last, keys, waits)
+        fetch = [s.job for s in self.starts]
+        sweeps, results = list(self.sweeps.values()), list(self.results.values())
+        return Batch(self.events, self.new, self.envs, self.actors, fetch, last, keys, waits, sweeps, results)
 
 
 class Reply(msgspec.Struct):

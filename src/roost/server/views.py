@@ -63,6 +63,8 @@ def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: 
         "ended_at": rfc3339(row.ended_ms),
         "stdout": spec.stdout,
         "stderr": spec.stderr,
+        "sweep": spec.sweep,
+        "point": spec.point,
     }
 
 

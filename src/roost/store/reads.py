@@ -10,10 +10,23 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal_co
 
 from roost.core.states import ACTIVE, WAITING, Outcome, State
 from roost.store import schema as t
-from roost.store.rows import ATTEMPT_COLUMNS, JOB_COLUMNS, AttemptRow, EventRow, Filter, JobRow
+from roost.store.rows import (
+    ATTEMPT_COLUMNS,
+    JOB_COLUMNS,
+    RESULT_COLUMNS,
+    SWEEP_COLUMNS,
+    AttemptRow,
+    EventRow,
+    Filter,
+    JobRow,
+    ResultRow,
+    SweepRow,
+)
 
 _JOB = [t.jobs.c[name] for name in JOB_COLUMNS]
 _ATTEMPT = [t.attempts.c[name] for name in ATTEMPT_COLUMNS]
+_SWEEP = [t.sweeps.c[name] for name in SWEEP_COLUMNS]
+_RESULT = [t.results.c[name] for name in RESULT_COLUMNS]
 _GROUPS = (t.ACTIVE, t.WAITING, t.ENDED)
 """The three parts of a listing, in the order in which they are shown."""
 
@@ -76,9 +89,16 @@ def _condition(wanted: Filter, is_ended: bool) -> ColumnElement[bool]:
         parts.append(job.user.in_(wanted.users))
     for label in wanted.labels:
         parts.append(job.id.in_(select(t.labels.c.job).where(t.labels.c.label == label)))
+    if wanted.sweep is not None:
+        parts.append(_of_sweep(wanted.sweep))
     if is_ended and wanted.ended_since_ms is not None:
         parts.append(job.ended_ms >= wanted.ended_since_ms)
     return and_(*parts)
+
+
+def _of_sweep(sweep: int) -> ColumnElement[bool]:
+    """The second part is what lets SQLite use the index, which has only such rows."""
+    return and_(t.jobs.c.sweep == sweep, text(t.IN_SWEEP))
 
 
 def _after(group: int, position: Sequence[int]) -> ColumnElement[bool]:
@@ -199,3 +219,48 @@ def outcomes(db: Connection) -> dict[str, int]:
     job = t.jobs.c
     query = select(job.outcome, func.count()).where(text(t.ENDED)).group_by(job.outcome)
     return {row[0]: row[1] for row in db.execute(query)}
+
+
+def sweep(db: Connection, wanted: int) -> SweepRow | None:
+    """That sweep."""
+    row = db.execute(select(*_SWEEP).where(t.sweeps.c.id == wanted)).first()
+    return SweepRow(*row) if row else None
+
+
+def last_sweep(db: Connection, user: str | None = None) -> int:
+    """The id of the last sweep, of that user or of anybody; 0 when there is none."""
+    query = select(t.sweeps.c.id).order_by(t.sweeps.c.id.desc()).limit(1)
+    return db.execute(query if user is None else query.where(t.sweeps.c.user == user)).scalar() or 0
+
+
+def sweeps(db: Connection, limit: int) -> list[SweepRow]:
+    """The newest sweeps that still have jobs, the newest first."""
+    has_jobs = select(t.jobs.c.id).where(t.jobs.c.sweep == t.sweeps.c.id, text(t.IN_SWEEP)).exists()
+    query = select(*_SWEEP).where(has_jobs).order_by(t.sweeps.c.id.desc()).limit(limit)
+    return [SweepRow(*row) for row in db.execute(query)]
+
+
+def jobs_of_sweep(db: Connection, wanted: int) -> list[JobRow]:
+    """The jobs of a sweep, by id."""
+    return [JobRow(*row) for row in db.execute(select(*_JOB).where(_of_sweep(wanted)).order_by(t.jobs.c.id))]
+
+
+def sweep_counts(db: Connection, wanted: Sequence[int]) -> dict[int, dict[str, int]]:
+    """How many jobs of those sweeps are in which state, or ended how."""
+    job = t.jobs.c
+    how = func.coalesce(job.outcome, job.state)
+    query = select(job.sweep, how, func.count()).where(job.sweep.in_(wanted), text(t.IN_SWEEP)).group_by(job.sweep, how)
+    found: dict[int, dict[str, int]] = {}
+    for number, state, count in db.execute(query):
+        found.setdefault(number, {})[state] = count
+    return found
+
+
+def results(db: Connection, wanted: Sequence[int]) -> dict[int, list[ResultRow]]:
+    """What those jobs reported, what was said first at the head."""
+    found: dict[int, list[ResultRow]] = {}
+    for start in range(0, len(wanted), 500):
+        query = select(*_RESULT).where(t.results.c.job.in_(wanted[start : start + 500]))
+        for row in db.execute(query.order_by(t.results.c.job, t.results.c.key)):
+            found.setdefault(row[0], []).append(ResultRow(*row))
+    return {job: sorted(rows, key=lambda row: row.at_ms) for job, rows in found.items()}

@@ -80,6 +80,33 @@ class EventRow(msgspec.Struct, frozen=True):
     data: str
 
 
+class SweepRow(msgspec.Struct, frozen=True):
+    """A sweep as it is kept."""
+
+    id: int
+    user: str
+    name: str
+    created_ms: int
+    max_running: int | None
+    design: str
+
+
+SWEEP_COLUMNS = SweepRow.__struct_fields__
+
+
+class ResultRow(msgspec.Struct, frozen=True):
+    """What a job said of itself under one key; `value` is JSON."""
+
+    job: int
+    key: str
+    value: str
+    attempt: int
+    at_ms: int
+
+
+RESULT_COLUMNS = ResultRow.__struct_fields__
+
+
 class Filter(msgspec.Struct, frozen=True):
     """Which jobs are meant. Every given part must match."""
 
@@ -91,3 +118,4 @@ class Filter(msgspec.Struct, frozen=True):
     labels: tuple[str, ...] = ()
     ended_since_ms: int | None = None
     """Leave out what ended before."""
+    sweep: int | None = None

@@ -15,6 +15,7 @@ from roost.core import events as ev
 from roost.core.model import Conditions
 from roost.core.states import State
 from roost.store import schema as t
+from roost.store.rows import RESULT_COLUMNS, SWEEP_COLUMNS, ResultRow, SweepRow
 
 Row = dict[str, Any]
 _encode = msgspec.json.encode
@@ -44,6 +45,15 @@ class Batch(msgspec.Struct):
     """Key, first id, count and time of submits that a client may repeat when the answer was lost."""
     waits: dict[int, Conditions] = {}
     """What is left to wait for, of jobs whose dependencies ended: a rerun of those must not close them again."""
+    sweeps: list[SweepRow] = []
+    """Sweeps that are new, or whose design has grown."""
+    results: list[ResultRow] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to write and nothing to fetch."""
+        is_momentary = all(isinstance(e, ev.MOMENTARY) for e in self.events)
+        return is_momentary and not (self.fetch or self.sweeps or self.results)
 
 
 class Writer:
@@ -62,6 +72,8 @@ class Writer:
             self._run(cursor, "meta", [{"key": "last_job", "value": str(batch.last_job)}])
         for key, first, count, at_ms in batch.submissions:
             self._run(cursor, "submission", [{"key": key, "first": first, "count": count, "at_ms": at_ms}])
+        self._run(cursor, "sweep", map(msgspec.structs.asdict, batch.sweeps))
+        self._run(cursor, "result", map(msgspec.structs.asdict, batch.results))
         stored = [(i, e) for i, e in enumerate(batch.events) if not isinstance(e, ev.MOMENTARY)]
         for kind, group in groupby(stored, key=lambda pair: type(pair[1])):
             pairs = list(group)
@@ -261,7 +273,7 @@ class Writer:
         for row in rows:
             cursor.execute(found.sql, found.parameters(row))
             envs.update(r[0] for r in cursor.fetchall() if r[0] is not None)
-        for name in ("remove", "remove_attempts", "unlabel", "remove_events"):
+        for name in ("remove", "remove_attempts", "unlabel", "remove_events", "remove_results"):
             self._run(cursor, name, rows)
         self._unused.update(envs)
 
@@ -348,8 +360,9 @@ def _statements() -> dict[str, Executable]:
         return update(attempt).where(where).values({**{c: bindparam(c) for c in columns}, **constants})
 
     def put(table: Any, key: str, *columns: str) -> Executable:
-        statement = upsert(table).values({c: bindparam(c) for c in (key, *columns)})
-        return statement.on_conflict_do_update([key], set_={c: statement.excluded[c] for c in columns})
+        keys = key.split()
+        statement = upsert(table).values({c: bindparam(c) for c in (*keys, *columns)})
+        return statement.on_conflict_do_update(keys, set_={c: statement.excluded[c] for c in columns})
 
     fresh = {c: None for c in ("outcome", "exit_code", "error", "started_ms", "ended_ms")}
     new_columns = [
@@ -409,6 +422,7 @@ def _statements() -> dict[str, Executable]:
         "remove": delete(job).where(this_job),
         "remove_attempts": delete(attempt).where(attempt.c.job == bindparam("b_id")),
         "remove_events": delete(t.events).where(t.events.c.job == bindparam("b_id")),
+        "remove_results": delete(t.results).where(t.results.c.job == bindparam("b_id")),
         "prune_env": delete(t.environments).where(
             (t.environments.c.id == bindparam("b_env")) & ~exists().where(job.c.env == t.environments.c.id)
         ),
@@ -418,6 +432,8 @@ def _statements() -> dict[str, Executable]:
         "gpu_rules": put(t.gpus, "uuid", "slots", "disabled", "drained", "alias"),
         "user": put(t.users, "name", "weight", "max_gpus", "max_jobs", "max_queued"),
         "group": update(t.sweeps).where(t.sweeps.c.id == bindparam("b_id")).values(max_running=bindparam("max_running")),
+        "sweep": put(t.sweeps, SWEEP_COLUMNS[0], *SWEEP_COLUMNS[1:]),
+        "result": put(t.results, "job key", *RESULT_COLUMNS[2:]),
         "gpu": _put_gpu(),
         "gpus_gone": update(t.gpus).where(t.gpus.c.node == bindparam("b_node")).values(node=None),
         "drain": node_put.on_conflict_do_update(["name"], set_={"drained": node_put.excluded.drained}),

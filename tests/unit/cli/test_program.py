@@ -41,11 +41,11 @@ def test_the_overview_fits() -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help_with_an_example(roost: Roost, verb: str) -> None:
-    shown = roost(verb, "--help")
+    shown = roost(*verb.split(), "--help")
     assert shown.code == 0
     assert f"usage: roost {verb}" in shown.out
     assert "examples:\n  " in shown.out
-    assert roost("help", verb).out == shown.out
+    assert roost("help", *verb.split()).out == shown.out
     assert max(map(len, help_text(load(verb).VERB, 80).splitlines())) <= 80
 
 

@@ -129,3 +129,21 @@ def test_users_are_shown_and_ruled(server: FakeServer) -> None:
     assert [user["user"] for user in roost.users()] == ["ana"] and roost.user("a@b")["user"] == "a@b"
     roost.set_user("ana", weight=0.5, max_jobs=None)
     assert server.bodies("PATCH /users/ana") == [{"weight": 0.5, "max_jobs": None}]
+
+
+def test_a_sweep_parts_what_is_the_jobs_from_what_is_its_own(server: FakeServer) -> None:
+    server.routes["POST /sweeps"] = lambda _q, _b: (201, {"version": 1, "sweep": 3, "ids": [7], "unused": []})
+    made = Roost().sweep("t {lr}", {"lr": [0.1]}, env={}, cwd="/", gpus=2, max_running=4, where="lr > 0")
+    assert made["sweep"] == 3
+    (body,) = server.bodies("POST /sweeps")
+    assert body["job"] == {"command": "t {lr}", "env": {}, "cwd": "/", "gpus": 2}
+    assert (body["params"], body["max_running"], body["where"]) == ({"lr": [0.1]}, 4, "lr > 0")
+    assert len(body["key"]) >= 8
+
+
+def test_results_of_a_job(server: FakeServer) -> None:
+    server.routes["POST /jobs/12/results"] = lambda _q, body: (200, {"version": 1, "id": 12, **body})
+    server.routes["GET /jobs/12/results"] = {"version": 1, "id": 12, "results": {"loss": {"value": 1}}}
+    Roost().report(12, {"loss": 1}, attempt=2)
+    assert server.bodies("POST /jobs/12/results") == [{"results": {"loss": 1}, "attempt": 2}]
+    assert Roost().results(12) == {"loss": {"value": 1}}

@@ -80,6 +80,10 @@ QUESTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (reads.active, ()),
     (reads.oldest_ended, (10, 10)),
     (reads.environment, (1,)),
+    (reads.sweep, (1,)),
+    (reads.jobs_of_sweep, (1,)),
+    (reads.ids, (Filter(sweep=1), 50)),
+    (reads.results, ([1, 2, 3],)),
 ]
 
 

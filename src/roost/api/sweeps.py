@@ -1,0 +1,130 @@
+"""Routes about sweeps and results."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from roost.api.jobs import caller, service
+from roost.api.wire import JsonResponse, body, takes
+from roost.core.parameters import Given
+from roost.core.results import Result
+from roost.core.spec import JobSpec
+from roost.core.sweeps import Design, Texts
+from roost.server.commands import LimitSweep, MakeSweep, Report
+from roost.server.points import Sweeps, design_of
+from roost.server.submitting import check_no_point
+
+router = APIRouter(prefix="/api/v1", tags=["sweeps"], default_response_class=JsonResponse)
+Key = Annotated[str, msgspec.Meta(min_length=8, max_length=100)]
+
+
+class SweepBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A job and the points at which it is to run."""
+
+    job: JobSpec
+    params: dict[str, Texts] = {}
+    points: list[dict[str, Given]] = []
+    where: str | None = None
+    dir: str | None = None
+    samples: int | None = None
+    seed: int = 0
+    max_running: int | None = None
+    envs: list[dict[str, str]] = []
+    dry_run: bool = False
+    key: Key | None = None
+
+
+class ExtendBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Further values for the parameters of a sweep."""
+
+    params: dict[str, Texts] = {}
+    points: list[dict[str, Given]] = []
+    where: str | None = None
+    samples: int | None = None
+    dry_run: bool = False
+    key: Key | None = None
+
+
+class LimitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many jobs may run at once; null: any number."""
+
+    max_running: int | None
+
+
+class ResultsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a job says of itself."""
+
+    results: dict[str, Result]
+    attempt: int | None = None
+
+
+def sweeps(request: Request) -> Sweeps:
+    """The sweeps of the server behind this application."""
+    found: Sweeps = request.app.state.sweeps
+    return found
+
+
+@router.post("/sweeps", status_code=201, openapi_extra=takes(SweepBody))
+async def make(request: Request) -> Response:
+    """Queue a job for every point: all are checked before any is queued."""
+    asked, who = await body(request, SweepBody), caller(request)
+    check_no_point(asked.job)
+    design = Design(asked.job, asked.params, asked.points, asked.where, asked.dir, asked.samples, asked.seed)
+    command = MakeSweep(
+        who.name, [], asked.envs, who.home, asked.key, design=design, max_running=asked.max_running, dry_run=asked.dry_run
+    )
+    return JsonResponse({"version": 1, **await sweeps(request).make(command)}, 200 if asked.dry_run else 201)
+
+
+@router.get("/sweeps")
+async def listed(request: Request) -> Response:
+    """The newest sweeps, with how far they are."""
+    return JsonResponse({"version": 1, "sweeps": await sweeps(request).listed()})
+
+
+@router.get("/sweeps/last")
+async def last(request: Request) -> Response:
+    """The caller's last sweep, with all its points."""
+    here = sweeps(request)
+    return JsonResponse({"version": 1, **await here.shown(await here.last(caller(request)))})
+
+
+@router.get("/sweeps/{sweep}")
+async def show(request: Request, sweep: int) -> Response:
+    """A sweep with all its points and their results."""
+    return JsonResponse({"version": 1, **await sweeps(request).shown(sweep)})
+
+
+@router.post("/sweeps/{sweep}/extend", status_code=201, openapi_extra=takes(ExtendBody))
+async def extend(request: Request, sweep: int) -> Response:
+    """Queue the points that the sweep does not have yet."""
+    asked, who = await body(request, ExtendBody), caller(request)
+    job = design_of(await service(request).sweep(sweep)).job
+    more = Design(job, asked.params, asked.points, asked.where, samples=asked.samples)
+    command = MakeSweep(who.name, [], [], who.home, asked.key, design=more, sweep=sweep, dry_run=asked.dry_run)
+    return JsonResponse({"version": 1, **await sweeps(request).make(command)}, 200 if asked.dry_run else 201)
+
+
+@router.post("/sweeps/{sweep}/limit", openapi_extra=takes(LimitBody))
+async def limit(request: Request, sweep: int) -> Response:
+    """Change how many of its jobs may run at once."""
+    asked = await body(request, LimitBody)
+    answer: dict[str, Any] = await service(request).engine.ask(LimitSweep(caller(request).name, sweep, asked.max_running))
+    return JsonResponse({"version": 1, **answer})
+
+
+@router.get("/jobs/{job}/results")
+async def results(request: Request, job: int) -> Response:
+    """What a job reported."""
+    return JsonResponse({"version": 1, "id": job, "results": await sweeps(request).results(job)})
+
+
+@router.post("/jobs/{job}/results", openapi_extra=takes(ResultsBody))
+async def report(request: Request, job: int) -> Response:
+    """A job says how it went; the last word on a key stands."""
+    asked = await body(request, ResultsBody)
+    command = Report(caller(request).name, job, asked.results, asked.attempt)
+    return JsonResponse({"version": 1, **await service(request).engine.ask(command)})
