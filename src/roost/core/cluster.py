@@ -12,12 +12,27 @@ from heapq import heappop, heappush
 from typing import Any
 
 from roost.core import events as ev
-from roost.core.model import Active, Claim, Conditions, Gpu, GpuRules, Host, Job, Observation, Request, Shape, UserRules
+from roost.core.model import (
+    Active,
+    Claim,
+    Conditions,
+    Gpu,
+    GpuRules,
+    Host,
+    Job,
+    Keeping,
+    Observation,
+    Request,
+    Shape,
+    UserRules,
+)
+from roost.core.prediction import Learned, Ran
 from roost.core.settings import DEFAULTS, Value
 from roost.core.states import Change, Outcome, RefusedChange, State, after
 
 NO_CONDITIONS = Conditions()
 NO_RULES = GpuRules()
+ALL = "*"
 ANYBODY = UserRules()
 
 
@@ -59,9 +74,23 @@ class Cluster:
         self.conditions: dict[int, Conditions] = {}
         self.dependents: dict[int, list[int]] = {}
         self.later: list[tuple[int, int]] = []
+        self.ready: dict[int, int] = {}
+        """Since when a job could start, where that is later than its submit: it was held, or waited for something."""
         self.lines: dict[Shape, Line] = {}
+        self.asking: dict[Request, dict[Shape, Line]] = {}
+        """The same lines, by what they ask for: one answer serves them all."""
         self.active: dict[int, Active] = {}
+        self.gpus_of: Counter[str] = Counter()
+        self.runs_of: Counter[str] = Counter()
+        self.runs_in: Counter[int] = Counter()
+        """GPUs and jobs that a user has, and jobs that a sweep has, from the intent to start until nothing is left."""
+        self.yielding: set[int] = set()
+        """Jobs that have GPUs and would make room for others."""
+        self.present: set[str] = set()
+        """Users with a job that waits or runs."""
         self.nodes: dict[str, Node] = {}
+        self.gpu_count = 0
+        self.node_of: dict[str, str] = {}
         self.rules: dict[str, GpuRules] = {}
         self.seen: dict[str, Observation] = {}
         self.claims: dict[str, dict[int, Claim]] = {}
@@ -70,6 +99,18 @@ class Cluster:
         self.settings: dict[str, Value] = dict(DEFAULTS)
         self.is_paused = False
         self.counts: Counter[str] = Counter()
+        self.learned = Learned()
+        self.keeping: Keeping | None = None
+        self.purse = 0.0
+        """GPU seconds that may be kept idle for wide jobs. Fills by itself, a small part of the cluster."""
+        self.purse_ms: int | None = None
+        self.keep_again_ms = 0
+        self.gave_up: dict[int, int] = {}
+        """When keeping nodes free for a job was last given up."""
+        self.touched: set[str] = set()
+        """Nodes on which something changed since somebody last looked; `ALL` when it may have changed on all of them."""
+        self.index: Any = None
+        """What a plan remembers of this cluster from the last one; never part of an answer."""
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
@@ -128,6 +169,10 @@ class Cluster:
         assert isinstance(value, (int, float))
         return value
 
+    def ready_ms(self, job: Job) -> int:
+        """Since when it could start, as far as it is its own business."""
+        return self.ready.get(job.id, job.submitted_ms)
+
     def next_begin_ms(self) -> int | None:
         """When the next `--begin` time comes."""
         return self.later[0][0] if self.later else None
@@ -144,6 +189,27 @@ class Cluster:
         self._claim(active)
         self.counts[active.state] += 1
 
+    def ran(self, event: ev.Ended | ev.Requeued) -> Ran | None:
+        """What an end teaches; None when nothing ran. To be asked before it is applied."""
+        active = self.active.get(event.id)
+        if active is None or active.pid is None or event.outcome in _TEACHES_NOTHING:
+            return None
+        started_ms = event.usage.started_ms or active.since_ms
+        shape, waited_s = active.job.shape, max(0, started_ms - self.ready_ms(active.job)) / 1000
+        return Ran(
+            shape.user,
+            shape.work,
+            shape.request.gpus,
+            shape.limit_s,
+            waited_s if active.attempt == 1 else None,
+            max(0, event.at_ms - started_ms) / 1000,
+            event.usage.peak_mem_mib,
+        )
+
+    def _learn(self, event: ev.Ended | ev.Requeued) -> None:
+        if (ran := self.ran(event)) is not None:
+            self.learned.take(ran)
+
     def _submitted(self, e: ev.Submitted) -> None:
         self._wait(e.job, e.conditions, e.held)
         self.counts[State.HELD if e.held else State.QUEUED] += 1
@@ -151,6 +217,7 @@ class Cluster:
     def _rerun(self, e: ev.Rerun) -> None:
         if self.find(e.id) is not None:
             raise RefusedChange(e.id, self.state_of(e.id) or State.ENDED, Change.RERUN)
+        self.ready[e.id] = e.at_ms
         self._wait(e.job, e.conditions, held=False)
         self._count(State.ENDED, State.QUEUED)
         self.counts[e.was] -= 1
@@ -158,6 +225,7 @@ class Cluster:
     def _wait(self, job: Job, conditions: Conditions, held: bool) -> None:
         if job.id not in self.jobs:  # an edited one is there already
             self.queued_by[job.shape.user] += 1
+            self.present.add(job.shape.user)
         self.jobs[job.id] = job
         if held:
             self.held.add(job.id)
@@ -177,6 +245,7 @@ class Cluster:
         line = self.lines.get(job.shape)
         if line is None:
             line = self.lines[job.shape] = Line(job.shape)
+            self.asking.setdefault(job.shape.request, {})[job.shape] = line
         self.open.add(job.id)
         heappush(line.heap, (job.rank, job.id))
 
@@ -190,16 +259,19 @@ class Cluster:
     def _released(self, e: ev.Released) -> None:
         after(e.id, self._state(e.id), Change.RELEASE)
         self.held.discard(e.id)
+        self.ready[e.id] = e.at_ms
         self._open_if_free(self.jobs[e.id])
         self._count(State.HELD, State.QUEUED)
 
     def _moved(self, e: ev.Moved) -> None:
         if e.id not in self.jobs:
             raise RefusedChange(e.id, self._state(e.id), Change.HOLD)
-        old = self.jobs[e.id].shape
+        before = self.jobs[e.id]
+        if e.job.rank > before.rank:
+            self.ready[e.id] = e.at_ms  # whoever is sent back begins to wait anew
         self.jobs[e.id] = e.job
         self._open_if_free(e.job)
-        self._tidy(old)
+        self._tidy(before.shape)
 
     def _edited(self, e: ev.Edited) -> None:
         if e.id not in self.jobs:
@@ -211,9 +283,13 @@ class Cluster:
 
     def _start_intended(self, e: ev.StartIntended) -> None:
         after(e.id, self._state(e.id), Change.INTEND)
+        waited_ms = e.at_ms - self.ready_ms(self.jobs[e.id])
+        if e.attempt == 1:
+            self.learned.waited(max(0, waited_ms) / 1000)
         job = self._leave_queue(e.id, State.STARTING)
         job = Job(job.id, job.shape, job.rank, job.submitted_ms, e.attempt)
-        self.active[e.id] = Active(job, State.STARTING, e.attempt, e.node, e.gpus, e.at_ms)
+        self.active[e.id] = Active(job, State.STARTING, e.attempt, e.node, e.gpus, e.at_ms, granted_mib=e.granted_mib)
+        self.gave_up.pop(e.id, None)
         self._claim(self.active[e.id])
 
     def _started(self, e: ev.Started) -> None:
@@ -246,6 +322,9 @@ class Cluster:
     def _ended(self, e: ev.Ended) -> None:
         state = self._state(e.id)
         after(e.id, state, Change.END)
+        self._learn(e)
+        self.ready.pop(e.id, None)
+        self.gave_up.pop(e.id, None)
         if (active := self.active.pop(e.id, None)) is not None:
             self._release(active)
             self._count(state, State.ENDED)
@@ -253,23 +332,24 @@ class Cluster:
             self._leave_queue(e.id, State.ENDED)
         self.counts[e.outcome] += 1
         for waiting in self.dependents.pop(e.id, ()):
-            self._dependency_ended(waiting, e.id, e.outcome)
+            self._dependency_ended(waiting, e.id, e.outcome, e.at_ms)
 
     def _requeued(self, e: ev.Requeued) -> None:
         active = self._active(e.id, Change.REQUEUE)
         after(e.id, active.state, Change.REQUEUE)
+        self._learn(e)
         self._release(active)
         del self.active[e.id]
         self._wait(e.job, Conditions((), e.again_ms), held=False)
         self._count(active.state, State.QUEUED)
 
-    def _dependency_ended(self, waiting: int, ended: int, outcome: Outcome) -> None:
+    def _dependency_ended(self, waiting: int, ended: int, outcome: Outcome, at_ms: int) -> None:
         """Strike out what is met. What can never be met stays: `doomed` names it and the server ends that job."""
         conditions = self.conditions.get(waiting)
         if conditions is None:
             return
         left = tuple(d for d in conditions.after if d.job != ended or not d.is_met_by(outcome))
-        self._set_conditions(waiting, Conditions(left, conditions.begin_ms))
+        self._set_conditions(waiting, Conditions(left, conditions.begin_ms), at_ms)
 
     def _removed(self, e: ev.Removed) -> None:
         self.counts[State.ENDED] -= 1
@@ -277,12 +357,14 @@ class Cluster:
 
     def _setting_changed(self, e: ev.SettingChanged) -> None:
         self.settings[e.key] = e.value
+        self.touched.add(ALL)
 
     def _scheduling_switched(self, e: ev.SchedulingSwitched) -> None:
         self.is_paused = e.paused
 
     def _gpu_ruled(self, e: ev.GpuRuled) -> None:
         self.rules[e.uuid] = e.rules
+        self.touched.add(self.node_of.get(e.uuid, ALL))
         self._claim_again(e.uuid)
 
     def _user_ruled(self, e: ev.UserRuled) -> None:
@@ -299,33 +381,45 @@ class Cluster:
 
     def _node_drained(self, e: ev.NodeDrained) -> None:
         self.node(e.node).drained = e.drained
+        self.touched.add(e.node)
 
     def _node_seen(self, e: ev.NodeSeen) -> None:
         node = self.node(e.node)
         node.cpus, node.mem_mib = e.cpus, e.mem_mib
         node.gpus = {gpu.uuid: gpu for gpu in sorted(e.gpus, key=lambda g: g.index)}
         for uuid in node.gpus:
+            self.node_of[uuid] = e.node
             self._claim_again(uuid)
+        self.gpu_count = sum(len(known.gpus) for known in self.nodes.values())
+        self.touched.add(e.node)
 
     def _node_attached(self, e: ev.NodeAttached) -> None:
         self.node(e.node).attached = True
+        self.touched.add(e.node)
 
     def _node_detached(self, e: ev.NodeDetached) -> None:
         node = self.node(e.node)
         node.attached, node.reason = False, e.reason
         for uuid in node.gpus:
             self.seen.pop(uuid, None)
+        self.touched.add(e.node)
 
     def _sampled(self, e: ev.Sampled) -> None:
         self.node(e.node).host = e.host
         self.seen.update(e.gpus)
+        self.touched.add(e.node)
 
     def _time_came(self, e: ev.TimeCame) -> None:
         while self.later and self.later[0][0] <= e.now_ms:
             begin_ms, job = heappop(self.later)
             conditions = self.conditions.get(job)
             if conditions is not None and conditions.begin_ms == begin_ms:
-                self._set_conditions(job, Conditions(conditions.after, None))
+                self._set_conditions(job, Conditions(conditions.after, None), begin_ms)
+
+    def _kept(self, e: ev.Kept) -> None:
+        if e.gave_up is not None:
+            self.gave_up[e.gave_up] = e.now_ms
+        self.keeping, self.purse, self.purse_ms, self.keep_again_ms = e.keeping, e.purse, e.now_ms, e.again_ms
 
     # -- the parts of a change --------------------------------------------------------------------------------------
 
@@ -352,6 +446,7 @@ class Cluster:
         self._count(self._state(job_id), to)
         job = self.jobs.pop(job_id)
         self.queued_by[job.shape.user] -= 1
+        self._may_be_gone(job.shape.user)
         self.open.discard(job_id)
         self.held.discard(job_id)
         self._drop_conditions(job_id)
@@ -366,11 +461,16 @@ class Cluster:
             heappop(line.heap)
         if not line.heap:
             del self.lines[shape]
+            del (alike := self.asking[shape.request])[shape]
+            if not alike:
+                del self.asking[shape.request]
 
-    def _set_conditions(self, job: int, conditions: Conditions) -> None:
+    def _set_conditions(self, job: int, conditions: Conditions, at_ms: int) -> None:
         if conditions != NO_CONDITIONS:
             self.conditions[job] = conditions
         elif self.conditions.pop(job, None) is not None:
+            if self.jobs[job].attempts == 0:
+                self.ready[job] = at_ms
             self._open_if_free(self.jobs[job])
 
     def _drop_conditions(self, job: int) -> None:
@@ -380,27 +480,45 @@ class Cluster:
                 waiting.remove(job)
 
     def _claim(self, active: Active) -> None:
-        request = active.job.shape.request
-        if not active.gpus:
-            self.node(active.node).cpu_used += 1
+        self._hold(active, 1)
         for uuid in active.gpus:
             claims = self.claims.setdefault(uuid, {})
-            claims[active.job.id] = self._claim_on(uuid, active, request)
+            claims[active.job.id] = self._claim_on(uuid, active)
+            self.touched.add(self.node_of.get(uuid, active.node))
 
-    def _claim_on(self, uuid: str, active: Active, request: Request) -> Claim:
-        gpu = self.node(active.node).gpus.get(uuid)
-        return claim(active.job.id, request, gpu, self.rules_of(uuid))
+    def _hold(self, active: Active, sign: int) -> None:
+        """Count what a job has, or no longer has."""
+        shape = active.job.shape
+        self.gpus_of[shape.user] += sign * len(active.gpus)
+        self.runs_of[shape.user] += sign
+        if shape.group:
+            self.runs_in[shape.group] += sign
+        if shape.preemptible:
+            (self.yielding.add if sign > 0 else self.yielding.discard)(active.job.id)
+        self.present.add(shape.user)
+        self._may_be_gone(shape.user)
+        if not active.gpus:
+            self.node(active.node).cpu_used += sign
+            self.touched.add(active.node)
+
+    def _may_be_gone(self, user: str) -> None:
+        if not self.queued_by[user] and not self.runs_of[user]:
+            self.present.discard(user)
+
+    def _claim_on(self, uuid: str, active: Active) -> Claim:
+        gpu = self.node(self.node_of.get(uuid, active.node)).gpus.get(uuid)
+        return claim(active.job.id, active.request, gpu, self.rules_of(uuid))
 
     def _claim_again(self, uuid: str) -> None:
         """Slots or memory of a GPU changed: what running jobs hold of it is counted anew."""
         for job in list(self.claims.get(uuid, ())):
             active = self.active[job]
-            self.claims[uuid][job] = self._claim_on(uuid, active, active.job.shape.request)
+            self.claims[uuid][job] = self._claim_on(uuid, active)
 
     def _release(self, active: Active) -> None:
-        if not active.gpus:
-            self.node(active.node).cpu_used -= 1
+        self._hold(active, -1)
         for uuid in active.gpus:
+            self.touched.add(self.node_of.get(uuid, active.node))
             claims = self.claims[uuid]
             del claims[active.job.id]
             if not claims:
@@ -420,6 +538,8 @@ def claim(job: int, request: Request, gpu: Gpu | None, rules: GpuRules) -> Claim
         return Claim(job, rules.slots, total)
     return Claim(job, 1, total // rules.slots)
 
+
+_TEACHES_NOTHING = frozenset({Outcome.CANNOT_START, Outcome.LOST})
 
 _APPLY: dict[type[ev.Event], Callable[[Cluster, Any], None]] = {
     ev.Submitted: Cluster._submitted,
@@ -448,4 +568,5 @@ _APPLY: dict[type[ev.Event], Callable[[Cluster, Any], None]] = {
     ev.NodeDetached: Cluster._node_detached,
     ev.Sampled: Cluster._sampled,
     ev.TimeCame: Cluster._time_came,
+    ev.Kept: Cluster._kept,
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from roost.core.model import Conditions, Gpu, GpuRules, Host, Job, Observation, UserRules
+from roost.core.model import Conditions, Gpu, GpuRules, Host, Job, Keeping, Observation, UserRules
 from roost.core.states import Outcome
 
 
@@ -56,6 +56,7 @@ class StartIntended(JobEvent, frozen=True):
     node: str
     gpus: tuple[str, ...]
     indices: tuple[int, ...] = ()
+    granted_mib: int | None = None
 
 
 class Started(JobEvent, frozen=True):
@@ -194,6 +195,17 @@ class TimeCame(Event, frozen=True):
     now_ms: int
 
 
-MOMENTARY = (NodeAttached, NodeDetached, Sampled, TimeCame)
+class Kept(Event, frozen=True):
+    """What is kept free for a wide job now, what is left in the purse, and for which job it was given up."""
+
+    now_ms: int
+    keeping: Keeping | None
+    purse: float
+    gave_up: int | None = None
+    again_ms: int = 0
+    """What was too dear is not thought of again before."""
+
+
+MOMENTARY = (NodeAttached, NodeDetached, Sampled, TimeCame, Kept)
 LAZY = (Started,)
 """Facts that the node keeps on disk as well: their commit may wait for the next batch."""

@@ -48,6 +48,8 @@ class Shape(msgspec.Struct, frozen=True):
     group: int = 0
     """The sweep that it belongs to, whose running jobs may be limited; 0: none."""
     preemptible: bool = False
+    limit_s: int = 0
+    """Its time limit, which says something of how long it will run; 0: none."""
 
 
 class Job(msgspec.Struct, frozen=True, gc=False):
@@ -105,6 +107,14 @@ class Active(msgspec.Struct, frozen=True):
     since_ms: int
     pid: int | None = None
     stop: str | None = None
+    granted_mib: int | None = None
+    """What a job that lets its memory be found out was given of each GPU; None: whole GPUs."""
+
+    @property
+    def request(self) -> Request:
+        """What it was given, which is what it asked, but for memory that was found out."""
+        asked = self.job.shape.request
+        return msgspec.structs.replace(asked, mem_mib=self.granted_mib) if asked.mem_auto else asked
 
     @property
     def run(self) -> str:
@@ -168,6 +178,22 @@ class Claim(msgspec.Struct, frozen=True):
     job: int
     slots: int
     mem_mib: int
+
+
+class Keeping(msgspec.Struct, frozen=True):
+    """Nodes kept free for a wide job that has waited long, and what that has cost so far. Costs are GPU seconds."""
+
+    job: int
+    nodes: tuple[str, ...]
+    since_ms: int
+    chosen_ms: int
+    """When the nodes were last chosen: as time goes on others may empty earlier."""
+    until_ms: int
+    """When all of them will probably be empty."""
+    expected: float
+    spent: float = 0.0
+    idle: int = 0
+    """GPUs of them that stand idle."""
 
 
 class Host(msgspec.Struct, frozen=True):

@@ -1,20 +1,39 @@
-"""What starts now, and where; and for what does not, why. Functions of values: the same cluster gives the same answer."""
+"""What starts now, and where; and for what does not, why. Functions of values: the same cluster gives the same answer.
+
+First what a wide job needs that has waited long (`keeping`); then the heads of all lines that could start, in the policy's
+order, each put where it leaves the best room; then whether somebody who agreed to it should make room. One shape has one
+answer, so a plan costs by shapes and by what changed, not by jobs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 
 import msgspec
 
-from roost.core.cluster import NO_CONDITIONS, Cluster
-from roost.core.model import Job, Request
+from roost.core import events as ev
+from roost.core.cluster import NO_CONDITIONS, Cluster, Line
+from roost.core.keeping import GONE, Keeper
+from roost.core.model import Active, Job, Request, Shape
 from roost.core.placement import Place, Space
-from roost.core.policy import Key, find
-from roost.core.reasons import Ahead, Held, NotBefore, Reason, Refusal, SchedulingPaused, WaitsForJob
+from roost.core.policy import find
+from roost.core.preemption import may_preempt
+from roost.core.reasons import (
+    Ahead,
+    Held,
+    NobodyElse,
+    NotBefore,
+    QuotaReached,
+    Reason,
+    Refusal,
+    SchedulingPaused,
+    SweepFull,
+    WaitsForJob,
+)
 from roost.core.states import State
 
-Head = tuple[tuple[int, ...], Job, Iterator[Job]]
+Head = tuple[tuple[float, ...], Job, Iterator[Job]]
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -22,51 +41,236 @@ class Start(msgspec.Struct, frozen=True):
 
     job: Job
     place: Place
+    granted_mib: int | None = None
+    """What it gets of each GPU, when it let that be found out."""
 
 
-def plan(cluster: Cluster, now_ms: int, limit: int = 256) -> list[Start]:
-    """Choose what starts: heads of lines in the policy's order, whatever fits.
+class Preempt(msgspec.Struct, frozen=True):
+    """A running job that is asked to make room, and for which."""
 
-    One shape has one answer: a line whose head does not fit is done for this round, and so is every line that asks the same.
-    At most `limit` starts, so that a round stays short; the next follows at once.
-    """
+    job: int
+    for_job: int
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What is to happen now."""
+
+    starts: list[Start]
+    kept: ev.Kept | None = None
+    preempts: list[Preempt] = []
+
+
+def plan(cluster: Cluster, now_ms: int, limit: int = 256) -> Plan:
+    """Choose what starts. At most `limit` starts, so that a round stays short; the next follows at once."""
     if cluster.is_paused or not cluster.lines:
-        return []
-    space = Space(cluster)
-    full = {kind: space.is_full(of_gpus=kind) for kind in (True, False)}
-    if all(full.values()):
-        return []
-    key = find(str(cluster.settings["policy"]))
-    heads = _heads(cluster, key, now_ms)
-    starts: list[Start] = []
-    refused: set[Request] = set()
-    while heads and len(starts) < limit:
-        _, job, followers = heappop(heads)
-        request = job.shape.request
-        if full[request.gpus > 0] or request in refused:
-            continue
-        found = space.place(request)
-        if isinstance(found, Refusal):
-            refused.add(request)
-            continue
-        space.give(job.id, request, found)
-        starts.append(Start(job, found))
-        full[request.gpus > 0] = space.is_full(of_gpus=request.gpus > 0)
-        if all(full.values()):
-            break
-        if (follower := next(followers, None)) is not None:
-            heappush(heads, (key(follower, cluster, now_ms), follower, followers))
-    return starts
+        return Plan([], _nothing_kept(cluster, now_ms))
+    return _Planner(cluster, now_ms, limit).plan()
 
 
-def _heads(cluster: Cluster, key: Key, now_ms: int) -> list[Head]:
-    heads: list[Head] = []
-    for line in cluster.lines.values():
-        followers = cluster.in_line(line)
-        if (job := next(followers, None)) is not None:
-            heads.append((key(job, cluster, now_ms), job, followers))
-    heapify(heads)
-    return heads
+def _nothing_kept(cluster: Cluster, now_ms: int) -> ev.Kept | None:
+    if cluster.keeping is None:
+        return None
+    return ev.Kept(now_ms, None, cluster.purse, None, cluster.keep_again_ms)
+
+
+class _Planner:
+    """One plan in the making."""
+
+    def __init__(self, cluster: Cluster, now_ms: int, limit: int) -> None:
+        self.cluster, self.now_ms, self.limit = cluster, now_ms, limit
+        self.space = Space.of(cluster)
+        self.keeper = Keeper(cluster, self.space, now_ms)
+        policy = find(str(cluster.settings["policy"]))
+        self.key: Callable[[Job, Cluster, int], tuple[float, ...]] = policy.key
+        self.only = first_users(cluster)
+        self.starts: list[Start] = []
+
+    def plan(self) -> Plan:
+        try:
+            self._protect()
+            self._fill()
+            kept = self.keeper.event()
+            return Plan(self.starts, kept, self._make_room())
+        finally:
+            for start in self.starts:
+                self._count(start.job.shape, -1)
+            self.space.take_back()
+
+    # -- what starts ------------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        """In the policy's order, whatever fits starts."""
+        heads = self._heads()
+        refused: set[Request] = set()
+        guests = self.keeper.keeping is not None
+        while heads and len(self.starts) < self.limit:
+            was, job, followers = heappop(heads)
+            if self._over(job.shape):
+                continue
+            key = self.key(job, self.cluster, self.now_ms)
+            if key > was:  # what was given since has set this user back
+                heappush(heads, (key, job, followers))
+                continue
+            request = effective(self.cluster, job.shape)
+            place = self.space.find(request) if request not in refused else None
+            if place is None:
+                refused.add(request)
+                if guests and self._leaves_in_time(job):
+                    place = self.space.find(request, on_kept=True)
+                if place is None:
+                    continue
+            self._start(job, request, place)
+            if (follower := next(followers, None)) is not None:
+                heappush(heads, (self.key(follower, self.cluster, self.now_ms), follower, followers))
+
+    def _heads(self) -> list[Head]:
+        """The first of every line that could start now."""
+        heads: list[Head] = []
+        guests = self.keeper.keeping is not None
+        for request, lines in self.cluster.asking.items():
+            if request.mem_auto or guests or self.space.could(request):
+                heads.extend(self._heads_of(lines))
+        heapify(heads)
+        return heads
+
+    def _heads_of(self, lines: dict[Shape, Line]) -> Iterator[Head]:
+        cluster, now_ms, only = self.cluster, self.now_ms, self.only
+        for shape, line in lines.items():
+            if (only and shape.user not in only) or self._over(shape):
+                continue
+            followers = cluster.in_line(line)
+            if (job := next(followers, None)) is not None:
+                yield self.key(job, cluster, now_ms), job, followers
+
+    def _start(self, job: Job, request: Request, place: Place) -> None:
+        self.space.give(job.id, request, place)
+        self._count(job.shape, 1)
+        self.starts.append(Start(job, place, request.mem_mib if job.shape.request.mem_auto else None))
+        if self.keeper.keeping is not None and self.keeper.keeping.job == job.id:
+            self.keeper.drop()
+
+    def _count(self, shape: Shape, sign: int) -> None:
+        """Count what a start gives a user while the plan is made."""
+        self.cluster.gpus_of[shape.user] += sign * shape.request.gpus
+        self.cluster.runs_of[shape.user] += sign
+        if shape.group:
+            self.cluster.runs_in[shape.group] += sign
+
+    def _over(self, shape: Shape) -> bool:
+        return bool(self.cluster.users or self.cluster.groups) and over_quota(self.cluster, shape) is not None
+
+    # -- the wide ---------------------------------------------------------------------------------------------------
+
+    def _protect(self) -> None:
+        """Start the job for which nodes are kept, as soon as it fits; or find one for which they should be."""
+        keeper = self.keeper
+        if keeper.keeping is not None:
+            job = self.cluster.jobs[keeper.keeping.job]
+            request = effective(self.cluster, job.shape)
+            is_free = not self._over(job.shape) and not (self.only and job.shape.user not in self.only)
+            if is_free and (place := self.space.find(request, on_kept=True)) is not None:
+                self._start(job, request, place)
+                return
+            keeper.think([])
+        elif keeper.may_think:
+            keeper.think([job for job in self._stuck() if keeper.is_due(job)])
+
+    def _stuck(self) -> Iterator[Job]:
+        """The first of every line that needs several GPUs and does not find them."""
+        for request, lines in self.cluster.asking.items():
+            if request.gpus > 1 and not request.is_shared and not self.space.could(request):
+                for shape, line in lines.items():
+                    if (self.only and shape.user not in self.only) or self._over(shape):
+                        continue
+                    if (job := next(self.cluster.in_line(line), None)) is not None:
+                        yield job
+
+    def _leaves_in_time(self, job: Job) -> bool:
+        """Whether it will almost surely be gone when the nodes that are kept are wanted."""
+        keeping = self.keeper.keeping
+        if keeping is None:
+            return False
+        run_s = self.cluster.learned.outlook(job.shape).within(GONE)
+        return self.now_ms + 1000 * run_s < keeping.until_ms
+
+    # -- those who agreed to make room ------------------------------------------------------------------------------
+
+    def _make_room(self) -> list[Preempt]:
+        """Ask preemptible jobs of one node to make room, for the first job that would fit then; one at a time."""
+        cluster = self.cluster
+        yielding = [cluster.active[job] for job in sorted(cluster.yielding)]
+        able = [active for active in yielding if may_preempt(cluster, active, self.now_ms)]
+        if not able or any(active.is_preempted for active in yielding):
+            return []
+        started = {start.job.id for start in self.starts}
+        heads = [
+            head
+            for lines in cluster.asking.values()
+            for head in self._heads_of(lines)
+            if not head[1].shape.preemptible and head[1].id not in started
+        ]
+        for _, job, _ in sorted(heads, key=lambda head: head[0]):
+            request = effective(cluster, job.shape)
+            if self.space.find(request) is None and (asked := _who_yields(self.space, request, able)):
+                return [Preempt(active.job.id, job.id) for active in asked]
+        return []
+
+
+def _who_yields(space: Space, request: Request, able: list[Active]) -> list[Active]:
+    """The fewest jobs of one node, the youngest of them, whose GPUs would let that request fit; none when none would."""
+    best: list[Active] = []
+    kind = space.kind(request)
+    for name in sorted({active.node for active in able}):
+        node = space.cluster.nodes[name]
+        if space.closed(node) is not None or (request.nodes and name not in request.nodes):
+            continue
+        free = {gpu.uuid for gpu in node.gpus.values() if space.refuses(node, gpu, kind) is None}
+        asked: list[Active] = []
+        for active in sorted((a for a in able if a.node == name), key=lambda a: (-a.since_ms, a.job.id)):
+            if len(free) >= request.gpus:
+                break
+            own = [u for u in active.gpus if u in node.gpus and space.would_free(node, u, kind, active.job.id)]
+            if own:
+                free.update(own)
+                asked.append(active)
+        if len(free) >= request.gpus and asked and (not best or len(asked) < len(best)):
+            best = asked
+    return best
+
+
+# -- what else keeps a job ------------------------------------------------------------------------------------------
+
+
+def effective(cluster: Cluster, shape: Shape) -> Request:
+    """What is looked for: what was asked, with the memory that its like used before where that was to be found out."""
+    request = shape.request
+    if not request.mem_auto:
+        return request
+    mem_mib = cluster.learned.memory_mib(shape, cluster.number("mem.margin"))
+    return msgspec.structs.replace(request, mem_mib=mem_mib)
+
+
+def first_users(cluster: Cluster) -> frozenset[str]:
+    """Users of a negative weight that have a job which may start: while it waits, nobody else's starts."""
+    if not any(rules.weight < 0 for rules in cluster.users.values()):
+        return frozenset()
+    if not getattr(find(str(cluster.settings["policy"])), "WEIGHS", False):
+        return frozenset()
+    shapes = (shape for shape in cluster.lines if cluster.user(shape.user).weight < 0)
+    return frozenset(shape.user for shape in shapes if over_quota(cluster, shape) is None)
+
+
+def over_quota(cluster: Cluster, shape: Shape) -> Reason | None:
+    """The quota that such a job would exceed."""
+    rules, user = cluster.user(shape.user), shape.user
+    if rules.max_gpus is not None and cluster.gpus_of[user] + shape.request.gpus > rules.max_gpus:
+        return QuotaReached(user=user, what="GPUs", has=cluster.gpus_of[user], most=rules.max_gpus)
+    if rules.max_jobs is not None and cluster.runs_of[user] >= rules.max_jobs:
+        return QuotaReached(user=user, what="jobs", has=cluster.runs_of[user], most=rules.max_jobs)
+    most = cluster.groups.get(shape.group)
+    if most is not None and cluster.runs_in[shape.group] >= most:
+        return SweepFull(sweep=shape.group, running=cluster.runs_in[shape.group], most=most)
+    return None
 
 
 def explain(cluster: Cluster, job: Job, now_ms: int, place: int | None = None) -> tuple[Reason, ...]:
@@ -77,7 +281,12 @@ def explain(cluster: Cluster, job: Job, now_ms: int, place: int | None = None) -
     reasons: list[Reason] = list(own_reasons(cluster, job, now_ms))
     if cluster.is_paused:
         reasons.append(SchedulingPaused())
-    found = Space(cluster).place(job.shape.request)
+    if (over := over_quota(cluster, job.shape)) is not None:
+        reasons.append(over)
+    first = first_users(cluster)
+    if first and job.shape.user not in first:
+        reasons.append(NobodyElse(user=min(first)))
+    found = Space.of(cluster).place(effective(cluster, job.shape))
     if isinstance(found, Refusal):
         reasons.extend(found.reasons)
     elif not reasons:

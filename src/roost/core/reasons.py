@@ -77,6 +77,49 @@ class NodeIsDrained(Reason, frozen=True, tag="node_drained"):
         return f"{self.node} is drained: `roost undrain {self.node}` opens it"
 
 
+class NodeKept(Reason, frozen=True, tag="node_kept"):
+    """It would fit there, but the node is kept free for a wide job that has waited long."""
+
+    node: str
+    job: int
+    until_ms: int
+
+    def text(self) -> str:
+        return f"{self.node} is kept free for job {self.job}, which needs more at once and has waited long"
+
+
+class QuotaReached(Reason, frozen=True, tag="quota"):
+    """The user has as much as he may have at once."""
+
+    user: str
+    what: str
+    has: int
+    most: int
+
+    def text(self) -> str:
+        return f"{self.user} has {self.has} {self.what} running, {self.most} are allowed (`roost user show {self.user}`)"
+
+
+class SweepFull(Reason, frozen=True, tag="sweep_limit"):
+    """As many jobs of its sweep run as may run at once."""
+
+    sweep: int
+    running: int
+    most: int
+
+    def text(self) -> str:
+        return f"{self.running} jobs of sweep {self.sweep} run, {self.most} may (`roost sweep limit {self.sweep} N`)"
+
+
+class NobodyElse(Reason, frozen=True, tag="nobody_else"):
+    """While a job of a user with a negative weight waits, nobody else's starts."""
+
+    user: str
+
+    def text(self) -> str:
+        return f"a job of {self.user} waits, and nobody else's starts before it (negative weight)"
+
+
 class HostMemory(Reason, frozen=True, tag="host_memory"):
     node: str
     available_mib: int

@@ -19,7 +19,41 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 TABLE: tuple[Setting, ...] = (
-    Setting("policy", "fifo", str, "in which order waiting jobs are looked at"),
+    Setting("policy", "swift", str, "in which order waiting jobs are looked at"),
+    Setting(
+        "policy.alpha",
+        8.0,
+        float,
+        "swift: a job's target start is its submit plus so many times its probable run time; 0: first come first served",
+        0,
+        10_000,
+    ),
+    Setting(
+        "policy.fairness_s",
+        7200,
+        int,
+        "swift: how far the jobs of a user go back who holds twice his part of the GPUs",
+        0,
+        10_000_000,
+    ),
+    Setting(
+        "policy.evenness_s",
+        40_000,
+        int,
+        "swift: how far the jobs of a user who fared worse than others lately go ahead, and of one who fared better, back",
+        0,
+        10_000_000,
+    ),
+    Setting(
+        "policy.patience_s",
+        3600,
+        int,
+        "a job that needs several GPUs at once waits so long before any are kept free for it",
+        0,
+        10_000_000,
+    ),
+    Setting("policy.purse", 0.02, float, "part of all GPU time that may be kept idle for such jobs; 0: never", 0, 0.5),
+    Setting("mem.margin", 0.15, float, "what `--mem auto` adds to the most that earlier runs used", 0, 10),
     Setting("queue.max", 0, int, "jobs that may wait at once, held ones too; 0: any number", 0, 1 << 40),
     Setting("cpu.slots", 0, int, "jobs without a GPU that may run at once on a node; 0: one a core", 0, 100_000),
     Setting(

@@ -157,10 +157,10 @@ def _edited(turn: Turn, spec: JobSpec, command: Act) -> Checked:
     return checked(turn, Submit(command.actor, [], [], command.home), 0, spec, [])
 
 
-def intend(turn: Turn, job: Job, place: Place, actor: str | None = None) -> None:
+def intend(turn: Turn, job: Job, place: Place, actor: str | None = None, granted_mib: int | None = None) -> None:
     """Record that the job will start there. The node is told after the commit, under this attempt."""
     attempt = job.attempts + 1
     gpus = turn.cluster.nodes[place.node].gpus
     indices = tuple(gpus[uuid].index for uuid in place.gpus)
-    turn.record(ev.StartIntended(job.id, turn.now_ms, attempt, place.node, place.gpus, indices), actor)
+    turn.record(ev.StartIntended(job.id, turn.now_ms, attempt, place.node, place.gpus, indices, granted_mib), actor)
     turn.starts.append(StartRun(place.node, job.id, attempt))

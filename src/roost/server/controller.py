@@ -23,6 +23,7 @@ from roost.core.states import State
 from roost.server.changing import intend
 from roost.server.commands import Command, Submit
 from roost.server.obeying import obey
+from roost.server.preempting import preempt
 from roost.server.reports import LinkLost, NodeReport, take_in
 from roost.server.starting import start_message
 from roost.server.turn import Reply, Send, Turn
@@ -109,13 +110,23 @@ class Controller:
         turn = Turn(self.cluster, self, self.interned, now_ms, self.last_job)
         replies = [self._take(turn, item) for item in inputs]
         self.cluster.apply(ev.TimeCame(now_ms))
-        for start in () if self.is_leaving else plan(self.cluster, now_ms, STARTS_A_ROUND):
-            intend(turn, start.job, start.place)
+        if not self.is_leaving:
+            self._plan(turn, now_ms)
         batch = turn.batch()
         batch.events = [*self._lazy, *batch.events]
         batch.actors = {i + len(self._lazy): actor for i, actor in batch.actors.items()}
         self._lazy = []
         return Round(turn, batch, replies)
+
+    def _plan(self, turn: Turn, now_ms: int) -> None:
+        """Let the plan happen."""
+        planned = plan(self.cluster, now_ms, STARTS_A_ROUND)
+        for start in planned.starts:
+            intend(turn, start.job, start.place, granted_mib=start.granted_mib)
+        for asked in planned.preempts:
+            preempt(turn, asked.job, asked.for_job)
+        if planned.kept is not None:
+            turn.record(planned.kept)
 
     def _take(self, turn: Turn, item: Input) -> Reply | None:
         if isinstance(item, NodeReport):

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from roost.core import events as ev
+from roost.core import policy as policies
 from roost.core.errors import BadRequest, Conflict, NotFound
 from roost.core.model import GpuRules, UserRules
 from roost.core.placement import is_named
-from roost.core.policy import POLICIES
 from roost.core.settings import BadSetting
 from roost.core.settings import check as check_setting
 from roost.core.users import changed_rules, check_user
@@ -94,8 +94,8 @@ def set_values(turn: Turn, command: Change_) -> dict[str, Any]:
     except BadSetting as error:
         raise BadRequest(str(error), "roost set") from None
     policy = values.get("policy")
-    if policy is not None and policy not in POLICIES:
-        raise BadRequest(f"no policy named {policy!r}; there are: {', '.join(POLICIES)}")
+    if policy is not None and policy not in policies.names():
+        raise BadRequest(f"no policy named {policy!r}; there are: {', '.join(policies.names())}")
     for key, value in values.items():
         turn.record(ev.SettingChanged(key, value), command.actor)
         if key == "node.sample_ms":

@@ -6,6 +6,6 @@ from roost.core.cluster import Cluster
 from roost.core.model import Job
 
 
-def key(job: Job, cluster: Cluster, now_ms: int) -> tuple[int, ...]:
+def key(job: Job, cluster: Cluster, now_ms: int) -> tuple[float, ...]:
     """Higher priority, then the place in the queue."""
     return job.order

@@ -1,0 +1,37 @@
+"""Short jobs soon, old jobs always, nobody worse off than others for long.
+
+A job has a target start: the moment it could have started plus `policy.alpha` times its probable run time. It can be
+overtaken only by what is shorter or older, so nobody starves. The targets of a user who fared worse than others lately (his
+jobs took more times as long as they had to) go ahead, of one who fared better back, by a bounded time. Whoever holds more
+than his part of the GPUs while others wait is set back as well. Priorities and weights come before all that.
+"""
+
+from __future__ import annotations
+
+from roost.core.cluster import Cluster
+from roost.core.model import RANK_STEP, Job
+from roost.core.policy._weights import excess, share
+
+WEIGHS = True
+MOST_OVER = 3.0
+"""Holding more than so many times beyond his part sets nobody back any further."""
+AHEAD, BACK = 2.0, -1.0
+"""The most by which how a user fared counts, as a logarithm: seven times worse, and well twice better."""
+
+
+def key(job: Job, cluster: Cluster, now_ms: int) -> tuple[float, ...]:
+    """Weights of 0 and below, priority, what was moved to the front by hand, then the target start."""
+    shape = job.shape
+    order, _ = share(cluster, shape.user)
+    was_moved = job.rank < job.id * RANK_STEP
+    return (order, -shape.priority, not was_moved, job.rank if was_moved else target_ms(job, cluster), job.rank, job.id)
+
+
+def target_ms(job: Job, cluster: Cluster) -> float:
+    """When it should have started."""
+    settings, learned, shape = cluster.settings, cluster.learned, job.shape
+    wait_s = settings["policy.alpha"] * learned.outlook(shape).typical_s  # type: ignore[operator]
+    lead_s = settings["policy.evenness_s"] * min(AHEAD, max(BACK, learned.ill_fared(shape.user)))  # type: ignore[operator]
+    over = min(MOST_OVER, excess(cluster, shape.user))
+    back_s = settings["policy.fairness_s"] * over if over > 0 else 0.0  # type: ignore[operator]
+    return cluster.ready_ms(job) + 1000 * (wait_s + back_s - lead_s)
