@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import roost
-from roost.api import box, jobs, sweeps, users
+from roost.api import box, history, jobs, sweeps, users
 from roost.api.peer import SCOPE_KEY
 from roost.api.wire import JsonResponse, components, error_body
 from roost.core.errors import BadRequest, NotFound, NotPermitted, RoostError
@@ -33,6 +33,7 @@ def make_app(service: Service) -> FastAPI:
     app.include_router(box.router)
     app.include_router(users.router)
     app.include_router(sweeps.router)
+    app.include_router(history.router)
     app.add_exception_handler(RoostError, _refused)
     app.add_exception_handler(RequestValidationError, _bad_parameters)
     app.add_exception_handler(HTTPException, _http)

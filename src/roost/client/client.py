@@ -338,6 +338,20 @@ class Roost:
         """Change `weight`, `max_gpus`, `max_jobs`, `max_queued`; None lifts a quota, what is not named stays."""
         return self._send("PATCH", f"/users/{_quoted(name)}", rules)
 
+    def history(self, since: str = "", *, limit: int | None = None, cursor: int | None = None) -> "Json":
+        """One page of runs that ended, at that time (RFC 3339) or later, the newest first: `history`, `next`."""
+        return self._get("/history" + _query(since=since, limit=limit, cursor=cursor))
+
+    def all_history(self, since: str = "") -> "Iterator[Json]":
+        """Every run that ended since then, page after page."""
+        cursor = None
+        while True:
+            page = self.history(since, limit=10_000, cursor=cursor)
+            yield from page["history"]
+            cursor = page["next"]
+            if cursor is None:
+                return
+
     def pause_scheduling(self, paused: bool = True) -> "Json":
         """Start nothing new, or go on."""
         return self._post("/scheduler", {"paused": paused})

@@ -38,6 +38,23 @@ class Page(msgspec.Struct, frozen=True):
     next: str | None
 
 
+class HistoryRow(msgspec.Struct, frozen=True):
+    """A run that ended, as it is kept."""
+
+    id: int
+    job: int
+    user: str
+    work: str
+    gpus: int
+    submitted_ms: int
+    started_ms: int
+    ended_ms: int
+    outcome: str
+
+
+_HISTORY = [t.history.c[name] for name in HistoryRow.__struct_fields__]
+
+
 class BadCursor(ValueError):
     """The cursor was not one of ours."""
 
@@ -264,3 +281,10 @@ def results(db: Connection, wanted: Sequence[int]) -> dict[int, list[ResultRow]]
         for row in db.execute(query.order_by(t.results.c.job, t.results.c.key)):
             found.setdefault(row[0], []).append(ResultRow(*row))
     return {job: sorted(rows, key=lambda row: row.at_ms) for job, rows in found.items()}
+
+
+def history(db: Connection, since_ms: int, limit: int, before: int | None) -> list[HistoryRow]:
+    """Runs that ended at that time or later, the last one kept first; those before a row when one is given."""
+    row = t.history.c
+    query = select(*_HISTORY).where(row.ended_ms >= since_ms).order_by(row.id.desc()).limit(limit)
+    return [HistoryRow(*found) for found in db.execute(query if before is None else query.where(row.id < before))]

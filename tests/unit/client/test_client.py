@@ -69,6 +69,18 @@ def test_every_page_is_read(server: FakeServer) -> None:
     assert server.queries("GET /jobs")[0] == {"label": "a b", "state": "failed", "limit": "1000"}
 
 
+def test_every_page_of_the_history_is_read(server: FakeServer) -> None:
+    pages = {"": ([9, 8], 8), "8": ([7], None)}
+
+    def history(query: dict[str, str], _: Any) -> tuple[int, Any]:
+        jobs, following = pages[query.get("cursor", "")]
+        return 200, {"version": 1, "history": [{"job": number} for number in jobs], "next": following}
+
+    server.routes["GET /history"] = history
+    assert [run["job"] for run in Roost().all_history("2026-11-01T00:00:00Z")] == [9, 8, 7]
+    assert server.queries("GET /history")[1] == {"since": "2026-11-01T00:00:00Z", "limit": "10000", "cursor": "8"}
+
+
 def test_follow_gives_items_until_the_end(server: FakeServer) -> None:
     items = [{"state": "queued", "reasons": []}, {"stream": "out", "data": "aGk="}, {"end": {"exit_code": 0}}]
     server.routes["GET /jobs/7/log/follow"] = lambda _q, _b: (200, Stream(*items))

@@ -1,0 +1,43 @@
+"""The route about runs that ended: what a replay of the installation's own past is made from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from roost.api.jobs import service
+from roost.api.wire import JsonResponse
+from roost.core.errors import BadRequest
+from roost.server.clock import parse_time_ms, rfc3339
+from roost.store import reads
+
+router = APIRouter(prefix="/api/v1", tags=["history"], default_response_class=JsonResponse)
+MAX_PAGE = 10_000
+
+
+@router.get("/history")
+async def history(request: Request, since: str = "", limit: int = 1000, cursor: int | None = None) -> Response:
+    """A page of runs that ended, the newest first."""
+    if not 1 <= limit <= MAX_PAGE:
+        raise BadRequest(f"limit must lie between 1 and {MAX_PAGE:,}, not {limit}")
+    if cursor is not None and not 0 < cursor < 1 << 62:
+        raise BadRequest(f"not a cursor: {cursor}")
+    since_ms = parse_time_ms(since) if since else 0
+    rows = await service(request).read(reads.history, since_ms, limit + 1, cursor)
+    shown = rows[:limit]
+    following = shown[-1].id if len(rows) > limit else None
+    return JsonResponse({"version": 1, "history": [_view(row) for row in shown], "next": following})
+
+
+def _view(row: reads.HistoryRow) -> dict[str, Any]:
+    return {
+        "job": row.job,
+        "user": row.user,
+        "work": row.work,
+        "gpus": row.gpus,
+        "outcome": row.outcome,
+        "submitted_at": rfc3339(row.submitted_ms),
+        "started_at": rfc3339(row.started_ms),
+        "ended_at": rfc3339(row.ended_ms),
+    }

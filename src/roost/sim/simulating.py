@@ -1,0 +1,133 @@
+"""`roost simulate`: a workload under several policies, over several seeds, as numbers to compare.
+
+Runs without a server. `first-fit` is what all are held against: in order of arrival, whatever fits, nothing kept for anyone.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+
+import msgspec
+
+from roost.core.policy import names
+from roost.core.settings import BY_KEY, DEFAULTS, Value
+from roost.sim.measures import Measures, averaged, measure
+from roost.sim.replay import replay
+from roost.sim.traces import Unusable, Wanted, Workload, from_history, read_trace, shaken
+
+__all__ = [
+    "FIRST_FIT",
+    "Asked",
+    "Unusable",
+    "Wanted",
+    "Workload",
+    "from_history",
+    "policies",
+    "read_trace",
+    "simulate",
+    "split",
+]
+
+FIRST_FIT = "first-fit"
+_SETTINGS: dict[str, dict[str, Value]] = {FIRST_FIT: {"policy": "fifo", "policy.purse": 0}}
+
+Tell = Callable[[str], None]
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What to replay a workload on, under what, and how often."""
+
+    nodes: tuple[int, ...]
+    """GPUs of each node."""
+    policies: tuple[str, ...]
+    """As `policies` gives them."""
+    squeeze: float = 1.0
+    jitter_s: float = 0.0
+    seeds: int = 1
+    processes: int = 1
+
+
+def policies(named: Sequence[str]) -> tuple[str, ...]:
+    """What to compare: those named, each once, or the default one; `first-fit` always, and last."""
+    known = sorted([*names(), FIRST_FIT])
+    for name in named:
+        if name not in known:
+            raise Unusable(f"no policy named {name!r}", f"there are: {', '.join(known)}")
+    wanted = [name for name in named or [str(DEFAULTS["policy"])] if name != FIRST_FIT]
+    return (*dict.fromkeys(wanted), FIRST_FIT)
+
+
+class Task(msgspec.Struct, frozen=True):
+    """One replay."""
+
+    policy: str
+    seed: int
+
+
+def split(workload: Workload, nodes: Sequence[int]) -> tuple[Workload, int]:
+    """The workload without the jobs that are wider than all nodes together, and how many those were."""
+    kept = tuple(arrival for arrival in workload.arrivals if arrival.gpus <= sum(nodes))
+    if not kept:
+        raise Unusable(f"every job is wider than the {sum(nodes)} GPUs of the cluster")
+    return msgspec.structs.replace(workload, arrivals=kept), len(workload.arrivals) - len(kept)
+
+
+def simulate(workload: Workload, asked: Asked, tell: Tell) -> dict[str, dict[str, float]]:
+    """The measures of every policy, means over the seeds; `tell` hears how far it is."""
+    # Without jitter every seed is the same replay.
+    seeds = range(1, (asked.seeds if asked.jitter_s else 1) + 1)
+    tasks = [Task(name, seed) for name in asked.policies for seed in seeds]
+    found: dict[str, list[Measures]] = {name: [] for name in asked.policies}
+    run = _one_after_the_other if asked.processes == 1 else _side_by_side
+    for task, measures in run(workload, asked, tasks, tell):
+        found[task.policy].append(measures)
+    return {name: msgspec.to_builtins(averaged(found[name])) for name in asked.policies}
+
+
+def _one_after_the_other(
+    workload: Workload, asked: Asked, tasks: Sequence[Task], tell: Tell
+) -> Iterator[tuple[Task, Measures]]:
+    for task in tasks:
+        total = f"{len(workload.arrivals):,} jobs"
+
+        def told(came: int, task: Task = task, total: str = total) -> None:
+            tell(f"{task.policy}, seed {task.seed}: {came:,} of {total}")
+
+        yield task, _replayed(workload, asked, task, told)
+
+
+def _side_by_side(workload: Workload, asked: Asked, tasks: Sequence[Task], tell: Tell) -> Iterator[tuple[Task, Measures]]:
+    """In processes of their own; given in the order of the tasks, so that sums do not depend on who was quicker."""
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(min(asked.processes, len(tasks)), context) as pool:
+        futures = [pool.submit(_replayed, workload, asked, task, _silent) for task in tasks]
+        for done, _ in enumerate(as_completed(futures), 1):
+            tell(f"{done} of {len(tasks)} replays")
+        for task, future in zip(tasks, futures, strict=True):
+            yield task, future.result()
+
+
+def _silent(came: int) -> None:
+    pass
+
+
+def _replayed(workload: Workload, asked: Asked, task: Task, told: Callable[[int], None]) -> Measures:
+    moments = shaken(workload, asked.squeeze, asked.jitter_s, task.seed)
+    gc.collect()
+    gc.freeze()  # the workload stays to the end: looking through it again and again would cost more than the replay
+    began = time.perf_counter()
+    try:
+        ran = replay(moments, asked.nodes, settings_of(task.policy), told)
+    finally:
+        gc.unfreeze()
+    return measure(ran, asked.nodes, time.perf_counter() - began)
+
+
+def settings_of(name: str) -> Mapping[str, Value]:
+    """The settings that make the scheduler that policy."""
+    wanted = _SETTINGS.get(name, {"policy": name})
+    return {key: value for key, value in wanted.items() if key in BY_KEY}
