@@ -28,7 +28,7 @@ SURE, LIKELY, GONE = 0.8, 0.7, 0.9
 """Chances: that all of it is empty by then; with which a node's time is reckoned; that a guest has left by then."""
 PURSE_HOURS = 500
 """The purse holds what comes in in so many hours."""
-AGAIN_MS = 120_000
+AGAIN_MS = 300_000
 """How often the choice of nodes is thought over, and how long nothing is tried again that was too dear."""
 
 
@@ -42,6 +42,7 @@ class Keeper:
         self.again_ms = cluster.keep_again_ms
         self.rate = cluster.number("policy.purse") * cluster.gpu_count
         self.capacity = PURSE_HOURS * 3600 * self.rate
+        self._ends: dict[int, float] = {}
         self._pay()
 
     def _pay(self) -> None:
@@ -136,7 +137,7 @@ class Keeper:
         if len(known) < count:
             return (), self.now_ms, 0.0
         chosen = [name for _, name in known[:count]]
-        runs = {name: self._in_the_way(name, need) for name in chosen}
+        runs = {name: [active for _, active in self._in_the_way(name, need)] for name in chosen}
         until_ms = self._all_gone(list({a.job.id: a for some in runs.values() for a in some}.values()))
         return tuple(sorted(chosen)), until_ms, self._price(runs, need, until_ms)
 
@@ -147,11 +148,11 @@ class Keeper:
 
     def _free_at(self, name: str, need: int) -> float:
         """When that many GPUs of a node will probably be free, in ms."""
-        at_ms = [self.ends_at(active, LIKELY) for active in self._in_the_way(name, need)]
-        return max(at_ms, default=float(self.now_ms))
+        way = self._in_the_way(name, need)
+        return way[-1][0] if way else float(self.now_ms)
 
-    def _in_the_way(self, name: str, need: int) -> list[Active]:
-        """The runs that must end before so many GPUs of a node are free, those that end first."""
+    def _in_the_way(self, name: str, need: int) -> list[tuple[float, Active]]:
+        """The runs that must end before so many GPUs of a node are free, those that end first, with when they will."""
         cluster = self.cluster
         gpus = cluster.nodes[name].gpus
         runs: dict[int, int] = {}
@@ -163,19 +164,21 @@ class Keeper:
                 runs[job] = runs.get(job, 0) + 1
         if free >= need:
             return []
-        found = sorted((self.ends_at(cluster.active[job], LIKELY), job) for job in runs)
-        way: list[Active] = []
-        for _, job in found:
+        way: list[tuple[float, Active]] = []
+        for at_ms, job in sorted((self._ends_ms(job), job) for job in runs):
             if free >= need:
                 break
-            way.append(cluster.active[job])
+            way.append((at_ms, cluster.active[job]))
             free += runs[job]
         return way
 
-    def ends_at(self, active: Active, chance: float) -> float:
-        """When a run will have ended with that chance, in ms."""
-        age_s = max(0.0, (self.now_ms - active.since_ms) / 1000)
-        return active.since_ms + 1000 * self._outlook(active).within(chance, age_s)
+    def _ends_ms(self, job: int) -> float:
+        """When a run will probably have ended."""
+        if (known := self._ends.get(job)) is None:
+            active = self.cluster.active[job]
+            age_s = max(0.0, (self.now_ms - active.since_ms) / 1000)
+            known = self._ends[job] = active.since_ms + 1000 * self._outlook(active).within(LIKELY, age_s)
+        return known
 
     def _outlook(self, active: Active) -> Outlook:
         return self.cluster.learned.outlook(active.job.shape)

@@ -176,7 +176,7 @@ class Space:
             return 0
         if kind.gpus == 0:
             return cpu_slots(self.cluster, node) - node.cpu_used - self.cpu_given.get(node.name, 0)
-        return sum(self.refuses(node, gpu, kind) is None for gpu in node.gpus.values())
+        return sum(self.takes(node, gpu, kind) for gpu in node.gpus.values())
 
     def kind(self, request: Request) -> Request:
         """What matters of a request on a single GPU: all but their number, and what it would like."""
@@ -307,7 +307,7 @@ class Space:
         if count == 0:
             return []
         kind = self.kind(request)
-        fitting = [gpu for gpu in node.gpus.values() if self.refuses(node, gpu, kind) is None]
+        fitting = [gpu for gpu in node.gpus.values() if self.takes(node, gpu, kind)]
         if len(fitting) > count:
             fitting.sort(key=lambda gpu: self._gpu_score(node, gpu, request))
         return [gpu.uuid for gpu in sorted(fitting[:count], key=lambda gpu: gpu.index)]
@@ -360,6 +360,18 @@ class Space:
         preferred = bool(request.prefer_gpus) and is_named(self.cluster, node, gpu, request.prefer_gpus)
         return (not preferred, self.free_mib(gpu), gpu.index)
 
+    def takes(self, node: Node, gpu: Gpu, request: Request) -> bool:
+        """Whether that GPU will do for that request now; the same answer as `refuses` gives, without its words."""
+        cluster, uuid = self.cluster, gpu.uuid
+        seen = cluster.seen.get(uuid)
+        if seen is None or seen.fault is not None or not may_use(cluster, node, gpu, request):
+            return False
+        rules = cluster.rules.get(uuid, NO_RULES)
+        if request.mem_mib is None and rules.slots == 1 and not seen.procs:  # by far the most: a whole GPU, seen empty
+            is_free = uuid not in cluster.claims and uuid not in self.given and not rules.disabled and not rules.drained
+            return is_free and self._busy(node, gpu, request, seen) is None
+        return self.refuses(node, gpu, request) is None
+
     def refuses(self, node: Node, gpu: Gpu, request: Request) -> Reason | None:
         """Why that GPU will not do for that request now; None when it will."""
         cluster, uuid = self.cluster, gpu.uuid
@@ -373,10 +385,6 @@ class Space:
             return GpuUnknown(gpu=f"{node.name}:{gpu.index}")
         if seen.fault is not None:
             return GpuFault(gpu=f"{node.name}:{gpu.index}", fault=seen.fault)
-        if request.mem_mib is None and rules.slots == 1 and not seen.procs:  # by far the most: a whole GPU, seen empty
-            if uuid not in cluster.claims and uuid not in self.given:
-                return self._busy(node, gpu, request, seen)
-            return GpuTaken(gpu=f"{node.name}:{gpu.index}", slots=1, holders=self._holders(self.claims(uuid)))
         return self._taken(node, gpu, request, rules, seen) or self._busy(node, gpu, request, seen)
 
     def would_free(self, node: Node, uuid: str, request: Request, job: int) -> bool:

@@ -84,6 +84,7 @@ class _Planner:
         self.key: Callable[[Job, Cluster, int], tuple[float, ...]] = policy.key
         self.only = first_users(cluster)
         self.starts: list[Start] = []
+        self.started: set[int] = set()
 
     def plan(self) -> Plan:
         try:
@@ -139,12 +140,15 @@ class _Planner:
             if (only and shape.user not in only) or self._over(shape):
                 continue
             followers = cluster.in_line(line)
-            if (job := next(followers, None)) is not None:
+            if (job := next(followers, None)) is not None and job.id in self.started:
+                job = next(followers, None)
+            if job is not None:
                 yield self.key(job, cluster, now_ms), job, followers
 
     def _start(self, job: Job, request: Request, place: Place) -> None:
         self.space.give(job.id, request, place)
         self._count(job.shape, 1)
+        self.started.add(job.id)
         self.starts.append(Start(job, place, request.mem_mib if job.shape.request.mem_auto else None))
         if self.keeper.keeping is not None and self.keeper.keeping.job == job.id:
             self.keeper.drop()
@@ -202,12 +206,11 @@ class _Planner:
         able = [active for active in yielding if may_preempt(cluster, active, self.now_ms)]
         if not able or any(active.is_preempted for active in yielding):
             return []
-        started = {start.job.id for start in self.starts}
         heads = [
             head
             for lines in cluster.asking.values()
             for head in self._heads_of(lines)
-            if not head[1].shape.preemptible and head[1].id not in started
+            if not head[1].shape.preemptible and head[1].id not in self.started
         ]
         for _, job, _ in sorted(heads, key=lambda head: head[0]):
             request = effective(cluster, job.shape)

@@ -15,9 +15,9 @@ import msgspec
 
 import roost
 from roost.core import events as ev
+from roost.core import policy as policies
 from roost.core.cluster import Cluster
 from roost.core.errors import BadRequest, Conflict, NotFound, NotPermitted, TryLater
-from roost.core.policy import POLICIES
 from roost.core.settings import TABLE
 from roost.core.states import State
 from roost.links import messages as m
@@ -407,7 +407,7 @@ class Service:
 
     def policy(self) -> Json:
         """The policy in force and those there are."""
-        return {"version": 1, "policy": self.cluster.settings["policy"], "policies": sorted(POLICIES)}
+        return {"version": 1, "policy": self.cluster.settings["policy"], "policies": policies.names()}
 
     async def set_policy(self, caller: Caller, name: str) -> Json:
         """Change the policy, live."""
