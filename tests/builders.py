@@ -71,7 +71,7 @@ def start(on: Cluster, found: Start) -> None:
 
 def start_all(on: Cluster) -> list[Start]:
     """Plan, and let it happen."""
-    starts = plan(on, NOW)
+    starts = plan(on, NOW).starts
     for found in starts:
         start(on, found)
     return starts

@@ -19,7 +19,7 @@ EVERYTHING = 10_000
 @given(descriptions())
 def test_no_gpu_is_promised_beyond_its_slots_and_memory(what: Description) -> None:
     here = build(what)
-    for found in plan(here, NOW, EVERYTHING):
+    for found in plan(here, NOW, EVERYTHING).starts:
         start(here, found)
         for uuid in found.place.gpus:
             slots, mib = _taken(here, uuid)
@@ -48,7 +48,7 @@ def _on(here: Cluster, uuid: str) -> list[Active]:
 @given(descriptions())
 def test_a_job_starts_whole_on_distinct_gpus_of_one_node_or_not_at_all(what: Description) -> None:
     here = build(what)
-    for found in plan(here, NOW, EVERYTHING):
+    for found in plan(here, NOW, EVERYTHING).starts:
         assert len(set(found.place.gpus)) == len(found.place.gpus) == found.job.shape.request.gpus
         assert set(found.place.gpus) <= set(here.nodes[found.place.node].gpus)
 
@@ -56,7 +56,7 @@ def test_a_job_starts_whole_on_distinct_gpus_of_one_node_or_not_at_all(what: Des
 @given(descriptions())
 def test_nothing_starts_where_it_may_not(what: Description) -> None:
     here = build(what)
-    for found in plan(here, NOW, EVERYTHING):
+    for found in plan(here, NOW, EVERYTHING).starts:
         assert not here.is_paused and found.job.id not in here.held and found.job.id not in here.conditions
         for uuid in found.place.gpus:
             rules, seen = here.rules_of(uuid), here.seen[uuid]
@@ -85,13 +85,13 @@ def test_planning_changes_nothing(what: Description) -> None:
 def test_planned_applied_planned_again_there_is_nothing_to_do(what: Description) -> None:
     here = build(what)
     start_all(here)
-    assert plan(here, NOW, EVERYTHING) == []
+    assert plan(here, NOW, EVERYTHING).starts == []
 
 
 @given(descriptions(), st.integers(1, 3))
 def test_short_rounds_come_to_the_same_as_a_long_one(what: Description, limit: int) -> None:
     short, long = build(what), build(what)
-    while starts := plan(short, NOW, limit):
+    while starts := plan(short, NOW, limit).starts:
         for found in starts:
             start(short, found)
     start_all(long)
@@ -101,7 +101,7 @@ def test_short_rounds_come_to_the_same_as_a_long_one(what: Description, limit: i
 @given(descriptions())
 def test_every_no_has_a_reason_and_every_start_has_none(what: Description) -> None:
     here = build(what)
-    for found in plan(here, NOW, EVERYTHING):
+    for found in plan(here, NOW, EVERYTHING).starts:
         assert [type(r) for r in explain(here, found.job, NOW)] == [Ahead]
     start_all(here)
     for waiting in here.jobs.values():

@@ -71,6 +71,7 @@ class Turn:
         self.envs: dict[str, bytes] = {}
         self.sends: list[Send] = []
         self.starts: list[StartRun] = []
+        self.history: list[dict[str, Any]] = []
         self.ended: dict[int, Outcome] = {}
         self.removed: set[int] = set()
         self.freed: set[int] = set()
@@ -82,6 +83,8 @@ class Turn:
 
     def record(self, event: ev.Event, actor: str | None = None) -> None:
         """It happened: apply it, and keep it for the commit."""
+        if isinstance(event, (ev.Ended, ev.Requeued)):
+            self._remember(event)
         self.cluster.apply(event)
         if actor is not None:
             self.actors[len(self.events)] = actor
@@ -90,6 +93,27 @@ class Turn:
             self.ended[event.id] = event.outcome
         elif isinstance(event, ev.Rerun):
             self.ended.pop(event.id, None)
+
+    def _remember(self, event: ev.Ended | ev.Requeued) -> None:
+        """Keep what a run teaches, for the servers after this one."""
+        if (ran := self.cluster.ran(event)) is None:
+            return
+        waited_ms = None if ran.waited_s is None else int(1000 * ran.waited_s)
+        self.history.append(
+            {
+                "job": event.id,
+                "user": ran.user,
+                "work": ran.work,
+                "gpus": ran.gpus,
+                "limit_s": ran.limit_s,
+                "submitted_ms": self.cluster.active[event.id].job.submitted_ms,
+                "started_ms": event.at_ms - int(1000 * ran.run_s),
+                "ended_ms": event.at_ms,
+                "outcome": event.outcome.value,
+                "waited_ms": waited_ms,
+                "peak_mem_mib": ran.peak_mib,
+            }
+        )
 
     def end(self, event: ev.Ended, actor: str | None = None) -> None:
         """A job ended; jobs that waited for it to end otherwise can never start, and end with it, and so on."""
@@ -116,16 +140,18 @@ class Turn:
 
     def shaped(self, user: str, spec: JobSpec, request: Request) -> Shape:
         """The shared shape of a job that asks that."""
-        work, group = work_of(spec), spec.sweep or 0
-        return self.interned.shape(user, spec.priority, request, work, group, spec.preemptible)
+        limit_s = spec.time_limit_s or 0
+        return self.interned.shape(
+            Shape(user, spec.priority, request, work_of(spec), spec.sweep or 0, spec.preemptible, limit_s)
+        )
 
     def reshaped(self, shape: Shape, priority: int) -> Shape:
         """The same shape with another priority."""
-        return self.interned.shape(shape.user, priority, shape.request, shape.work, shape.group, shape.preemptible)
+        return self.interned.shape(msgspec.structs.replace(shape, priority=priority))
 
     def rerequested(self, shape: Shape, request: Request) -> Shape:
         """The same shape with another request."""
-        return self.interned.shape(shape.user, shape.priority, request, shape.work, shape.group, shape.preemptible)
+        return self.interned.shape(msgspec.structs.replace(shape, request=request))
 
     def sweep(self, sweep: int) -> SweepRow | None:
         """A sweep, as it is at this point of the round."""
@@ -161,7 +187,7 @@ class Turn:
         waits = {job: self.cluster.conditions.get(job, NO_CONDITIONS) for job in waiting}
         fetch = [s.job for s in self.starts]
         sweeps, results = list(self.sweeps.values()), list(self.results.values())
-        return Batch(self.events, self.new, self.envs, self.actors, fetch, last, keys, waits, sweeps, results)
+        return Batch(self.events, self.new, self.envs, self.actors, fetch, last, keys, waits, sweeps, results, self.history)
 
 
 class Reply(msgspec.Struct):

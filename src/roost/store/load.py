@@ -8,11 +8,15 @@ from sqlalchemy import select
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.model import Active, Conditions, Dependency, Gpu, GpuRules, Job, Request, Shape, UserRules
+from roost.core.prediction import Ran
 from roost.core.settings import BadSetting, check
 from roost.core.states import Outcome, State
 from roost.store import reads, schema
 from roost.store.rows import AttemptRow, JobRow
 from roost.store.store import Store
+
+REMEMBERED = 20_000
+"""So many of the newest runs are learned from when a server starts."""
 
 
 class Interned:
@@ -28,11 +32,8 @@ class Interned:
             known = self._requests[text] = msgspec.json.decode(text, type=Request)
         return known
 
-    def shape(
-        self, user: str, priority: int, request: Request, work: str = "", group: int = 0, preemptible: bool = False
-    ) -> Shape:
-        """The one shape of these parts."""
-        shape = Shape(user, priority, request, work, group, preemptible)
+    def shape(self, shape: Shape) -> Shape:
+        """The one shape that is equal to it."""
         return self._shapes.setdefault(shape, shape)
 
 
@@ -43,6 +44,7 @@ def load(store: Store) -> Cluster:
     _load_settings(store, cluster)
     _load_devices(store, cluster)
     _load_rules(store, cluster)
+    _load_history(store, cluster)
     _load_active(store, cluster, interned)
     _load_waiting(store, cluster, interned)
     for outcome, count in store.read(reads.outcomes).items():
@@ -81,6 +83,16 @@ def _load_rules(store: Store, cluster: Cluster) -> None:
             cluster.apply(ev.GroupLimited(sweep, max_running))
 
 
+def _load_history(store: Store, cluster: Cluster) -> None:
+    """What earlier runs taught, as far as they are remembered."""
+    with store.reader() as db:
+        for user, work, gpus, limit_s, waited_ms, run_ms, peak_mib in reads.remembered(db, REMEMBERED):
+            waited_s = None if waited_ms is None else waited_ms / 1000
+            cluster.learned.take(Ran(user, work, gpus, limit_s, waited_s, run_ms / 1000, peak_mib))
+            if waited_s is not None:
+                cluster.learned.waited(waited_s)
+
+
 def _load_active(store: Store, cluster: Cluster, interned: Interned) -> None:
     for row, attempt in store.read(reads.active):
         cluster.restore(_active(row, attempt, interned))
@@ -89,22 +101,23 @@ def _load_active(store: Store, cluster: Cluster, interned: Interned) -> None:
 def _active(row: JobRow, attempt: AttemptRow, interned: Interned) -> Active:
     job = Job(row.id, shape_of(row, interned), row.rank, row.submitted_ms, row.attempts)
     gpus = tuple(uuid for uuid, _ in attempt.devices())
-    since = attempt.started_ms or attempt.intended_ms
-    return Active(job, State(row.state), attempt.attempt, attempt.node, gpus, since, attempt.pid, attempt.stop)
+    since, state = attempt.started_ms or attempt.intended_ms, State(row.state)
+    run = (attempt.attempt, attempt.node, gpus, since, attempt.pid, attempt.stop, attempt.granted_mib)
+    return Active(job, state, *run)
 
 
 def shape_of(row: JobRow, interned: Interned) -> Shape:
     """The shape of a kept job."""
     request = interned.request(row.request)
-    return interned.shape(row.user, row.priority, request, row.work, row.sweep, bool(row.preemptible))
+    return interned.shape(Shape(row.user, row.priority, request, row.work, row.sweep, bool(row.preemptible), row.limit_s))
 
 
 def _load_waiting(store: Store, cluster: Cluster, interned: Interned) -> None:
     with_conditions: list[tuple[Job, str, bool]] = []
     with store.reader() as db:
         for row in reads.waiting(db):
-            job_id, user, priority, rank, request, waits, attempts, submitted_ms, state, work, sweep, preemptible = row
-            shape = interned.shape(user, priority, interned.request(request), work, sweep, preemptible)
+            job_id, user, priority, rank, request, waits, attempts, submitted_ms, state, *rest = row
+            shape = interned.shape(Shape(user, priority, interned.request(request), *rest))
             job = Job(job_id, shape, rank, submitted_ms, attempts)
             if waits is not None:
                 with_conditions.append((job, waits, state == "held"))

@@ -216,12 +216,19 @@ def oldest_ended(db: Connection, beyond: int, limit: int) -> list[int]:
     return [row[0] for row in db.execute(query)]
 
 
-def waiting(db: Connection) -> Iterator[tuple[int, str, int, int, str, str | None, int, int, str, str, int, bool]]:
+def waiting(db: Connection) -> Iterator[Any]:
     """Every job that waits: what its place in the queue, its conditions and its shape are made of."""
     job = t.jobs.c
     order = (job.id, job.user, job.priority, job.rank, job.request, job.waits, job.attempts, job.submitted_ms, job.state)
-    columns = (*order, job.work, job.sweep, job.preemptible)
+    columns = (*order, job.work, job.sweep, job.preemptible, job.limit_s)
     yield from db.execution_options(yield_per=10_000).execute(select(*columns).where(text(t.WAITING)))
+
+
+def remembered(db: Connection, most: int) -> list[Any]:
+    """The newest runs that ended, the oldest of them first, as predictions need them."""
+    run = t.history.c
+    columns = (run.user, run.work, run.gpus, run.limit_s, run.waited_ms, run.ended_ms - run.started_ms, run.peak_mem_mib)
+    return list(db.execute(select(*columns).order_by(run.id.desc()).limit(most)))[::-1]
 
 
 def active(db: Connection) -> list[tuple[JobRow, AttemptRow]]:

@@ -29,6 +29,7 @@ class JobRow(msgspec.Struct, frozen=True):
     spec: bytes
     work: str = ""
     sweep: int = 0
+    limit_s: int = 0
     preemptible: bool = False
     retried: int = 0
     oom_retried: int = 0

@@ -51,6 +51,7 @@ jobs = Table(
     Column("spec", LargeBinary, nullable=False),
     Column("work", String, nullable=False, server_default=""),
     Column("sweep", Integer, nullable=False, server_default=text("0")),
+    Column("limit_s", Integer, nullable=False, server_default=text("0")),
     Column("preemptible", Boolean, nullable=False, server_default=text("0")),
     Column("retried", Integer, nullable=False, server_default=text("0")),
     Column("oom_retried", Integer, nullable=False, server_default=text("0")),
@@ -165,10 +166,12 @@ history = Table(
     Column("user", String, nullable=False),
     Column("work", String, nullable=False),
     Column("gpus", Integer, nullable=False),
+    Column("limit_s", Integer, nullable=False),
     Column("submitted_ms", BigInteger, nullable=False),
     Column("started_ms", BigInteger, nullable=False),
     Column("ended_ms", BigInteger, nullable=False),
     Column("outcome", String, nullable=False),
+    Column("waited_ms", BigInteger),
     Column("peak_mem_mib", Integer),
 )
 """Every run that ended, the newest of them: what predictions are made from, whatever became of the jobs themselves."""

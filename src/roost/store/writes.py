@@ -48,6 +48,8 @@ class Batch(msgspec.Struct):
     sweeps: list[SweepRow] = []
     """Sweeps that are new, or whose design has grown."""
     results: list[ResultRow] = []
+    history: list[dict[str, Any]] = []
+    """Runs that ended, as the table of them has it."""
 
     @property
     def is_empty(self) -> bool:
@@ -80,6 +82,8 @@ class Writer:
             _WRITE[kind](self, cursor, [e for _, e in pairs], batch)
             if kind in _LOGGED:
                 self._log(cursor, pairs, batch)
+        if batch.history:
+            self._run(cursor, "history", batch.history)
         self._run(cursor, "wait", [{"b_id": job, "waits": _waits(left)} for job, left in batch.waits.items()])
         self._prune(cursor)
 
@@ -139,6 +143,7 @@ class Writer:
                     "work": shape.work,
                     "sweep": shape.group,
                     "preemptible": shape.preemptible,
+                    "limit_s": shape.limit_s,
                 }
             )
         self._run(cursor, "submit", rows)
@@ -171,6 +176,7 @@ class Writer:
                 "spec": new.spec,
                 "work": shape.work,
                 "preemptible": shape.preemptible,
+                "limit_s": shape.limit_s,
             }
             self._run(cursor, "edit", [row])
             self._run(cursor, "unlabel", [{"b_id": e.id}])
@@ -222,6 +228,7 @@ class Writer:
                 "gpus": _encode(list(zip(e.gpus, e.indices, strict=True))).decode(),
                 "state": "starting",
                 "intended_ms": e.at_ms,
+                "granted_mib": e.granted_mib,
             }
             for e in events
         ]
@@ -381,6 +388,7 @@ def _statements() -> dict[str, Executable]:
         "work",
         "sweep",
         "preemptible",
+        "limit_s",
     ]
     node_put = upsert(t.nodes).values({c: bindparam(c) for c in ("name", "cpus", "mem_mib", "drained")})
     usage = ("peak_mem_mib", "peak_rss_mib", "cpu_ms", "util_mean")
@@ -392,7 +400,7 @@ def _statements() -> dict[str, Executable]:
         "submit": insert(job).values({c: bindparam(c) for c in new_columns}),
         "label": upsert(t.labels).values(label=bindparam("label"), job=bindparam("job")).on_conflict_do_nothing(),
         "unlabel": delete(t.labels).where(t.labels.c.job == bindparam("b_id")),
-        "edit": set_job("name", "priority", "rank", "request", "waits", "env", "spec", "work", "preemptible"),
+        "edit": set_job("name", "priority", "rank", "request", "waits", "env", "spec", "work", "preemptible", "limit_s"),
         "state": set_job("state"),
         "move": set_job("priority", "rank"),
         "rerun": set_job("rank", "waits", "request", **fresh, state="queued", retried=0, oom_retried=0),
@@ -410,7 +418,7 @@ def _statements() -> dict[str, Executable]:
             started_ms=_coalesce(bindparam("b_started_ms"), job.c.started_ms),
         ),
         "attempt": insert(attempt).values(
-            {c: bindparam(c) for c in ("job", "attempt", "node", "gpus", "state", "intended_ms")}
+            {c: bindparam(c) for c in ("job", "attempt", "node", "gpus", "state", "intended_ms", "granted_mib")}
         ),
         "attempt_start": set_attempt(this_attempt, "started_ms", "pid", state="running"),
         "attempt_stop": update(attempt).where(last_attempt).values(stop=_stop_reason(attempt)),
@@ -430,6 +438,7 @@ def _statements() -> dict[str, Executable]:
         "submission": insert(t.submissions).values({c: bindparam(c) for c in ("key", "first", "count", "at_ms")}),
         "setting": put(t.settings, "key", "value"),
         "gpu_rules": put(t.gpus, "uuid", "slots", "disabled", "drained", "alias"),
+        "history": insert(t.history).values({c.name: bindparam(c.name) for c in t.history.c if c.name != "id"}),
         "user": put(t.users, "name", "weight", "max_gpus", "max_jobs", "max_queued"),
         "group": update(t.sweeps).where(t.sweeps.c.id == bindparam("b_id")).values(max_running=bindparam("max_running")),
         "sweep": put(t.sweeps, SWEEP_COLUMNS[0], *SWEEP_COLUMNS[1:]),

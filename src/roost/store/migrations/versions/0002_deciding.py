@@ -14,6 +14,7 @@ def upgrade() -> None:
     for column in (
         sa.Column("work", sa.String, nullable=False, server_default=""),
         sa.Column("sweep", sa.Integer, nullable=False, server_default=sa.text("0")),
+        sa.Column("limit_s", sa.Integer, nullable=False, server_default=sa.text("0")),
         sa.Column("preemptible", sa.Boolean, nullable=False, server_default=sa.text("0")),
         sa.Column("retried", sa.Integer, nullable=False, server_default=sa.text("0")),
         sa.Column("oom_retried", sa.Integer, nullable=False, server_default=sa.text("0")),
@@ -37,10 +38,12 @@ def upgrade() -> None:
         sa.Column("user", sa.String, nullable=False),
         sa.Column("work", sa.String, nullable=False),
         sa.Column("gpus", sa.Integer, nullable=False),
+        sa.Column("limit_s", sa.Integer, nullable=False),
         sa.Column("submitted_ms", sa.BigInteger, nullable=False),
         sa.Column("started_ms", sa.BigInteger, nullable=False),
         sa.Column("ended_ms", sa.BigInteger, nullable=False),
         sa.Column("outcome", sa.String, nullable=False),
+        sa.Column("waited_ms", sa.BigInteger),
         sa.Column("peak_mem_mib", sa.Integer),
     )
     op.create_table(
