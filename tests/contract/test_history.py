@@ -9,8 +9,8 @@ from tests.contract.conftest import Api
 
 RUN = {"job", "user", "work", "gpus", "outcome", "submitted_at", "started_at", "ended_at"}
 INSERT = (
-    "INSERT INTO history (job, user, work, gpus, submitted_ms, started_ms, ended_ms, outcome)"
-    " VALUES (?, 'ana', 'python t.py', 2, ?, ?, ?, 'succeeded')"
+    "INSERT INTO history (job, user, work, gpus, limit_s, submitted_ms, started_ms, ended_ms, outcome)"
+    " VALUES (?, 'ana', 'python t.py', 2, 0, ?, ?, ?, 'succeeded')"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
@@ -126,11 +127,12 @@ def _start_forced(on: Cluster, jobs: list[Job]) -> None:
 
 
 def snapshot(here: Cluster) -> dict[str, Any]:
-    """Everything that a cluster is, as values that can be compared."""
-    apart = ("lines", "nodes", "later", "counts", "queued_by")
-    kept = {key: repr(value) for key, value in vars(here).items() if key not in apart}
+    """Everything that a cluster is, as values that can be compared; what is only remembered to be quick is left out."""
+    apart = ("lines", "asking", "nodes", "later", "index", "touched", "learned")
+    kept = {key: repr(value) for key, value in vars(here).items() if key not in apart and not isinstance(value, Counter)}
+    kept |= {key: repr(sorted((+value).items())) for key, value in vars(here).items() if isinstance(value, Counter)}
     kept["lines"] = repr({shape: sorted(set(line.heap)) for shape, line in here.lines.items()})
     kept["nodes"] = repr([[getattr(n, slot) for slot in n.__slots__] for n in here.nodes.values()])
-    kept["queued_by"] = repr(sorted((+here.queued_by).items()))
-    kept["counts"] = repr({key: n for key, n in here.counts.items() if n})
+    kept["asking"] = repr({request: list(lines) for request, lines in here.asking.items()})
+    kept["learned"] = repr((here.learned.ended, here.learned.everyone.counts, here.learned.waits.counts))
     return kept

@@ -159,7 +159,7 @@ def test_no_history_yet(roost: Roost, server: FakeServer) -> None:
 
 def test_the_example_in_the_documents_is_what_comes(roost: Roost, tmp_path: Path) -> None:
     page = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
-    trace, table = re.findall(r"^```\n(.*?)^```", page, re.M | re.S)
+    trace, table = (text for kind, text in re.findall(r"^```(.*?)\n(.*?)^```$", page, re.M | re.S) if not kind)
     (command,) = re.findall(r"^`roost (simulate .*)`:$", page, re.M)
     path = tmp_path / "two.csv"
     path.write_text(trace)

@@ -124,7 +124,7 @@ def test_settings_are_changed_all_or_none(server: Server) -> None:
     with pytest.raises(BadRequest):
         server.ask(Change_("root", {"cpu.slots": 3, "no.such": 1}))
     assert server.cluster.settings["cpu.slots"] == 0
-    with pytest.raises(BadRequest, match="there are: fifo"):
+    with pytest.raises(BadRequest, match="there are: balance, fifo, swift"):
         server.ask(Change_("root", {"policy": "fair"}))
     with pytest.raises(NotFound):
         server.ask(Drain("root", ["n9"]))

@@ -24,16 +24,16 @@ def attempt(server: Server, job: int, number: int = 1) -> AttemptRow:
 
 @pytest.fixture
 def job(server: Server) -> int:
-    """A preemptible job on all GPUs, and another that waits for them."""
+    """A preemptible job on all GPUs, and another such that waits for them: nobody makes room for it unasked."""
     server.ask(Change_("root", {"preempt.min_run_s": 0}))
     made = server.submit(gpus=2, preemptible=True, grace_s=7)
     server.tell(started(f"{made}.1"))
-    server.submit(gpus=2)
+    server.submit(gpus=2, preemptible=True)
     return made
 
 
 def asked(server: Server, job: int, for_job: int | None) -> None:
-    """As the planner will ask."""
+    """As the planner asks."""
     done = server.decide()
     preempt(done.turn, job, for_job)
     done.batch = done.turn.batch()
@@ -51,6 +51,14 @@ def test_it_is_stopped_and_waits_again_in_its_place(server: Server, job: int) ->
     assert (attempt(server, job).outcome, attempt(server, job).error) == ("killed", "preempted for job 2")
     assert server.cluster.jobs[job] == before and row(server, job).retried == 0
     assert 2 in server.cluster.active  # whom it made room for
+
+
+def test_the_planner_asks_by_itself_for_a_job_that_did_not_agree_to_the_same(server: Server, job: int) -> None:
+    plain = server.submit(gpus=2, priority=1)
+    assert [(message["op"], message["why"]) for _, message in server.sent] == [("stop", "preempt")]
+    server.tell(exited(f"{job}.1", 143, "preempt"))
+    assert attempt(server, job).error == f"preempted for job {plain}"
+    assert list(server.cluster.active) == [plain]
 
 
 def test_its_next_attempt_knows_that_it_was_restarted(server: Server, job: int) -> None:
@@ -100,10 +108,11 @@ def test_only_one_that_said_so_and_has_run_long_enough(server: Server, job: int)
     assert skipped["reason"] == "it has not run for 10 min yet (setting preempt.min_run_s)"
     (skipped,) = server.act("preempt", 2)["skipped"]
     assert skipped["reason"] == "it is queued: only a running job can make room"
+    plain = server.submit(gpus=2, priority=1)
     server.act("kill", job)
     server.tell(exited(f"{job}.1", 143, "kill"))
-    server.tell(started("2.1"))
-    (skipped,) = server.act("preempt", 2)["skipped"]
+    server.tell(started(f"{plain}.1"))
+    (skipped,) = server.act("preempt", plain)["skipped"]
     assert skipped["reason"] == "it was not submitted as --preemptible"
 
 

@@ -37,7 +37,7 @@ def test_points_are_jobs_of_one_group_and_one_work(server: Server) -> None:
     answer = sweep(server, envs=[{"A": "1"}], job={"env": 0})
     assert answer == {"sweep": 1, "ids": [1, 2, 3], "unused": []}
     rows = server.controller.rows([1, 2, 3])
-    assert {(row.sweep, row.work, row.env) for row in rows.values()} == {(1, "sweep 1", 1)}
+    assert {(row.sweep, row.work, row.env) for row in rows.values()} == {(1, "t.py", 1)}
     assert points(server, 1) == [{"a": "1"}, {"a": "2"}, {"a": "3"}]
     assert server.cluster.find(1).shape.group == 1  # type: ignore[union-attr]
 
