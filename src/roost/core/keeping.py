@@ -28,7 +28,7 @@ SURE, LIKELY, GONE = 0.8, 0.7, 0.9
 """Chances: that all of it is empty by then; with which a node's time is reckoned; that a guest has left by then."""
 PURSE_HOURS = 500
 """The purse holds what comes in in so many hours."""
-AGAIN_MS = 300_000
+CHOOSE_MS, AGAIN_MS = 120_000, 300_000
 """How often the choice of nodes is thought over, and how long nothing is tried again that was too dear."""
 
 
@@ -71,7 +71,7 @@ class Keeper:
     def think(self, stuck: list[Job]) -> None:
         """Choose what to keep, for the first of those that do not fit, or choose again when it was long ago."""
         if self.keeping is not None:
-            if self.now_ms - self.keeping.chosen_ms >= AGAIN_MS and self.gave_up is None:
+            if self.now_ms - self.keeping.chosen_ms >= CHOOSE_MS and self.gave_up is None:
                 job = self.cluster.jobs[self.keeping.job]
                 nodes, until_ms, _ = self._choose(job)
                 self.keeping = msgspec.structs.replace(self.keeping, nodes=nodes, chosen_ms=self.now_ms, until_ms=until_ms)
