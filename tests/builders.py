@@ -64,9 +64,10 @@ def observe(on: Cluster, uuid: str, *, foreign_mib: int | None = None, node: str
     on.apply(ev.Sampled(node, Host(64_000, 60_000), ((uuid, Observation(0, seen.pop("util", 0), procs=procs, **seen)),)))
 
 
-def start(on: Cluster, found: Start) -> None:
+def start(on: Cluster, found: Start, now_ms: int = NOW) -> None:
     """What follows from a planned start."""
-    on.apply(ev.StartIntended(found.job.id, NOW, found.job.attempts + 1, found.place.node, found.place.gpus))
+    attempt, place = found.job.attempts + 1, found.place
+    on.apply(ev.StartIntended(found.job.id, now_ms, attempt, place.node, place.gpus, granted_mib=found.granted_mib))
 
 
 def start_all(on: Cluster) -> list[Start]:
