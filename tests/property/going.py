@@ -33,10 +33,10 @@ class Going:
         """Change a setting."""
         self.cluster.apply(ev.SettingChanged(key, value))
 
-    def submit(self, request: Request, user: str = "ada", work: str = "narrow", **more: int) -> int:
+    def submit(self, request: Request, user: str = "ada", work: str = "narrow") -> int:
         """A job comes."""
         self.last += 1
-        job = Job(self.last, Shape(user, 0, request, work, **more), self.last * RANK_STEP, self.now_ms)
+        job = Job(self.last, Shape(user, 0, request, work), self.last * RANK_STEP, self.now_ms)
         self.cluster.apply(ev.Submitted(job.id, self.now_ms, job, NO_CONDITIONS, False))
         return job.id
 
