@@ -45,6 +45,14 @@ def busy(waiting: Job, purse: float = 1e6, run_s: int = RUN_S) -> Cluster:
     return here
 
 
+def half_free(purse: float) -> Cluster:
+    """The same, with a GPU of each node free: kept, it would stand idle until the other is."""
+    here = busy(wide(), purse)
+    end(here, 1)
+    end(here, 3)
+    return here
+
+
 def carry_out(here: Cluster, now_ms: int = NOW) -> list[int]:
     """Plan, and let all of it happen; what started."""
     made = plan(here, now_ms)
@@ -97,7 +105,7 @@ def test_nothing_is_kept_for_narrow_jobs_nor_for_one_that_fits() -> None:
 
 def test_nothing_is_kept_that_the_purse_cannot_pay() -> None:
     assert kept(busy(wide(), purse=0.0)) is None
-    assert kept(busy(wide(), purse=1.0)) is None
+    assert kept(half_free(purse=1.0)) is None
     here = busy(wide())
     here.apply(ev.SettingChanged("policy.purse", 0.0))
     here.apply(ev.Kept(NOW, None, 0.0))
@@ -116,7 +124,7 @@ def test_nothing_is_kept_that_its_wait_is_not_worth() -> None:
 
 
 def test_what_was_too_dear_is_not_thought_of_again_at_once() -> None:
-    here = busy(wide(), purse=1.0)
+    here = half_free(purse=1.0)
     carry_out(here)
     assert here.keep_again_ms > NOW
 
