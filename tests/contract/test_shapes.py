@@ -27,6 +27,12 @@ NODE = {
 }  # fmt: skip
 
 
+WHY = {
+    "version", "id", "state", "outcome", "reasons", "text",
+    "ahead", "holders", "eta", "not_before", "instead", "predicted_run_s", "predicted_from",
+}  # fmt: skip
+
+
 async def run_one(api: Api) -> int:
     """A job that ran and failed."""
     job = await api.submit(env={"SECRET": "hunter2"})
@@ -61,7 +67,7 @@ async def test_a_waiting_job_says_why_with_data_and_words(api: Api) -> None:
     await api.submit(gpus=2)
     waiting = await api.submit(gpus=1)
     why = await api.get(f"/jobs/{waiting}/why")
-    assert set(why) == {"version", "id", "state", "outcome", "reasons", "text"} and why["outcome"] is None
+    assert set(why) == WHY and why["outcome"] is None
     assert [r["code"] for r in why["reasons"]] == ["gpus_busy", "gpu_taken", "gpu_taken"]
     assert why["reasons"][1]["holders"] == [{"job": 1, "user": why["reasons"][1]["holders"][0]["user"], "state": "starting"}]
     assert "is taken by job 1" in why["text"]

@@ -14,7 +14,7 @@ from roost.api.wire import JsonResponse, body, takes
 from roost.core.errors import BadRequest
 from roost.core.spec import SIGNALS, JobSpec
 from roost.server.clock import now_ms
-from roost.server.commands import Act, Ask, Submit
+from roost.server.commands import Act, Submit
 from roost.server.obeying import ACTIONS
 from roost.server.selecting import Select, check_states
 from roost.server.service import Caller, Followed, Service
@@ -64,9 +64,9 @@ async def submit(request: Request) -> Response:
     asked, who = await body(request, SubmitBody), caller(request)
     if not asked.jobs:
         raise BadRequest("there is no job in it")
-    engine = service(request).engine
     if asked.dry_run:
-        return JsonResponse(await engine.ask(Ask(who.name, asked.jobs)))
+        return JsonResponse(await service(request).dry_run(who, asked.jobs))
+    engine = service(request).engine
     return JsonResponse(await engine.ask(Submit(who.name, asked.jobs, asked.envs, who.home, asked.key)), 201)
 
 
@@ -122,22 +122,8 @@ async def environment(request: Request, job: int) -> Response:
 
 @router.get("/jobs/{job}/why")
 async def why(request: Request, job: int) -> Response:
-    """Every reason why a job waits."""
-    view = await service(request).job(job)
-    reasons = view["reasons"]
-    text = "; ".join(r["text"] for r in reasons) or _where_it_is(view)
-    return JsonResponse(
-        {"version": 1, "id": job, "state": view["state"], "outcome": view["outcome"], "reasons": reasons, "text": text}
-    )
-
-
-def _where_it_is(view: dict[str, Any]) -> str:
-    """The one thing to say of a job that does not wait."""
-    if view["state"] == "ended":
-        return f"it has ended: {view['outcome'].replace('_', ' ')}" + (f", {view['error']}" if view["error"] else "")
-    last = view["attempts"][-1]
-    gpus = f", GPU {','.join(map(str, last['gpu_indices']))}" if last["gpu_indices"] else ""
-    return f"it is {view['state']} on {view['node']}{gpus}"
+    """Every reason why a job waits, until when probably, and what would start now."""
+    return JsonResponse(await service(request).why(job))
 
 
 @router.post("/jobs/actions", openapi_extra=takes(ActionBody))

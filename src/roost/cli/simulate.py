@@ -36,6 +36,8 @@ VERB = Verb(
         Option("--jitter", "shake each submit by up to so many seconds (default 0)", ONE, "S"),
         Option("--seeds", "so many times shaken: print the means (default 1)", ONE, "N", values.count),
         Option("--jobs", "so many replays side by side (default 1)", ONE, "N", values.count),
+        Option("--eta", "foretell starts as `roost why` does: how many came before p50 and p90"),
+        Option("--eta-every", "foretell every so many-th job that waits (default 20)", ONE, "N", values.count),
         JSON,
     ),
     examples=(
@@ -61,6 +63,7 @@ _LABELS = {
     "seconds": "seconds taken",
 }
 _POLICIES_A_TABLE = 3
+_ETA, _ETA_EVERY = "eta", 20
 
 
 def run(args: Args) -> int:
@@ -74,7 +77,7 @@ def run(args: Args) -> int:
         squeeze, jitter = _number(args, "squeeze", 0.001, 1000), _number(args, "jitter", 0, 1e9)
         seeds, processes = _whole(args, "seeds", 1000), _whole(args, "jobs", 256)
         workload, nodes = _of_server(args) if args.history else _of_trace(args)
-        asked = sim.Asked(nodes, names, squeeze or 1.0, jitter or 0.0, seeds or 1, processes or 1)
+        asked = sim.Asked(nodes, names, squeeze or 1.0, jitter or 0.0, seeds or 1, processes or 1, _eta_every(args))
         workload, too_wide = sim.split(workload, nodes)
         _say_left_out(workload.without_gpus, too_wide)
         found = sim.simulate(workload, asked, _progress())
@@ -131,6 +134,11 @@ def _nodes(args: Args) -> tuple[int, ...]:
     return (gpus,) * count
 
 
+def _eta_every(args: Args) -> int | None:
+    every = _whole(args, "eta_every", 1_000_000)
+    return (every or _ETA_EVERY) if args.eta or every else None
+
+
 def _columns(args: Args) -> "tuple[tuple[str, str], ...]":
     found = []
     for text in args.only or ():
@@ -144,7 +152,7 @@ def _columns(args: Args) -> "tuple[tuple[str, str], ...]":
 def _whole(args: Args, name: str, most: int) -> int | None:
     value: int | None = args.__dict__[name]
     if value is not None and not 1 <= value <= most:
-        raise UsageError(f"--{name} {value}: it lies between 1 and {most:,}")
+        raise UsageError(f"--{name.replace('_', '-')} {value}: it lies between 1 and {most:,}")
     return value
 
 
@@ -182,7 +190,7 @@ def _progress() -> "Callable[[str], None]":
 
 def lines(found: "Found", shown: Screen) -> list[str]:
     """A column for each policy, and behind it its ratio to first-fit, which comes last."""
-    *policies, base = found
+    *policies, base = (name for name in found if name != _ETA)
     parts = [policies[at : at + _POLICIES_A_TABLE] for at in range(0, len(policies), _POLICIES_A_TABLE)] or [[]]
     text: list[str] = []
     for part in parts:
@@ -191,7 +199,13 @@ def lines(found: "Found", shown: Screen) -> list[str]:
             columns += [Column(name.upper(), right=True, most=12), Column("RATIO", right=True)]
         rows = [_row(measure, [found[name] for name in part], found[base]) for measure in _LABELS]
         text += [*([""] if text else []), *table([*columns, Column(base.upper(), right=True)], rows, shown)]
-    return text
+    return [*text, *_eta_lines(found[_ETA])] if _ETA in found else text
+
+
+def _eta_lines(eta: "dict[str, float]") -> list[str]:
+    """What the forecasts were worth, in two lines."""
+    before = f"{100 * eta['before_p50']:.1f}% started before p50, {100 * eta['before_p90']:.1f}% before p90"
+    return ["", f"forecasts: {values.plural(int(eta['forecasts']), 'job')} that waited", f"  {before}"]
 
 
 def _row(measure: str, policies: "list[dict[str, float]]", base: "dict[str, float]") -> "tuple[Any, ...]":

@@ -189,19 +189,22 @@ def _dry_run(args: Args, jobs: "list[Spec]", envs: "list[dict[str, str]]", lines
 def _would(answer: "Spec") -> str:
     if answer["would"] == "start":
         gpus = answer.get("gpus") or []
-        on = f" on GPU {','.join(map(str, gpus))}" if gpus else " on a CPU slot"
-        return "would start now" + on
+        if not gpus:
+            return "would start now on a CPU slot"
+        return f"would start now on GPU {','.join(map(str, gpus))}" + (f" of {answer['node']}" if answer.get("node") else "")
     reasons = answer.get("reasons") or []
     return "would wait" + (f": {reasons[0]['text']}" if reasons else "")
 
 
 def _print_further(answer: "Spec") -> None:
-    """The other reasons, a line each."""
-    from roost.cli.output import clean, screen, wrap, write
+    """The other reasons, a line each, and what is foreseen."""
+    from roost.cli.foreseen import foreseen_lines
+    from roost.cli.job_text import utc_now
+    from roost.cli.output import screen, write
+    from roost.cli.why import reason_lines
 
     shown = screen()
-    for reason in (answer.get("reasons") or [])[1:]:
-        write(wrap(clean(reason["text"]), shown.width, "  ", "    "))
+    write([*reason_lines((answer.get("reasons") or [])[1:], shown), *foreseen_lines(answer, utc_now(), shown)])
 
 
 def _print_ids(args: Args, ids: list[int]) -> None:

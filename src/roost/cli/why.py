@@ -1,4 +1,4 @@
-"""roost why: every reason why a job waits, or what became of it."""
+"""roost why: every reason why a job waits, until when probably, and what would start now; or what became of it."""
 
 from roost.cli.connect import server
 from roost.cli.options import Args, UsageError, Verb
@@ -10,9 +10,12 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
+    Json = dict[str, Any]
+
+MOST_REASONS = 16
 VERB = Verb(
     "why",
-    "say why a job waits: what it asked, what there is, who holds it",
+    "say why a job waits, until when, and what would start now",
     operands=(IDS,),
     options=(JSON,),
     examples=(("roost why 12", ""), ("roost why @", "your last job")),
@@ -30,15 +33,17 @@ def run(args: Args) -> int:
         answers = [roost.why(number) for number in numbers]
         print_json({"version": 1, **answers[0]} if len(answers) == 1 else {"version": 1, "jobs": answers})
         return 0
-    from roost.cli.job_text import utc_now
+    from roost.cli.job_text import WAITING, utc_now
 
     for number in numbers:
-        write(lines(roost.job(number), utc_now(), screen()))
+        job = roost.job(number)
+        foreseen = roost.why(number) if job["state"] in WAITING else {}
+        write(lines(job, utc_now(), screen(), foreseen))
     return 0
 
 
-def lines(job: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]:
-    """The reasons, each of which says who holds what is missing; or where the job is, or how it ended."""
+def lines(job: "Json", now: "datetime", shown: Screen, foreseen: "Json | None" = None) -> list[str]:
+    """The reasons, each with who holds what is missing, and what is foreseen; or where the job is, or how it ended."""
     if job["state"] == "ended":
         return _ended(job, now, shown)
     reasons = job.get("reasons") or []
@@ -47,12 +52,29 @@ def lines(job: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]:
     found = [f"job {job['id']} is {job['state']}:", *_asked(job, shown)]
     if job.get("retry"):
         found += wrap(clean(job["retry"]).removeprefix("queued again: "), shown.width, "  ", "    ")
-    for reason in reasons:
-        found += wrap(clean(reason["text"]).removeprefix("held: "), shown.width, "  ", "    ")
+    found += reason_lines(reasons, shown)
+    if foreseen:
+        from roost.cli.foreseen import foreseen_lines
+
+        found += foreseen_lines(foreseen, now, shown)
     return found
 
 
-def _asked(job: "dict[str, Any]", shown: Screen) -> list[str]:
+def reason_lines(reasons: "list[Json]", shown: Screen) -> list[str]:
+    """A line each; of a whole cluster of GPUs the sum of every node, and of many nodes those that come nearest."""
+    left = 0
+    if len(reasons) > MOST_REASONS:
+        kept = [reason for reason in reasons if not reason["code"].startswith("gpu_")]
+        kept.sort(key=lambda reason: -reason.get("free", 1 << 30))
+        left = max(0, len(kept) - MOST_REASONS)
+        reasons = kept[:MOST_REASONS]
+    found = []
+    for reason in reasons:
+        found += wrap(clean(reason["text"]).removeprefix("held: "), shown.width, "  ", "    ")
+    return [*found, f"  and {left:,} more nodes: --json lists everything"] if left else found
+
+
+def _asked(job: "Json", shown: Screen) -> list[str]:
     """`it wants 2 GPUs, model A100 or H100, only on lab3`; nothing when any GPUs will do."""
     from roost.cli.job_text import constraints
     from roost.cli.values import plural
@@ -65,7 +87,7 @@ def _asked(job: "dict[str, Any]", shown: Screen) -> list[str]:
     return wrap(", ".join([f"it wants {what}", *phrases]), shown.width, "  ", "    ")
 
 
-def _active(job: "dict[str, Any]", now: "datetime") -> str:
+def _active(job: "Json", now: "datetime") -> str:
     """`job 5 is running on box, GPU 1,2, for 3s`."""
     from roost.cli.job_text import gpus_text, moment
     from roost.cli.values import brief
@@ -83,7 +105,7 @@ def _active(job: "dict[str, Any]", now: "datetime") -> str:
     return text + (f", for {passed}" if job["state"] == "running" else f"; it started {passed} ago")
 
 
-def _ended(job: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]:
+def _ended(job: "Json", now: "datetime", shown: Screen) -> list[str]:
     """`job 11 has ended: timed out (ran 1m00s, ended 2h01m ago)`, and below it what went wrong."""
     from roost.cli.job_text import moment, state_text, time_text
     from roost.cli.values import brief

@@ -19,13 +19,15 @@ from roost.core import policy as policies
 from roost.core.cluster import Cluster
 from roost.core.errors import BadRequest, Conflict, NotFound, NotPermitted, TryLater
 from roost.core.settings import TABLE
+from roost.core.spec import JobSpec
 from roost.core.states import State
 from roost.links import messages as m
 from roost.links.link import Link, LinkDown
 from roost.server import views
 from roost.server.clock import now_ms, rfc3339
-from roost.server.commands import Act, Change_, RuleUser
+from roost.server.commands import Act, Ask, Change_, RuleUser
 from roost.server.engine import Engine
+from roost.server.foreseeing import Foreseeing
 from roost.server.selecting import Select, parse_ids
 from roost.server.user_views import user_view, users_view, with_account
 from roost.store import reads
@@ -38,6 +40,8 @@ MANY = 2_000_000
 ARCHIVE_CHUNK = 1000
 PLACES = 1000
 """How far down the queue a place is counted."""
+MOST_FORESEEN = 16
+"""For so many jobs of a dry run it is thought out when they would start, each by itself."""
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -73,6 +77,8 @@ class Service:
         self.url = ""
         self.socket = ""
         self.on_shutdown: Callable[[], None] = lambda: None
+        self.foreseeing = Foreseeing(lambda: self.cluster, now_ms)
+        engine.watchers.add(self.foreseeing.watch)
 
     @property
     def cluster(self) -> Cluster:
@@ -121,6 +127,19 @@ class Service:
     async def job(self, job: int) -> Json:
         """One job."""
         return (await self.views([await self.row(job)]))[0]
+
+    async def why(self, job: int) -> Json:
+        """Why a job waits, until when probably, and what would start now; of any other, where it is or how it ended."""
+        view = await self.job(job)
+        foreseen = await self.foreseeing.waiting(job) if view["state"] in ("queued", "held") else None
+        return views.why_view(view, foreseen)
+
+    async def dry_run(self, caller: Caller, jobs: list[JobSpec]) -> Json:
+        """What would become of these jobs. Of the first that would wait it is said until when."""
+        answer = await self.engine.ask(Ask(caller.name, jobs))
+        for at, supposed in list(answer.pop("supposed").items())[:MOST_FORESEEN]:
+            answer["jobs"][at].update(await self.foreseeing.supposed(supposed))
+        return dict(answer)
 
     async def row(self, job: int) -> JobRow:
         """One job's row, or `NotFound`."""

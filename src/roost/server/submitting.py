@@ -10,12 +10,13 @@ import msgspec
 from roost.core import events as ev
 from roost.core.errors import BadRequest, Impossible, RoostError
 from roost.core.model import RANK_STEP, Conditions, Job, Request
-from roost.core.placement import Place, Space, impossible
-from roost.core.plan import explain, own_reasons
-from roost.core.reasons import Reason, as_data
+from roost.core.placement import Space, impossible
+from roost.core.plan import effective, explain
+from roost.core.reasons import Ahead, as_data
 from roost.core.spec import JobSpec, check, check_env, default_name
 from roost.server.clock import parse_time_ms
 from roost.server.commands import Ask, Submit
+from roost.server.foreseeing import Supposed
 from roost.server.quotas import check_room
 from roost.server.turn import Turn
 from roost.store.store import pack_env
@@ -128,33 +129,32 @@ def kept(spec: JobSpec, env: str | None) -> NewJob:
 
 
 def ask(turn: Turn, command: Ask) -> dict[str, Any]:
-    """What would happen, from the same code that decides."""
-    answers = []
+    """What would happen, from the same code that decides; `supposed` are the jobs that would wait, by position."""
+    answers, supposed = [], {}
     for i, spec in enumerate(command.jobs):
         _, request, conditions, _ = checked(
             turn, Submit(command.actor, command.jobs), i, msgspec.structs.replace(spec, env=None), []
         )
-        job = Job(0, turn.shaped(command.actor, spec, request), turn.last_job * RANK_STEP, turn.now_ms)
-        answers.append(_would(turn, job, request, conditions, spec.hold))
+        job = Job(0, turn.shaped(command.actor, spec, request), (turn.last_job + 1) * RANK_STEP, turn.now_ms)
+        answers.append(_would(turn, job, conditions, spec.hold))
+        if answers[-1]["would"] == "wait":
+            supposed[i] = Supposed(job, conditions, spec.hold)
     check_room(turn, command.actor, len(answers))
-    return {"jobs": answers}
+    return {"jobs": answers, "supposed": supposed}
 
 
-def _would(turn: Turn, job: Job, request: Request, conditions: Conditions, hold: bool) -> dict[str, Any]:
+def _would(turn: Turn, job: Job, conditions: Conditions, hold: bool) -> dict[str, Any]:
     cluster = turn.cluster
     cluster.conditions[0] = conditions
     if hold:
         cluster.held.add(0)
     try:
-        own = list(own_reasons(cluster, job, turn.now_ms))
-        place = Space(cluster).place(request)
-        waits: list[Reason] = (
-            list(explain(cluster, job, turn.now_ms)) if own or cluster.is_paused or not isinstance(place, Place) else []
-        )
+        place = Space.of(cluster).find(effective(cluster, job.shape))
+        waits = [r for r in explain(cluster, job, turn.now_ms) if not isinstance(r, Ahead)]
     finally:
         del cluster.conditions[0]
         cluster.held.discard(0)
-    if waits or not isinstance(place, Place):
+    if waits or place is None:
         return {"would": "wait", "gpus": [], "reasons": [as_data(r) for r in waits]}
     gpus = cluster.nodes[place.node].gpus
     return {"would": "start", "node": place.node, "gpus": [gpus[u].index for u in place.gpus], "reasons": []}

@@ -143,6 +143,40 @@ def reasons_view(cluster: Cluster, job: int, now_ms: int, place: int | None = No
     return [as_data(r) for r in explain(cluster, waiting, now_ms, place)] if waiting is not None else []
 
 
+def why_view(job: Json, foreseen: Json | None) -> Json:
+    """Why a job waits, from its whole view and what is foreseen of it, which is None unless it waits."""
+    reasons = job["reasons"]
+    return {
+        "version": 1,
+        "id": job["id"],
+        "state": job["state"],
+        "outcome": job["outcome"],
+        "reasons": reasons,
+        "text": "; ".join(r["text"] for r in reasons) or _where_it_is(job),
+        **(foreseen or NOTHING_FORESEEN),
+    }
+
+
+NOTHING_FORESEEN: Json = {
+    "ahead": {"count": 0, "jobs": []},
+    "holders": [],
+    "eta": None,
+    "not_before": None,
+    "instead": [],
+    "predicted_run_s": None,
+    "predicted_from": None,
+}
+
+
+def _where_it_is(job: Json) -> str:
+    """The one thing to say of a job that does not wait."""
+    if job["state"] == "ended":
+        return f"it has ended: {job['outcome'].replace('_', ' ')}" + (f", {job['error']}" if job["error"] else "")
+    last = job["attempts"][-1]
+    gpus = f", GPU {','.join(map(str, last['gpu_indices']))}" if last["gpu_indices"] else ""
+    return f"it is {job['state']} on {job['node']}{gpus}"
+
+
 def gpus_view(cluster: Cluster, names: dict[int, str]) -> Json:
     """Every GPU, what is on it and who; the CPU slots. `names` are the names of the active jobs."""
     space = Space(cluster)

@@ -10,6 +10,7 @@ from heapq import heappop, heappush
 
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
+from roost.core.forecast import Eta, Misses, forecast
 from roost.core.model import RANK_STEP, Gpu, Host, Job, Observation, Request, Shape
 from roost.core.plan import plan
 from roost.core.settings import Value
@@ -24,14 +25,54 @@ _MEM_MIB = 80 * 1024
 Tell = Callable[[int], None]
 
 
-def replay(moments: Sequence[Moment], nodes: Sequence[int], settings: Mapping[str, Value], tell: Tell) -> list[Ran]:
+class Foretelling:
+    """Forecasts for every so many-th of the jobs that do not start at once, held against their starts as the server does."""
+
+    def __init__(self, every: int) -> None:
+        self.every, self.waited = every, 0
+        self.misses = Misses()
+        self.said: dict[int, Eta] = {}
+        self.counts = (0, 0, 0)
+        """Forecasts that came to a start, and how many of these starts were before p50 and before p90."""
+
+    def came(self, cluster: Cluster, jobs: Sequence[Job], now_ms: int) -> None:
+        """These jobs came, and what could start has started."""
+        for job in jobs:
+            if job.id in cluster.open:
+                self.waited += 1
+                if self.waited % self.every == 0:
+                    self._foretell(cluster, job, now_ms)
+
+    def _foretell(self, cluster: Cluster, job: Job, now_ms: int) -> None:
+        found = forecast(cluster, job.id, now_ms)
+        eta = self.misses.eta(found)
+        if eta is not None:
+            self.said[job.id] = eta
+            self.misses.say(job.id, found)
+
+    def started(self, job: int, now_ms: int) -> None:
+        """That job started."""
+        if (eta := self.said.pop(job, None)) is not None:
+            self.misses.started(job, now_ms)
+            count, p50, p90 = self.counts
+            self.counts = (count + 1, p50 + (now_ms <= eta.p50_ms), p90 + (now_ms <= eta.p90_ms))
+
+
+def replay(
+    moments: Sequence[Moment],
+    nodes: Sequence[int],
+    settings: Mapping[str, Value],
+    tell: Tell,
+    foretelling: Foretelling | None = None,
+) -> list[Ran]:
     """Every job from its submit to its end, in the order of arrival. `tell` hears now and then how many have come.
 
-    `moments` is in the order of time, and no job is wider than all nodes together. Raises `Unusable` when one never starts.
+    `foretelling` looks on; what happens does not depend on it. `moments` is in the order of time, and no job is wider than
+    all nodes together. Raises `Unusable` when one never starts.
     """
     cluster = furnished(nodes, settings)
     jobs = _jobs(moments)
-    begun = _run(cluster, jobs, [arrival.run_ms for _, arrival in moments], tell)
+    begun = _run(cluster, jobs, [arrival.run_ms for _, arrival in moments], tell, foretelling)
     for job, start_ms in zip(jobs, begun, strict=True):
         if start_ms is None:
             asked = job.shape.request.gpus
@@ -75,7 +116,9 @@ def _shape(user: str, gpus: int, work: str, limit_s: int) -> Shape:
     return Shape(user, 0, Request(gpus=gpus, spread=True), work=work, limit_s=limit_s)
 
 
-def _run(cluster: Cluster, jobs: Sequence[Job], run_ms: Sequence[int], tell: Tell) -> list[int | None]:
+def _run(
+    cluster: Cluster, jobs: Sequence[Job], run_ms: Sequence[int], tell: Tell, foretelling: Foretelling | None
+) -> list[int | None]:
     """When each job started; None for those that never did."""
     begun: list[int | None] = [None] * len(jobs)
     ends: list[tuple[int, int]] = []
@@ -86,6 +129,7 @@ def _run(cluster: Cluster, jobs: Sequence[Job], run_ms: Sequence[int], tell: Tel
             now = jobs[came].submitted_ms
         while ends and ends[0][0] == now:
             apply(ev.Ended(heappop(ends)[1], now, Outcome.SUCCEEDED, 0))
+        before = came
         while came < len(jobs) and jobs[came].submitted_ms == now:
             job = jobs[came]
             apply(ev.Submitted(job.id, now, job, NO_CONDITIONS, False))
@@ -93,6 +137,10 @@ def _run(cluster: Cluster, jobs: Sequence[Job], run_ms: Sequence[int], tell: Tel
         for number in _started(cluster, now):
             begun[number - 1] = now
             heappush(ends, (now + run_ms[number - 1], number))
+            if foretelling is not None:
+                foretelling.started(number, now)
+        if foretelling is not None and came > before:
+            foretelling.came(cluster, jobs[before:came], now)
         if came >= told:
             tell(came)
             told = came + TOLD_EVERY

@@ -16,10 +16,11 @@ import msgspec
 from roost.core.policy import names
 from roost.core.settings import BY_KEY, DEFAULTS, Value
 from roost.sim.measures import Measures, averaged, measure
-from roost.sim.replay import replay
+from roost.sim.replay import Foretelling, replay
 from roost.sim.traces import Unusable, Wanted, Workload, from_history, read_trace, shaken
 
 __all__ = [
+    "ETA",
     "FIRST_FIT",
     "Asked",
     "Unusable",
@@ -35,7 +36,12 @@ __all__ = [
 FIRST_FIT = "first-fit"
 _SETTINGS: dict[str, dict[str, Value]] = {FIRST_FIT: {"policy": "fifo", "policy.purse": 0}}
 
+ETA = "eta"
+
 Tell = Callable[[str], None]
+Foretold = tuple[int, int, int]
+"""Forecasts, and how many of these jobs started before p50 and before p90."""
+Replayed = tuple[Measures, Foretold | None]
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -49,6 +55,8 @@ class Asked(msgspec.Struct, frozen=True):
     jitter_s: float = 0.0
     seeds: int = 1
     processes: int = 1
+    eta_every: int | None = None
+    """Of the jobs that wait every so many-th is foretold, under the first policy; None: none."""
 
 
 def policies(named: Sequence[str]) -> tuple[str, ...]:
@@ -77,20 +85,33 @@ def split(workload: Workload, nodes: Sequence[int]) -> tuple[Workload, int]:
 
 
 def simulate(workload: Workload, asked: Asked, tell: Tell) -> dict[str, dict[str, float]]:
-    """The measures of every policy, means over the seeds; `tell` hears how far it is."""
+    """The measures of every policy, means over the seeds; `tell` hears how far it is.
+
+    Where forecasts were asked for, `eta` is what they were worth: how many, and which part started before p50 and p90.
+    """
     # Without jitter every seed is the same replay.
     seeds = range(1, (asked.seeds if asked.jitter_s else 1) + 1)
     tasks = [Task(name, seed) for name in asked.policies for seed in seeds]
     found: dict[str, list[Measures]] = {name: [] for name in asked.policies}
+    foretold: list[Foretold] = []
     run = _one_after_the_other if asked.processes == 1 else _side_by_side
-    for task, measures in run(workload, asked, tasks, tell):
+    for task, (measures, said) in run(workload, asked, tasks, tell):
         found[task.policy].append(measures)
-    return {name: msgspec.to_builtins(averaged(found[name])) for name in asked.policies}
+        foretold += [said] if said is not None else []
+    shown = {name: msgspec.to_builtins(averaged(found[name])) for name in asked.policies}
+    return {**shown, ETA: calibration(foretold)} if foretold else shown
+
+
+def calibration(foretold: Sequence[Foretold]) -> dict[str, float]:
+    """How many forecasts there were, and which part of those jobs started before p50, and before p90."""
+    count, before_p50, before_p90 = (sum(column) for column in zip(*foretold, strict=True))
+    parts = (before_p50 / count, before_p90 / count) if count else (0.0, 0.0)
+    return {"forecasts": count, "before_p50": parts[0], "before_p90": parts[1]}
 
 
 def _one_after_the_other(
     workload: Workload, asked: Asked, tasks: Sequence[Task], tell: Tell
-) -> Iterator[tuple[Task, Measures]]:
+) -> Iterator[tuple[Task, Replayed]]:
     for task in tasks:
         total = f"{len(workload.arrivals):,} jobs"
 
@@ -100,7 +121,7 @@ def _one_after_the_other(
         yield task, _replayed(workload, asked, task, told)
 
 
-def _side_by_side(workload: Workload, asked: Asked, tasks: Sequence[Task], tell: Tell) -> Iterator[tuple[Task, Measures]]:
+def _side_by_side(workload: Workload, asked: Asked, tasks: Sequence[Task], tell: Tell) -> Iterator[tuple[Task, Replayed]]:
     """In processes of their own; given in the order of the tasks, so that sums do not depend on who was quicker."""
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(min(asked.processes, len(tasks)), context) as pool:
@@ -115,16 +136,19 @@ def _silent(came: int) -> None:
     pass
 
 
-def _replayed(workload: Workload, asked: Asked, task: Task, told: Callable[[int], None]) -> Measures:
+def _replayed(workload: Workload, asked: Asked, task: Task, told: Callable[[int], None]) -> Replayed:
     moments = shaken(workload, asked.squeeze, asked.jitter_s, task.seed)
     gc.collect()
     gc.freeze()  # the workload stays to the end: looking through it again and again would cost more than the replay
+    is_foretold = asked.eta_every is not None and task.policy == asked.policies[0]
+    foretelling = Foretelling(asked.eta_every or 1) if is_foretold else None
     began = time.perf_counter()
     try:
-        ran = replay(moments, asked.nodes, settings_of(task.policy), told)
+        ran = replay(moments, asked.nodes, settings_of(task.policy), told, foretelling)
     finally:
         gc.unfreeze()
-    return measure(ran, asked.nodes, time.perf_counter() - began)
+    measures = measure(ran, asked.nodes, time.perf_counter() - began)
+    return measures, foretelling.counts if foretelling else None
 
 
 def settings_of(name: str) -> Mapping[str, Value]:

@@ -48,6 +48,17 @@ def test_numbers_for_programs(roost: Roost, trace: str) -> None:
     assert measures["utilization"] == pytest.approx((100 + 200 + 50) / 400)
 
 
+def test_what_forecasts_were_worth(roost: Roost, trace: str) -> None:
+    words = ("simulate", trace, "--nodes", "1", "--gpus", "2", "--eta", "--eta-every", "1")
+    found = json.loads(roost(*words, "--json").out)
+    assert list(found) == ["swift", "first-fit", "eta"]
+    assert set(found["eta"]) == {"forecasts", "before_p50", "before_p90"} and found["eta"]["forecasts"] == 1
+    lines = roost(*words).out.splitlines()
+    assert lines[-2] == "forecasts: 1 job that waited"
+    assert re.fullmatch(r"  \d+\.0% started before p50, \d+\.0% before p90", lines[-1])
+    assert roost(*words[:-1], "0").err.startswith("roost: --eta-every 0: ")
+
+
 def test_a_table_for_people(roost: Roost, trace: str) -> None:
     shown = roost("simulate", trace, "--nodes", "1", "--gpus", "2", "--policy", "fifo,first-fit", "--only", "vc=lab")
     assert (shown.code, shown.err) == (0, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -276,10 +277,77 @@ def test_why_is_a_line_a_reason(roost: Roost, server: FakeServer) -> None:
     ]
     assert why.lines(JOBS[1], NOW, Screen(49))[1:3] == ["  needs 2 GPUs at once on box: 1 of 4 would do", "    now"]
     server.routes["GET /jobs/13"] = JOBS[1]
-    assert roost("why", "13").code == 0
     answer = {"id": 13, "state": "queued", "reasons": JOBS[1]["reasons"], "text": "…"}
     server.routes["GET /jobs/13/why"] = answer
+    assert roost("why", "13").code == 0
     assert json.loads(roost("why", "13", "--json").out) == {"version": 1, **answer}
+
+
+FORESEEN = {
+    "ahead": {
+        "count": 14,
+        "jobs": [
+            {"id": 9, "user": "bob", "why": "older"},
+            {"id": 10, "user": "bob", "why": "shorter (about 5 min)"},
+            {"id": 11, "user": "eve", "why": "higher priority"},
+        ],
+    },
+    "holders": [
+        {
+            "job": 12,
+            "user": "ana",
+            "state": "running",
+            "since": "2026-11-15T10:58:00Z",
+            "probably_until": "2026-11-15T12:25:00Z",
+        }
+    ],
+    "eta": {
+        "p50_at": "2026-11-15T12:25:00Z",
+        "p90_at": "2026-11-16T14:54:00Z",
+        "p50_s": 1500,
+        "p90_s": 96840,
+        "from": "how long earlier runs took, and how far off 31 earlier estimates were",
+    },
+    "not_before": None,
+    "instead": [{"change": "with 1 GPU instead of 2", "node": "box", "gpus": [3]}],
+    "predicted_run_s": 7800,
+    "predicted_from": "14 earlier runs like it",
+}
+
+
+def test_why_says_until_when_and_what_would_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    said = why.lines(JOBS[1], NOW, Screen(80), FORESEEN)
+    assert said[3:] == [
+        "  who holds it:",
+        "    job 12 of ana: running for 1h02m, probably until 12:25",
+        "  ahead of it: 14 jobs",
+        "    job 9 of bob: older",
+        "    job 10 of bob: shorter (about 5 min)",
+        "    job 11 of eve: higher priority",
+        "    …",
+        "  it starts probably between 12:25 and Mon 14:54 (in 25m00s to 1d02h)",
+        "    from how long earlier runs took, and how far off 31 earlier estimates were",
+        "  it runs probably for 2h10m, from 14 earlier runs like it",
+        "  what would start now:",
+        "    with 1 GPU instead of 2: now, on box, GPU 3",
+    ]
+    assert max(map(width_of, said)) <= 80
+    far = {**FORESEEN, "eta": None, "not_before": "2026-12-15T12:00:00Z"}
+    assert "  it does not start before 2026-12-15 12:00, as far as can be seen" in why.lines(JOBS[1], NOW, Screen(80), far)
+
+
+def test_why_of_many_nodes_names_those_that_come_nearest() -> None:
+    nodes = [
+        {"code": "gpus_busy", "text": f"needs 4 GPUs at once on n{n}: {n % 4} of 8 would do now", "free": n % 4}
+        for n in range(40)
+    ]
+    gpus = [{"code": "gpu_taken", "text": f"GPU n0:{n} is taken"} for n in range(8)]
+    said = why.lines(job(13, reasons=[*gpus, *nodes]), NOW, Screen(80))
+    assert len(said) == 1 + why.MOST_REASONS + 1
+    assert said[1] == "  needs 4 GPUs at once on n3: 3 of 8 would do now"
+    assert said[-1] == "  and 24 more nodes: --json lists everything"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from roost.sim.measures import Ran
-from roost.sim.replay import STARTS_A_PLAN, replay
+from roost.sim.replay import STARTS_A_PLAN, Foretelling, replay
 from roost.sim.simulating import FIRST_FIT, Asked, policies, settings_of, simulate, split
 from roost.sim.traces import Arrival, Moment, Unusable, Workload
 
@@ -68,6 +68,16 @@ def test_every_job_runs_once_and_no_gpu_is_used_twice(policy: str) -> None:
     assert [(r.submit_ms, r.run_ms, r.gpus) for r in ran] == [(at, a.run_ms, a.gpus) for at, a in jobs]
     assert all(r.start_ms >= r.submit_ms for r in ran)
     assert most_at_once(ran) <= 8
+
+
+def test_foretelling_looks_on_and_changes_nothing() -> None:
+    chance = Random(6)
+    asked = [(chance.randrange(900), chance.randrange(60), chance.choice((1, 1, 1, 2, 4))) for _ in range(300)]
+    jobs = moments(*sorted(asked))
+    foretelling = Foretelling(1)
+    assert replay(jobs, (4,), settings_of("swift"), silent, foretelling) == replay(jobs, (4,), settings_of("swift"), silent)
+    count, before_p50, before_p90 = foretelling.counts
+    assert count == foretelling.waited > 100 and before_p50 < before_p90 <= count and not foretelling.said
 
 
 def most_at_once(ran: list[Ran]) -> int:
