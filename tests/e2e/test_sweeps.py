@@ -109,7 +109,6 @@ def test_killing_and_limiting_a_whole_sweep(box: Box) -> None:
     assert f"{sweep}  " in box.do("sweep", "ls")
 
 
-@pytest.mark.xfail(strict=False, reason="the planner's part comes with the merge")
 def test_at_most_so_many_run_at_once(box: Box) -> None:
     box.do("sweep", "-p", "a=1..6", "--max-running", 2, "-g", 1, "sleep 0.3; echo {a}")
     most, deadline = 0, time.monotonic() + 60

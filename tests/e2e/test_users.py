@@ -10,7 +10,6 @@ import pytest
 from tests.box import Box, until
 
 ME = pwd.getpwuid(os.getuid()).pw_name
-planner = pytest.mark.xfail(strict=False, reason="the planner's part comes with the merge")
 
 
 def test_rules_hold_after_the_server_was_killed(own: Box) -> None:
@@ -95,13 +94,11 @@ def test_a_script_says_it_too(box: Box) -> None:
 # What the planner makes of it
 
 
-@planner
 @pytest.mark.parametrize("asked", [["--gpu-model", "H100"], ["--min-gpu-mem", "80G"], ["--node", "nowhere"]])
 def test_what_no_gpu_can_meet_is_refused(box: Box, asked: list[str]) -> None:
     assert len(box.refused(2, "submit", *asked, "true").splitlines()[0]) > len("roost: ")
 
 
-@planner
 @pytest.mark.parametrize("asked", [["--gpu-model", "h100|80g"], ["--min-gpu-mem", "40G"]])
 def test_a_job_runs_on_the_gpus_it_wants(new_box: Callable[..., Box], asked: list[str]) -> None:
     box = new_box("2x24G,2x80G").up()
@@ -112,7 +109,6 @@ def test_a_job_runs_on_the_gpus_it_wants(new_box: Callable[..., Box], asked: lis
     assert box.state(large[2]) == "queued"
 
 
-@planner
 def test_a_user_holds_no_more_gpus_than_he_may(box: Box) -> None:
     box.do("user", "set", ME, "--max-gpus", 2)
     jobs = [box.submit("sleep", 1000) for _ in range(3)]
@@ -125,7 +121,6 @@ def test_a_user_holds_no_more_gpus_than_he_may(box: Box) -> None:
     box.comes_to(jobs[2], "running")
 
 
-@planner
 def test_no_more_jobs_of_a_user_run_than_may(box: Box) -> None:
     box.do("user", "set", ME, "--max-jobs", 1)
     first, second = box.submit("sleep", 1000), box.submit("sleep", 1000)

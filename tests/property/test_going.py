@@ -35,9 +35,6 @@ def test_a_job_for_a_whole_node_starts_among_endless_narrow_ones(
     assert here.started_s(wide, bound_s(here, gpus)) is not None
 
 
-@pytest.mark.xfail(
-    strict=True, reason="guests that will leave in time come for ever: each new choice of nodes moves that time"
-)
 @settings(max_examples=30, derandomize=True)
 @given(policies, st.integers(2, 3), st.integers(2, 4), lengths, st.integers(0, 7))
 @example("balance", 2, 2, [60, 517], 0)
@@ -87,7 +84,6 @@ def test_under_swift_a_long_job_is_overtaken_only_until_its_target(long_s: int, 
     assert here.started_s(known, most_s + 2 * long_s) is not None
 
 
-@pytest.mark.xfail(strict=True, reason="nodes are kept only for jobs that want several whole GPUs")
 @pytest.mark.parametrize(
     ("slots", "narrow", "asked"),
     [

@@ -15,7 +15,7 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.cluster import Cluster
-from roost.core.model import Active, Job, Keeping
+from roost.core.model import Active, Job, Keeping, Request
 from roost.core.placement import Space
 from roost.core.prediction import Outlook
 
@@ -29,7 +29,7 @@ SURE, LIKELY, GONE = 0.8, 0.7, 0.9
 PURSE_HOURS = 500
 """The purse holds what comes in in so many hours."""
 CHOOSE_MS, AGAIN_MS = 120_000, 300_000
-"""How often the choice of nodes is thought over, and how long nothing is tried again that was too dear."""
+"""The choice of nodes is thought over so often, and what was too dear after so long; sooner where all is quicker."""
 
 
 class Keeper:
@@ -53,11 +53,11 @@ class Keeper:
         keeping = self.keeping
         if keeping is None:
             return
+        idle = keeping.idle * passed_s
+        self.purse -= idle
         if keeping.job not in cluster.open or not self.rate:
             self.drop()
             return
-        idle = keeping.idle * passed_s
-        self.purse -= idle
         self.keeping = msgspec.structs.replace(keeping, spent=keeping.spent + idle)
         if self.purse < 0 or self.keeping.spent > OVERRUN * keeping.expected:
             self.gave_up = keeping.job
@@ -71,16 +71,20 @@ class Keeper:
     def think(self, stuck: list[Job]) -> None:
         """Choose what to keep, for the first of those that do not fit, or choose again when it was long ago."""
         if self.keeping is not None:
-            if self.now_ms - self.keeping.chosen_ms >= CHOOSE_MS and self.gave_up is None:
+            after_ms = min(CHOOSE_MS, max(1000, (self.keeping.until_ms - self.keeping.chosen_ms) // 4))
+            if self.now_ms - self.keeping.chosen_ms >= after_ms and self.gave_up is None:
                 job = self.cluster.jobs[self.keeping.job]
                 nodes, until_ms, _ = self._choose(job)
+                until_ms = min(until_ms, self.keeping.until_ms)  # never later, or guests would come for ever
                 self.keeping = msgspec.structs.replace(self.keeping, nodes=nodes, chosen_ms=self.now_ms, until_ms=until_ms)
                 self.space.keep(nodes)
             return
         if not stuck:
+            self.again_ms = self.now_ms + int(min(AGAIN_MS, max(250, 50 * self.cluster.number("policy.patience_s"))))
             return
-        self.again_ms = self.now_ms + AGAIN_MS
         job = min(stuck, key=self._turn)
+        waited_ms = self.now_ms - self.cluster.ready_ms(job)
+        self.again_ms = self.now_ms + min(AGAIN_MS, max(1000, waited_ms // 20))
         nodes, until_ms, price = self._choose(job)
         if nodes and price <= self.purse and price <= self._worth(job):
             expected = max(price, 60.0 * job.shape.request.gpus)
@@ -127,34 +131,37 @@ class Keeper:
         """The nodes to keep, when they will be empty, and what that will cost. No nodes where it cannot be done."""
         cluster, request = self.cluster, job.shape.request
         need = self._sizes(job)
-        usable = [
-            name
-            for name, node in cluster.nodes.items()
-            if self.space.closed(node) is None and (not request.nodes or name in request.nodes) and len(node.gpus) >= need
-        ]
-        known = sorted((self._free_at(name, need), name) for name in usable)
+        usable = {name: gpus for name in cluster.nodes if len(gpus := self._usable(name, request)) >= need}
+        known = sorted((self._free_at(gpus, need), name) for name, gpus in usable.items())
         count = 1 if not self.space.is_wide(request) else -(-request.gpus // need)
         if len(known) < count:
             return (), self.now_ms, 0.0
         chosen = [name for _, name in known[:count]]
-        runs = {name: [active for _, active in self._in_the_way(name, need)] for name in chosen}
+        runs = {name: [active for _, active in self._in_the_way(usable[name], need)] for name in chosen}
         until_ms = self._all_gone(list({a.job.id: a for some in runs.values() for a in some}.values()))
         return tuple(sorted(chosen)), until_ms, self._price(runs, need, until_ms)
 
     def _sizes(self, job: Job) -> int:
         """How many GPUs must be free on a node that is kept for it."""
         gpus = job.shape.request.gpus
-        return self.space.largest if self.space.is_wide(job.shape.request) else gpus
+        return self.space.largest_for(job.shape.request) if self.space.is_wide(job.shape.request) else max(1, gpus)
 
-    def _free_at(self, name: str, need: int) -> float:
-        """When that many GPUs of a node will probably be free, in ms."""
-        way = self._in_the_way(name, need)
+    def _usable(self, name: str, request: Request) -> list[str]:
+        """The GPUs of a node that would do once they are free."""
+        cluster = self.cluster
+        node = cluster.nodes[name]
+        if self.space.closed(node) is not None or (request.nodes and name not in request.nodes):
+            return []
+        return [gpu.uuid for gpu in node.gpus.values() if self.space.would_do(node, gpu, request)]
+
+    def _free_at(self, gpus: list[str], need: int) -> float:
+        """When that many of a node's GPUs will probably be free, in ms."""
+        way = self._in_the_way(gpus, need)
         return way[-1][0] if way else float(self.now_ms)
 
-    def _in_the_way(self, name: str, need: int) -> list[tuple[float, Active]]:
-        """The runs that must end before so many GPUs of a node are free, those that end first, with when they will."""
+    def _in_the_way(self, gpus: list[str], need: int) -> list[tuple[float, Active]]:
+        """The runs that must end before so many of these GPUs are free, those that end first, with when they will."""
         cluster = self.cluster
-        gpus = cluster.nodes[name].gpus
         runs: dict[int, int] = {}
         free = 0
         for uuid in gpus:
@@ -185,7 +192,7 @@ class Keeper:
 
     def _all_gone(self, runs: list[Active]) -> int:
         """When all of these runs will have ended, almost surely."""
-        ahead_s = 60.0
+        ahead_s = 1.0
         while runs and ahead_s < 3e7 and self._chance(runs, ahead_s) < SURE:
             ahead_s *= 1.5
         return self.now_ms + (int(1000 * ahead_s) if runs else 0)

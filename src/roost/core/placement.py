@@ -122,6 +122,7 @@ class Space:
         self.given: dict[str, list[Claim]] = {}
         self.cpu_given: dict[str, int] = {}
         self.largest = max((len(node.gpus) for node in cluster.nodes.values()), default=0)
+        self._sizes = {name: len(node.gpus) for name, node in cluster.nodes.items()}
         self._kinds: dict[Request, Fits] = {}
         self._kind_of: dict[Request, Request] = {}
         self._kept = frozenset(cluster.keeping.nodes if cluster.keeping else ())
@@ -144,7 +145,6 @@ class Space:
         touched = cluster.touched | (kept ^ self._kept)
         self._kept = kept
         if ALL in touched:
-            self.largest = max((len(node.gpus) for node in cluster.nodes.values()), default=0)
             wanted = {self.kind(request) for request in cluster.asking}
             self._kinds = {kind: Fits() for kind in wanted if kind in self._kinds}
             self._kind_of.clear()
@@ -167,8 +167,10 @@ class Space:
                 fits.drop(name)
             else:
                 fits.put(name, self._fitting(node, kind), len(node.gpus), name in self._kept)
-        if node is not None and len(node.gpus) > self.largest:
-            self.largest = len(node.gpus)
+        size = len(node.gpus) if node is not None else 0
+        if self._sizes.get(name) != size:
+            self._sizes[name] = size
+            self.largest = max(self._sizes.values())
 
     def _fitting(self, node: Node, kind: Request) -> int:
         """How many GPUs of that node would do; of CPU slots, for a job without GPUs."""
@@ -202,13 +204,27 @@ class Space:
 
     def is_wide(self, request: Request) -> bool:
         """Whether it takes more than any one node has."""
-        return request.spread and request.gpus > self.largest
+        return request.spread and request.gpus > self.largest_for(request)
+
+    def largest_for(self, request: Request) -> int:
+        """How many GPUs the largest node has that it may use."""
+        if not (request.nodes or request.models or request.gpu_ids or request.min_gpu_mem_mib):
+            return self.largest
+        nodes = (node for node in self.cluster.nodes.values() if not request.nodes or node.name in request.nodes)
+        usable = (sum(may_use(self.cluster, node, gpu, request) for gpu in node.gpus.values()) for node in nodes)
+        return max(usable, default=0)
+
+    def would_do(self, node: Node, gpu: Gpu, request: Request) -> bool:
+        """Whether that GPU would do once nobody has it."""
+        rules, seen = self.cluster.rules_of(gpu.uuid), self.cluster.seen.get(gpu.uuid)
+        is_sound = seen is not None and seen.fault is None and not seen.foreign
+        return is_sound and not rules.disabled and not rules.drained and may_use(self.cluster, node, gpu, request)
 
     def could(self, request: Request) -> bool:
         """Whether it would fit now, outside of what is kept. Costs next to nothing."""
         fits = self.fits_of(request)
         if self.is_wide(request):
-            return fits.whole_gpus + self.largest > request.gpus and self._spread(request, fits, fits.whole) is not None
+            return fits.whole_gpus + self.largest >= request.gpus and self._spread(request, fits, fits.whole) is not None
         return fits.tightest(max(1, request.gpus)) is not None
 
     def give(self, job: int, request: Request, place: Place) -> None:

@@ -7,13 +7,14 @@ answer, so a plan costs by shapes and by what changed, not by jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from heapq import heapify, heappop, heappush
+from types import ModuleType
 
 import msgspec
 
 from roost.core import events as ev
-from roost.core.cluster import NO_CONDITIONS, Cluster, Line
+from roost.core.cluster import NO_CONDITIONS, Cluster, Line, Node
 from roost.core.keeping import GONE, Keeper
 from roost.core.model import Active, Job, Request, Shape
 from roost.core.placement import Place, Space
@@ -63,14 +64,15 @@ class Plan(msgspec.Struct, frozen=True):
 def plan(cluster: Cluster, now_ms: int, limit: int = 256) -> Plan:
     """Choose what starts. At most `limit` starts, so that a round stays short; the next follows at once."""
     if cluster.is_paused or not cluster.lines:
-        return Plan([], _nothing_kept(cluster, now_ms))
+        return Plan([], _nothing_kept(cluster, now_ms) if cluster.keeping is not None else None)
     return _Planner(cluster, now_ms, limit).plan()
 
 
 def _nothing_kept(cluster: Cluster, now_ms: int) -> ev.Kept | None:
-    if cluster.keeping is None:
-        return None
-    return ev.Kept(now_ms, None, cluster.purse, None, cluster.keep_again_ms)
+    """Pay for what stood idle, and keep nothing any longer."""
+    keeper = Keeper(cluster, Space.of(cluster), now_ms)
+    keeper.drop()
+    return keeper.event()
 
 
 class _Planner:
@@ -80,8 +82,7 @@ class _Planner:
         self.cluster, self.now_ms, self.limit = cluster, now_ms, limit
         self.space = Space.of(cluster)
         self.keeper = Keeper(cluster, self.space, now_ms)
-        policy = find(str(cluster.settings["policy"]))
-        self.key: Callable[[Job, Cluster, int], tuple[float, ...]] = policy.key
+        self.key: Callable[[Job, Cluster, int], tuple[float, ...]] = policy_of(cluster).key
         self.only = first_users(cluster)
         self.starts: list[Start] = []
         self.started: set[int] = set()
@@ -90,6 +91,9 @@ class _Planner:
         try:
             self._protect()
             self._fill()
+            if self.only and not first_users(self.cluster, self.started):
+                self.only = frozenset()
+                self._fill()
             kept = self.keeper.event()
             return Plan(self.starts, kept, self._make_room())
         finally:
@@ -106,7 +110,7 @@ class _Planner:
         guests = self.keeper.keeping is not None
         while heads and len(self.starts) < self.limit:
             was, job, followers = heappop(heads)
-            if self._over(job.shape):
+            if (not guests and job.shape.request in refused) or self._over(job.shape):
                 continue
             key = self.key(job, self.cluster, self.now_ms)
             if key > was:  # what was given since has set this user back
@@ -180,9 +184,10 @@ class _Planner:
             keeper.think([job for job in self._stuck() if keeper.is_due(job)])
 
     def _stuck(self) -> Iterator[Job]:
-        """The first of every line that needs several GPUs and does not find them."""
+        """The first of every line that needs several GPUs, or one alone, or a large share, and does not find them."""
         for request, lines in self.cluster.asking.items():
-            if request.gpus > 1 and not request.is_shared and not self.space.could(request):
+            is_hard = request.gpus > 1 or request.exclusive or request.is_shared
+            if is_hard and not self.space.could(request):
                 for shape, line in lines.items():
                     if (self.only and shape.user not in self.only) or self._over(shape):
                         continue
@@ -228,17 +233,23 @@ def _who_yields(space: Space, request: Request, able: list[Active]) -> list[Acti
         if space.closed(node) is not None or (request.nodes and name not in request.nodes):
             continue
         free = {gpu.uuid for gpu in node.gpus.values() if space.refuses(node, gpu, kind) is None}
-        asked: list[Active] = []
-        for active in sorted((a for a in able if a.node == name), key=lambda a: (-a.since_ms, a.job.id)):
-            if len(free) >= request.gpus:
-                break
-            own = [u for u in active.gpus if u in node.gpus and space.would_free(node, u, kind, active.job.id)]
-            if own:
-                free.update(own)
-                asked.append(active)
-        if len(free) >= request.gpus and asked and (not best or len(asked) < len(best)):
+        asked = _fewest(space, node, kind, [a for a in able if a.node == name], request.gpus - len(free))
+        if asked and (not best or len(asked) < len(best)):
             best = asked
     return best
+
+
+def _fewest(space: Space, node: Node, kind: Request, able: list[Active], missing: int) -> list[Active]:
+    """The fewest of these whose GPUs are enough: one that suffices, the youngest; else those with the most."""
+    gain = {a.job.id: sum(space.would_free(node, u, kind, a.job.id) for u in a.gpus if u in node.gpus) for a in able}
+    if one := [a for a in able if gain[a.job.id] >= missing]:
+        return [min(one, key=lambda a: (gain[a.job.id], -a.since_ms, a.job.id))]
+    asked: list[Active] = []
+    for active in sorted(able, key=lambda a: (-gain[a.job.id], -a.since_ms, a.job.id)):
+        if missing > 0 and gain[active.job.id]:
+            asked.append(active)
+            missing -= gain[active.job.id]
+    return asked if missing <= 0 else []
 
 
 # -- what else keeps a job ------------------------------------------------------------------------------------------
@@ -253,14 +264,27 @@ def effective(cluster: Cluster, shape: Shape) -> Request:
     return msgspec.structs.replace(request, mem_mib=mem_mib)
 
 
-def first_users(cluster: Cluster) -> frozenset[str]:
+def policy_of(cluster: Cluster) -> ModuleType:
+    """The policy that is set; `swift` where its file is gone."""
+    try:
+        return find(str(cluster.settings["policy"]))
+    except ModuleNotFoundError:
+        return find("swift")
+
+
+def first_users(cluster: Cluster, started: Container[int] = ()) -> frozenset[str]:
     """Users of a negative weight that have a job which may start: while it waits, nobody else's starts."""
     if not any(rules.weight < 0 for rules in cluster.users.values()):
         return frozenset()
-    if not getattr(find(str(cluster.settings["policy"])), "WEIGHS", False):
+    if not getattr(policy_of(cluster), "WEIGHS", False):
         return frozenset()
-    shapes = (shape for shape in cluster.lines if cluster.user(shape.user).weight < 0)
-    return frozenset(shape.user for shape in shapes if over_quota(cluster, shape) is None)
+    return frozenset(
+        shape.user
+        for shape, line in cluster.lines.items()
+        if cluster.user(shape.user).weight < 0
+        and over_quota(cluster, shape) is None
+        and any(job.id not in started for job in cluster.in_line(line))
+    )
 
 
 def over_quota(cluster: Cluster, shape: Shape) -> Reason | None:
@@ -289,12 +313,20 @@ def explain(cluster: Cluster, job: Job, now_ms: int, place: int | None = None) -
     first = first_users(cluster)
     if first and job.shape.user not in first:
         reasons.append(NobodyElse(user=min(first)))
-    found = Space.of(cluster).place(effective(cluster, job.shape))
+    found = Space.of(cluster).place(effective(cluster, job.shape), _may_use_kept(cluster, job, now_ms))
     if isinstance(found, Refusal):
         reasons.extend(found.reasons)
     elif not reasons:
         reasons.append(Ahead(jobs=place))
     return tuple(reasons)
+
+
+def _may_use_kept(cluster: Cluster, job: Job, now_ms: int) -> bool:
+    """Whether nodes are kept for that very job, or it will almost surely be gone when they are wanted."""
+    keeping = cluster.keeping
+    if keeping is None:
+        return False
+    return keeping.job == job.id or now_ms + 1000 * cluster.learned.outlook(job.shape).within(GONE) < keeping.until_ms
 
 
 def own_reasons(cluster: Cluster, job: Job, now_ms: int) -> Iterator[Reason]:

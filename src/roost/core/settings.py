@@ -30,7 +30,7 @@ TABLE: tuple[Setting, ...] = (
     ),
     Setting(
         "policy.fairness_s",
-        7200,
+        20_000,
         int,
         "swift: how far the jobs of a user go back who holds twice his part of the GPUs",
         0,

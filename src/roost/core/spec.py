@@ -11,6 +11,7 @@ import msgspec
 
 from roost.core.errors import BadRequest, RoostError, TooLarge
 from roost.core.model import Conditions, Dependency, Request
+from roost.core.users import check_user
 
 MAX_ARGUMENT_BYTES = 131_071
 """The kernel's limit for one argument (MAX_ARG_STRLEN less the final NUL)."""
@@ -62,6 +63,8 @@ class JobSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     retries: int = 0
     retry_oom: int = 0
     preemptible: bool = False
+    user: str | None = None
+    """Whose job it is, in the order and in the quotas, where one account serves several people; None: the caller's."""
     sweep: int | None = None
     """The sweep that it is a point of, set by the server."""
     point: dict[str, str | int | float | bool | None] | None = None
@@ -213,6 +216,8 @@ def _check_texts(spec: JobSpec) -> None:
         _check_text("label", label, 200)
         if not label or "," in label:
             raise BadRequest(f"a label is not empty and has no comma: {label!r}")
+    if spec.user is not None:
+        check_user(spec.user)
     _check_names("a node's name", (*spec.nodes, *spec.prefer_nodes), ",")
     _check_names("a GPU's model", spec.gpu_models, ",|")
     if spec.cwd is not None and not spec.cwd.startswith("/"):

@@ -143,7 +143,7 @@ def clone(turn: Turn, job: int, command: Act) -> int:
         msgspec.structs.replace(spec, after=(), after_any=(), after_fail=(), begin_at=None, hold=is_held, sweep=None),
         command,
     )
-    check_room(turn, command.actor)
+    check_room(turn, spec.user or command.actor)
     return queue_job(turn, command.actor, spec, request, conditions, digest or env)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from roost.core.errors import OverQuota
 from roost.server.turn import Turn
 
@@ -21,6 +24,12 @@ def check_room(turn: Turn, user: str, more: int = 1) -> None:
             f"{_jobs(len(cluster.jobs))} {_are(len(cluster.jobs))} waiting, {cap:,} may (queue.max): {_too_many(more)}",
             "roost set queue.max",
         )
+
+
+def check_rooms(turn: Turn, users: Iterable[str]) -> None:
+    """The same for many jobs at once, each with whose it is."""
+    for user, more in sorted(Counter(users).items()):
+        check_room(turn, user, more)
 
 
 def _jobs(count: int) -> str:

@@ -15,7 +15,7 @@ from roost.core.spec import JobSpec, display_command
 from roost.core.sweeps import Design, check_directories, expanded, extended, sweep_name, unused
 from roost.server.acting import spec_of
 from roost.server.commands import LimitSweep, MakeSweep, Report
-from roost.server.quotas import check_room
+from roost.server.quotas import check_rooms
 from roost.server.submitting import checked, kept_env, made_before, queue_job
 from roost.server.turn import Turn
 from roost.store.rows import ResultRow, SweepRow
@@ -35,7 +35,7 @@ def make_sweep(turn: Turn, command: MakeSweep) -> dict[str, Any]:
     parts = [checked(turn, command, i, spec, envs) for i, spec in enumerate(specs)]
     if command.dry_run:
         return {"points": [_planned(spec) for spec, *_ in parts], "dir": design.dir, "unused": unused(design)}
-    check_room(turn, command.actor, len(parts))
+    check_rooms(turn, [spec.user or command.actor for spec, *_ in parts])
     if parts and command.key is not None:
         turn.submissions[command.key] = (turn.last_job + 1, len(parts))
     if parts:

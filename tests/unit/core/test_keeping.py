@@ -253,7 +253,6 @@ def test_nothing_is_kept_for_one_that_no_longer_waits(gone: ev.Event) -> None:
 # -- what does not hold yet -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(strict=True, reason="explain() does not know for whom a node is kept")
 def test_the_job_for_which_it_is_kept_is_not_told_that_it_is_kept_for_another() -> None:
     here = busy(wide())
     keeping(here)
@@ -263,7 +262,6 @@ def test_the_job_for_which_it_is_kept_is_not_told_that_it_is_kept_for_another() 
     assert [type(reason) for reason in explain(here, here.jobs[WIDE], NOW)] == [Ahead]
 
 
-@pytest.mark.xfail(strict=True, reason="explain() does not know of guests")
 def test_a_guest_that_starts_is_not_told_that_the_node_is_kept() -> None:
     here = busy(wide())
     keeping(here)
@@ -273,7 +271,6 @@ def test_a_guest_that_starts_is_not_told_that_the_node_is_kept() -> None:
     assert [type(reason) for reason in explain(here, here.jobs[21], NOW)] == [Ahead]
 
 
-@pytest.mark.xfail(strict=True, reason="nodes are chosen without a look at model, memory and rules of their GPUs")
 def test_no_node_whose_gpus_would_not_do() -> None:
     here = busy(wide(models=("h100",)))
     gpus = tuple(Gpu(f"n3-{i}", i, "Sim H100", 80_000) for i in range(2))
@@ -285,7 +282,6 @@ def test_no_node_whose_gpus_would_not_do() -> None:
     assert found is None or found.nodes == ("n3",)
 
 
-@pytest.mark.xfail(strict=True, reason="what stood idle since the last plan is forgotten when the job ends or is held")
 def test_what_stood_idle_is_paid_when_the_job_leaves_too() -> None:
     here = busy(wide(), purse=1000.0)
     submit(here, narrow(20))
@@ -295,7 +291,6 @@ def test_what_stood_idle_is_paid_when_the_job_leaves_too() -> None:
     assert here.purse == pytest.approx(1000 + 100 * 0.02 * 4 - 100 * 2)
 
 
-@pytest.mark.xfail(strict=True, reason="whether a job is wide is asked of all nodes, not of those where it may run")
 def test_one_that_may_spread_does_so_over_the_nodes_where_it_may_run() -> None:
     nodes = [node("n1", 2), node("n2", 2), node("n3", 4)]
     here = cluster(job(1, 4, spread=True, nodes=("n1", "n2")), nodes=nodes)
@@ -303,7 +298,6 @@ def test_one_that_may_spread_does_so_over_the_nodes_where_it_may_run() -> None:
     assert len(plan(here, NOW).starts) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="Space.largest never shrinks while the index lives")
 def test_a_node_that_lost_gpus_is_no_longer_the_largest() -> None:
     here = cluster(nodes=[node("n1", 4), node("n2", 2)])
     plan(here, NOW)

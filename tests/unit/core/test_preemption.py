@@ -153,7 +153,6 @@ def test_one_job_is_made_room_for_at_a_time() -> None:
     assert asked(here) == []
 
 
-@pytest.mark.xfail(strict=True, reason="the youngest are asked until it suffices, though one older job alone would do")
 def test_one_that_suffices_is_asked_instead_of_two() -> None:
     here = yielding(2, 1, nodes=(3,))
     submit(here, job(10, 2))
