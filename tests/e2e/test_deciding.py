@@ -12,7 +12,7 @@ SHORT = "sleep 0.05"
 
 def submit_as(box: Box, user: str, count: int, command: str = SHORT) -> None:
     """So many jobs of one user, at once."""
-    box.do("submit", "-q", "--from", "-", text=f"--user {user} {command}\n" * count)
+    box.do("submit", "-q", "--from", "-", text=f"--owner {user} {command}\n" * count)
 
 
 def jobs_of(box: Box) -> list[dict[str, Any]]:
@@ -26,7 +26,7 @@ def test_who_has_nothing_goes_before_five_hundred_jobs_of_another(own: Box, poli
     own.do("policy", policy)
     submit_as(own, "ana", 500)
     until("ana's jobs run", lambda: any(job["state"] == "ended" for job in jobs_of(own)))
-    own.do("submit", "-q", "--user", "ben", SHORT)
+    own.do("submit", "-q", "--owner", "ben", SHORT)
     until("all of it ended", lambda: own.json("status")["jobs"].get("queued", 0) == 0, within_s=120)
     by_start = sorted(jobs_of(own), key=lambda job: job["started_at"])
     ben = next(job for job in by_start if job["user"] == "ben")
@@ -54,12 +54,12 @@ def test_weight_zero_goes_first_and_negative_keeps_all_others_out(own: Box, poli
     own.do("policy", policy)
     own.do("user", "set", "zoe", "--weight", 0)
     own.do("user", "set", "neg", "--weight", -1)
-    blockers = [own.submit("--user", "ana", "sleep", 1000) for _ in range(4)]
+    blockers = [own.submit("--owner", "ana", "sleep", 1000) for _ in range(4)]
     for job in blockers:
         own.comes_to(job, "running")
-    ana = own.submit("--user", "ana", SHORT)
-    zoe = own.submit("--user", "zoe", "-g", 4, SHORT)
-    negative = own.submit("--user", "neg", "-g", 4, SHORT)
+    ana = own.submit("--owner", "ana", SHORT)
+    zoe = own.submit("--owner", "zoe", "-g", 4, SHORT)
+    negative = own.submit("--owner", "neg", "-g", 4, SHORT)
     own.do("kill", blockers[0])
     own.do("kill", blockers[1])
     own.ends(blockers[1], "killed")
@@ -74,6 +74,6 @@ def test_a_wide_job_among_endless_narrow_ones_starts_after_its_patience(own: Box
     own.do("set", "policy.purse", "0.5")
     submit_as(own, "ana", 1500, "sleep 0.4")
     until("jobs of ana ended", lambda: own.json("status")["jobs"].get("succeeded", 0) >= 40, within_s=60)
-    wide = own.submit("--user", "ben", "-g", 4, SHORT)
+    wide = own.submit("--owner", "ben", "-g", 4, SHORT)
     own.ends(wide, "succeeded", within_s=30)
     assert own.json("status")["jobs"].get("queued", 0) > 0, "narrow jobs were waiting all the time"

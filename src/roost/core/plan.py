@@ -184,9 +184,10 @@ class _Planner:
             keeper.think([job for job in self._stuck() if keeper.is_due(job)])
 
     def _stuck(self) -> Iterator[Job]:
-        """The first of every line that needs several GPUs, or one alone, or a large share, and does not find them."""
+        """The first of every line that needs several GPUs, or more of one than others, and does not find that."""
+        shares = any(request.is_shared or request.mem_auto for request in self.cluster.asking)
         for request, lines in self.cluster.asking.items():
-            is_hard = request.gpus > 1 or request.exclusive or request.is_shared
+            is_hard = request.gpus > 1 or request.exclusive or (shares and request.gpus > 0)
             if is_hard and not self.space.could(request):
                 for shape, line in lines.items():
                     if (self.only and shape.user not in self.only) or self._over(shape):

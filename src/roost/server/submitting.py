@@ -17,7 +17,7 @@ from roost.core.spec import JobSpec, check, check_env, default_name
 from roost.server.clock import parse_time_ms
 from roost.server.commands import Ask, Submit
 from roost.server.foreseeing import Supposed
-from roost.server.quotas import check_room
+from roost.server.quotas import check_rooms
 from roost.server.turn import Turn
 from roost.store.store import pack_env
 from roost.store.writes import NewJob
@@ -31,7 +31,7 @@ def submit(turn: Turn, command: Submit) -> dict[str, Any]:
         check_no_point(spec, i)
     envs = [kept_env(turn, env) for env in command.envs]
     parts = [checked(turn, command, i, spec, envs) for i, spec in enumerate(command.jobs)]
-    check_room(turn, command.actor, len(parts))
+    check_rooms(turn, [spec.user or command.actor for spec, *_ in parts])
     if command.key is not None:
         turn.submissions[command.key] = (turn.last_job + 1, len(parts))
     return {"ids": [queue_job(turn, command.actor, *part) for part in parts]}
@@ -115,7 +115,7 @@ def kept_env(turn: Turn, env: dict[str, str]) -> str:
 
 def queue_job(turn: Turn, user: str, spec: JobSpec, request: Request, conditions: Conditions, env: str | None) -> int:
     job_id = turn.next_id()
-    job = Job(job_id, turn.shaped(user, spec, request), job_id * RANK_STEP, turn.now_ms)
+    job = Job(job_id, turn.shaped(spec.user or user, spec, request), job_id * RANK_STEP, turn.now_ms)
     turn.new[job_id] = kept(spec, env)
     turn.record(ev.Submitted(job_id, turn.now_ms, job, conditions, spec.hold))
     return job_id
@@ -135,11 +135,11 @@ def ask(turn: Turn, command: Ask) -> dict[str, Any]:
         _, request, conditions, _ = checked(
             turn, Submit(command.actor, command.jobs), i, msgspec.structs.replace(spec, env=None), []
         )
-        job = Job(0, turn.shaped(command.actor, spec, request), (turn.last_job + 1) * RANK_STEP, turn.now_ms)
+        job = Job(0, turn.shaped(spec.user or command.actor, spec, request), (turn.last_job + 1) * RANK_STEP, turn.now_ms)
         answers.append(_would(turn, job, conditions, spec.hold))
         if answers[-1]["would"] == "wait":
             supposed[i] = Supposed(job, conditions, spec.hold)
-    check_room(turn, command.actor, len(answers))
+    check_rooms(turn, [spec.user or command.actor for spec in command.jobs])
     return {"jobs": answers, "supposed": supposed}
 
 
