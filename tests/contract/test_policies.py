@@ -48,7 +48,7 @@ async def test_the_server_names_it_and_switches_to_it(narrow: str, api: Api) -> 
 
 
 def test_the_plan_uses_it(narrow: str) -> None:
-    here = cluster(job(1, gpus=2), job(2, user="bob"), job(3, user="bob"), gpus=2)
+    here = cluster(job(1, gpus=2), job(2), job(3), gpus=2)
     assert [found.job.id for found in plan(here, NOW).starts] == [1]
     here.apply(ev.SettingChanged("policy", "narrow"))
     assert [found.job.id for found in plan(here, NOW).starts] == [2, 3]
