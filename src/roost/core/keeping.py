@@ -19,7 +19,7 @@ from roost.core.model import Active, Job, Keeping, Request
 from roost.core.placement import Space
 from roost.core.prediction import Outlook
 
-WORTH = 0.1
+WORTH = 0.2
 """Keeping may cost so many GPU seconds for each one that the job has waited for, times its GPUs…"""
 LONG = 0.3
 """…and more in proportion, once it has waited longer than this part of what hardly anybody waits."""
@@ -152,6 +152,8 @@ class Keeper:
         node = cluster.nodes[name]
         if self.space.closed(node) is not None or (request.nodes and name not in request.nodes):
             return []
+        if name in self.space.sound and request == Request(gpus=request.gpus, spread=request.spread):
+            return list(node.gpus)
         return [gpu.uuid for gpu in node.gpus.values() if self.space.would_do(node, gpu, request)]
 
     def _free_at(self, gpus: list[str], need: int) -> float:
