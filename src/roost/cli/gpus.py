@@ -84,10 +84,23 @@ def _row(gpu: "Gpu", many_nodes: bool) -> "tuple[str | Cell, ...]":
 
 def _kept(gpu: "Gpu") -> int:
     """MiB that are kept for its jobs and that they do not use yet."""
+    taken = _taken(gpu)
+    return sum(max((job.get("mem_mib") or 0) - taken.get(job["id"], 0), 0) for job in gpu.get("jobs") or [])
+
+
+def _taken(gpu: "Gpu") -> dict[int, int]:
+    """MiB that each of its jobs uses."""
     taken: dict[int, int] = {}
     for proc in gpu.get("procs") or []:
         taken[proc.get("job") or 0] = taken.get(proc.get("job") or 0, 0) + (proc.get("mem_mib") or 0)
-    return sum(max((job.get("mem_mib") or 0) - taken.get(job["id"], 0), 0) for job in gpu.get("jobs") or [])
+    return taken
+
+
+def _outgrown(gpu: "Gpu") -> dict[int, str]:
+    """Jobs that use more than they asked for, and the words for it."""
+    taken = _taken(gpu)
+    asked = {job["id"]: job.get("mem_mib") or 0 for job in gpu.get("jobs") or []}
+    return {job: f"  (asked for {size(mem)})" for job, mem in asked.items() if 0 < mem < taken.get(job, 0)}
 
 
 def _below(gpu: "Gpu") -> list[str]:
@@ -95,6 +108,7 @@ def _below(gpu: "Gpu") -> list[str]:
     procs = gpu.get("procs") or []
     if gpu.get("reason") and not (gpu["state"] == "foreign" and procs):  # the processes say it themselves
         found.append(f"     {clean(gpu['reason'])}")
+    outgrown = _outgrown(gpu)
     shown_jobs = {proc.get("job") for proc in procs}
     for job in gpu.get("jobs") or []:
         if job["id"] not in shown_jobs:
@@ -104,6 +118,7 @@ def _below(gpu: "Gpu") -> list[str]:
     for proc in procs:
         whose = f"job {proc['job']}" if proc.get("job") else "foreign"
         memory = size(proc["mem_mib"]) if proc.get("mem_mib") is not None else "?"
+        memory += outgrown.get(proc.get("job") or 0, "")
         found.append(
             f"     {whose}  pid {proc['pid']}  {clean(proc.get('user') or '?')}  {memory}"
             f"  {short_command(clean(proc.get('command') or ''))}".rstrip()

@@ -113,6 +113,15 @@ def _sweep(job: "Job") -> str:
     return clean(f"{job['sweep']}: {values}") if job.get("sweep") else ""
 
 
+def _peak(peak_mib: int | None, granted_mib: int | None) -> str:
+    """The most that it used of a GPU, and whether that was more than it had asked for."""
+    if not peak_mib:
+        return ""
+    return f"{size(peak_mib)} at most" + (
+        f", more than the {size(granted_mib)} it had" if granted_mib and peak_mib > granted_mib else ""
+    )
+
+
 def _place(position: int | None) -> str:
     """As `move` counts."""
     return "" if position is None else f"{position} in the queue" + (", the head" if position == 0 else "")
@@ -168,7 +177,7 @@ def _attempt(attempt: "Job", now: "datetime", width: int) -> list[str]:
         ("started", local_time(attempt.get("started_at"), now) if start else ""),
         ("ended", local_time(attempt.get("ended_at"), now) + took if end else ""),
         ("exit code", "" if attempt.get("exit_code") is None else str(attempt["exit_code"])),
-        ("GPU memory", f"{size(attempt['peak_mem_mib'])} at most" if attempt.get("peak_mem_mib") else ""),
+        ("GPU memory", _peak(attempt.get("peak_mem_mib"), attempt.get("granted_mib"))),
         ("host memory", f"{size(attempt['peak_rss_mib'])} at most" if attempt.get("peak_rss_mib") else ""),
         ("CPU time", lasted(attempt["cpu_s"]) if attempt.get("cpu_s") else ""),
         ("error", clean(attempt.get("error") or "")),

@@ -108,7 +108,7 @@ class Active(msgspec.Struct, frozen=True):
     pid: int | None = None
     stop: str | None = None
     granted_mib: int | None = None
-    """What a job that lets its memory be found out was given of each GPU; None: whole GPUs."""
+    """What a job that shares was given of each GPU; None: whole GPUs."""
 
     @property
     def request(self) -> Request:

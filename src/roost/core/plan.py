@@ -43,7 +43,7 @@ class Start(msgspec.Struct, frozen=True):
     job: Job
     place: Place
     granted_mib: int | None = None
-    """What it gets of each GPU, when it let that be found out."""
+    """What it gets of each GPU when it shares them."""
 
 
 class Preempt(msgspec.Struct, frozen=True):
@@ -153,7 +153,7 @@ class _Planner:
         self.space.give(job.id, request, place)
         self._count(job.shape, 1)
         self.started.add(job.id)
-        self.starts.append(Start(job, place, request.mem_mib if job.shape.request.mem_auto else None))
+        self.starts.append(Start(job, place, request.mem_mib))
         if self.keeper.keeping is not None and self.keeper.keeping.job == job.id:
             self.keeper.drop()
 

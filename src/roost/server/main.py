@@ -38,6 +38,7 @@ ATTACH_S = 10.0
 """How long the sockets wait for the first node: without it, nothing is known that could be promised."""
 
 SIM_OFF = ("off", "none", "0")
+RUNS_KEPT = 500_000
 KEYS_KEPT_MS = 86_400_000
 """How long a submit may be repeated under its key."""
 
@@ -124,6 +125,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 async def _serve(home: Path, settings: dict[str, Any]) -> int:
     store = Store(home / "roost.db")
     store.forget_submissions(now_ms() - KEYS_KEPT_MS)
+    store.forget_history(RUNS_KEPT)
     controller = Controller(store)
     controller.socket = str(_socket_path(home))
     _calm_collector()

@@ -131,6 +131,7 @@ def attempt_view(a: AttemptRow, spec: JobSpec) -> Json:
         "exit_code": a.exit_code,
         "error": a.error,
         "peak_mem_mib": a.peak_mem_mib,
+        "granted_mib": a.granted_mib,
         "peak_rss_mib": a.peak_rss_mib,
         "cpu_s": None if a.cpu_ms is None else a.cpu_ms / 1000,
         "util_mean": a.util_mean,

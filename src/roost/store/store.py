@@ -122,6 +122,11 @@ class Store:
         with self._lock:
             self._driver.execute("DELETE FROM submissions WHERE at_ms < ?", (before_ms,))
 
+    def forget_history(self, keep: int) -> None:
+        """Drop the oldest runs but so many: predictions need no more, and a replay of months seldom does."""
+        with self._lock:
+            self._driver.execute("DELETE FROM history WHERE id <= (SELECT max(id) FROM history) - ?", (keep,))
+
     def backup(self, path: Path) -> None:
         """A consistent copy of everything, made while the server runs. The file must not exist."""
         source, partial = sqlite3.connect(self.path), path.with_name(path.name + ".part")

@@ -571,3 +571,13 @@ def test_what_a_job_is_bound_to_is_named_everywhere() -> None:
         "  it wants 2 GPUs, as much memory on each as its like used before, model A100 or",
         "    H100, of at least 40.0G, only on lab3, rather on lab4",
     ]
+
+
+def test_a_job_that_outgrows_what_it_asked_is_shown() -> None:
+    from roost.cli.gpus import _outgrown
+    from roost.cli.show import _peak
+
+    gpu = {"jobs": [{"id": 7, "mem_mib": 8192}, {"id": 8, "mem_mib": 8192}], "procs": [{"job": 7, "mem_mib": 9216}]}
+    assert _outgrown(gpu) == {7: "  (asked for 8.0G)"}
+    assert _peak(9216, 8192) == "9.0G at most, more than the 8.0G it had"
+    assert _peak(4096, 8192) == "4.0G at most" and _peak(None, None) == ""
