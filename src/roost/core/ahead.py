@@ -115,9 +115,11 @@ def _sooner(cluster: Cluster, other: Job, job: Job) -> str:
     by_s = {
         "older": (cluster.ready_ms(job) - cluster.ready_ms(other)) / 1000,
         f"shorter (about {span(_round(typical_s))})": cluster.number("policy.alpha") * shorter_s,
-        f"{user} holds less of the GPUs than {mine}": cluster.number("policy.fairness_s") * less,
+        f"{user} would hold less of the GPUs than {mine}": cluster.number("policy.fairness_s") * less,
         f"jobs of {user} waited longer than others' lately": cluster.number("policy.evenness_s") * worse,
     }
+    if user == mine:
+        by_s = dict(list(by_s.items())[:2])
     return max(by_s, key=lambda words: by_s[words])
 
 

@@ -103,6 +103,8 @@ class Cluster:
         self.keeping: Keeping | None = None
         self.purse = 0.0
         """GPU seconds that may be kept idle for wide jobs. Fills by itself, a small part of the cluster."""
+        self.savings = 0.0
+        """What did not fit into the purse, for those who wait longest."""
         self.purse_ms: int | None = None
         self.keep_again_ms = 0
         self.gave_up: dict[int, int] = {}
@@ -419,7 +421,8 @@ class Cluster:
     def _kept(self, e: ev.Kept) -> None:
         if e.gave_up is not None:
             self.gave_up[e.gave_up] = e.now_ms
-        self.keeping, self.purse, self.purse_ms, self.keep_again_ms = e.keeping, e.purse, e.now_ms, e.again_ms
+        self.keeping, self.purse, self.savings = e.keeping, e.purse, e.savings
+        self.purse_ms, self.keep_again_ms = e.now_ms, e.again_ms
 
     # -- the parts of a change --------------------------------------------------------------------------------------
 

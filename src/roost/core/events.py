@@ -204,6 +204,7 @@ class Kept(Event, frozen=True):
     gave_up: int | None = None
     again_ms: int = 0
     """What was too dear is not thought of again before."""
+    savings: float = 0.0
 
 
 MOMENTARY = (NodeAttached, NodeDetached, Sampled, TimeCame, Kept)

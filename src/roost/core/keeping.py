@@ -26,8 +26,12 @@ LONG = 0.3
 OVERRUN = 2.0
 SURE, LIKELY, GONE = 0.8, 0.7, 0.9
 """Chances: that all of it is empty by then; with which a node's time is reckoned; that a guest has left by then."""
-PURSE_HOURS = 500
-"""The purse holds what comes in in so many hours."""
+PURSE_HOURS, SAVED_HOURS = 6, 500
+"""The purse holds what comes in in so many hours; what is more is saved, so many hours of it…"""
+SAVED_FOR_S = 7 * 86_400
+"""…for jobs that have waited so long: most of a cluster is dear, and is not emptied for whoever has waited for a day."""
+NODE_HOURS = 2
+"""Where the cluster is small, the purse holds at least so many hours of its largest node."""
 CHOOSE_MS, AGAIN_MS = 120_000, 300_000
 """The choice of nodes is thought over so often, and what was too dear after so long; sooner where all is quicker."""
 
@@ -37,11 +41,10 @@ class Keeper:
 
     def __init__(self, cluster: Cluster, space: Space, now_ms: int) -> None:
         self.cluster, self.space, self.now_ms = cluster, space, now_ms
-        self.keeping, self.purse = cluster.keeping, cluster.purse
+        self.keeping, self.purse, self.savings = cluster.keeping, cluster.purse, cluster.savings
         self.gave_up: int | None = None
         self.again_ms = cluster.keep_again_ms
         self.rate = cluster.number("policy.purse") * cluster.gpu_count
-        self.capacity = PURSE_HOURS * 3600 * self.rate
         self._ends: dict[int, float] = {}
         self._pay()
 
@@ -49,17 +52,24 @@ class Keeper:
         """Fill the purse by the time that went by, and pay for what stood idle in it."""
         cluster, now_ms = self.cluster, self.now_ms
         passed_s = max(0, now_ms - cluster.purse_ms) / 1000 if cluster.purse_ms is not None else 0.0
-        self.purse = min(self.capacity, self.purse + passed_s * self.rate)
+        self.purse += passed_s * self.rate
+        least = NODE_HOURS * 3600 * self.space.largest if self.rate else 0
+        if (more := self.purse - max(PURSE_HOURS * 3600 * self.rate, least)) > 0:
+            self.purse -= more
+            self.savings = min(SAVED_HOURS * 3600 * self.rate, self.savings + more)
         keeping = self.keeping
         if keeping is None:
             return
         idle = keeping.idle * passed_s
         self.purse -= idle
+        if self.purse < 0 and keeping.is_saved_for:
+            self.purse, self.savings = max(0.0, self.savings) + self.purse, 0.0
         if keeping.job not in cluster.open or not self.rate:
             self.drop()
             return
         self.keeping = msgspec.structs.replace(keeping, spent=keeping.spent + idle)
-        if self.purse < 0 or self.keeping.spent > OVERRUN * keeping.expected:
+        is_late = now_ms - keeping.since_ms > OVERRUN * (keeping.until_ms - keeping.since_ms) + 1000
+        if self.purse < 0 or is_late or self.keeping.spent > OVERRUN * keeping.expected:
             self.gave_up = keeping.job
             self.drop()
 
@@ -86,15 +96,18 @@ class Keeper:
         waited_ms = self.now_ms - self.cluster.ready_ms(job)
         self.again_ms = self.now_ms + min(AGAIN_MS, max(1000, waited_ms // 20))
         nodes, until_ms, price = self._choose(job)
-        if nodes and price <= self.purse and price <= self._worth(job):
+        is_saved_for = waited_ms >= 1000 * SAVED_FOR_S
+        means = self.purse + self.savings if is_saved_for else self.purse
+        if nodes and price <= means and price <= self._worth(job):
             expected = max(price, 60.0 * job.shape.request.gpus)
-            self.keeping = Keeping(job.id, nodes, self.now_ms, self.now_ms, until_ms, expected)
+            self.keeping = Keeping(job.id, nodes, self.now_ms, self.now_ms, until_ms, expected, is_saved_for=is_saved_for)
             self.space.keep(nodes)
 
     @property
     def may_think(self) -> bool:
         """Whether it is worth looking for a job that nodes could be kept for."""
-        return self.keeping is None and self.purse > 0 and self.gave_up is None and self.now_ms >= self.again_ms
+        has_means = self.purse > 0 or self.savings > 0
+        return self.keeping is None and has_means and self.gave_up is None and self.now_ms >= self.again_ms
 
     def event(self) -> ev.Kept | None:
         """What must be remembered of it until the next plan; None when nothing has changed."""
@@ -105,7 +118,7 @@ class Keeper:
         is_same = keeping is None and cluster.keeping is None and self.again_ms == cluster.keep_again_ms
         if is_same and (cluster.purse_ms is not None or not self.rate):
             return None
-        return ev.Kept(self.now_ms, keeping, self.purse, self.gave_up, self.again_ms)
+        return ev.Kept(self.now_ms, keeping, self.purse, self.gave_up, self.again_ms, self.savings)
 
     def is_due(self, job: Job) -> bool:
         """Whether a job that does not fit has waited long enough for anything to be kept for it."""

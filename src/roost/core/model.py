@@ -194,6 +194,8 @@ class Keeping(msgspec.Struct, frozen=True):
     spent: float = 0.0
     idle: int = 0
     """GPUs of them that stand idle."""
+    is_saved_for: bool = False
+    """Whether it may use up what was saved for those who wait longest."""
 
 
 class Host(msgspec.Struct, frozen=True):

@@ -292,7 +292,8 @@ def over_quota(cluster: Cluster, shape: Shape) -> Reason | None:
     """The quota that such a job would exceed."""
     rules, user = cluster.user(shape.user), shape.user
     if rules.max_gpus is not None and cluster.gpus_of[user] + shape.request.gpus > rules.max_gpus:
-        return QuotaReached(user=user, what="GPUs", has=cluster.gpus_of[user], most=rules.max_gpus)
+        asked = shape.request.gpus
+        return QuotaReached(user=user, what="GPUs", has=cluster.gpus_of[user], most=rules.max_gpus, asked=asked)
     if rules.max_jobs is not None and cluster.runs_of[user] >= rules.max_jobs:
         return QuotaReached(user=user, what="jobs", has=cluster.runs_of[user], most=rules.max_jobs)
     most = cluster.groups.get(shape.group)

@@ -95,9 +95,13 @@ class QuotaReached(Reason, frozen=True, tag="quota"):
     what: str
     has: int
     most: int
+    asked: int = 1
 
     def text(self) -> str:
-        return f"{self.user} has {self.has} {self.what} running, {self.most} are allowed (`roost user show {self.user}`)"
+        rules = f"(`roost user show {self.user}`)"
+        if self.asked > self.most:
+            return f"it asks for {self.asked} {self.what}, and {self.user} may never have more than {self.most} {rules}"
+        return f"{self.user} has {self.has} {self.what} running, {self.most} are allowed {rules}"
 
 
 class SweepFull(Reason, frozen=True, tag="sweep_limit"):
@@ -186,10 +190,11 @@ class GpuMemory(GpuReason, frozen=True, tag="gpu_memory"):
     procs: tuple[Process, ...] = ()
 
     def text(self) -> str:
+        held = f"; held{_by(self.holders)}" if self.holders else ""
         others = "".join(f"; pid {p.pid} of {p.user} has {size(p.mem_mib)}: {p.command}" for p in self.procs)
         return (
             f"GPU {self.gpu} has {size(self.free_mib)} of {size(self.total_mib)} free, {size(self.asked_mib)} needed"
-            f"{_by(self.holders)}{others}"
+            f"{held}{others}"
         )
 
 

@@ -17,13 +17,15 @@ from roost.server.quotas import check_room
 from roost.server.submitting import Checked, checked, kept, queue_job
 from roost.server.turn import StartRun, Turn, moved
 
+MOST_PLACES = 1_000_000_000
+
 
 def move(turn: Turn, job: int, command: Act) -> None:
     """To that place of the whole queue; it takes on the priority that rules there."""
     if known(turn, job) not in (State.QUEUED, State.HELD):
         raise Skip("only a waiting job has a place in the queue")
-    if command.position is None or command.position < 0:
-        raise BadRequest("move needs a position: 0 is the front")
+    if command.position is None or not 0 <= command.position <= MOST_PLACES:
+        raise BadRequest(f"move needs a position from 0, the front, to {MOST_PLACES:,}")
     this = turn.cluster.jobs[job]
     others = [entry for entry in turn.memory.queue_head(command.position + 2) if entry[0] != job]
     others = [e for e in others if e[0] in turn.cluster.jobs][: command.position + 1]
@@ -101,6 +103,8 @@ def edit(turn: Turn, job: int, command: Act) -> None:
     """Change what it asks or runs; its age stays."""
     if known(turn, job) not in (State.QUEUED, State.HELD):
         raise Skip("only a waiting job can be edited (`roost clone` makes a new one)")
+    if "user" in command.changes:
+        raise BadRequest("whose job it is cannot be changed", f"roost clone {job} --owner NAME")
     spec, env = spec_of(turn, job)
     this = turn.cluster.jobs[job]
     asked = spec.request()

@@ -165,6 +165,8 @@ def submission(db: Connection, key: str) -> tuple[int, int] | None:
 
 def last_id(db: Connection, user: str, back: int) -> int | None:
     """The id of the user's last job, or the one `back` before it."""
+    if back > 1 << 40:  # more than a store can count
+        return None
     query = select(t.jobs.c.id).where(t.jobs.c.user == user).order_by(t.jobs.c.id.desc()).offset(back).limit(1)
     row = db.execute(query).first()
     return row[0] if row else None

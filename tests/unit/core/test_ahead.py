@@ -59,7 +59,7 @@ def test_who_holds_less() -> None:
     assert before(made, 2) == [(3, "bob holds less than zoe, by weight")]
     made.apply(ev.SettingChanged("policy", "swift"))
     made.apply(ev.SettingChanged("policy.fairness_s", 36_000))
-    assert before(made, 2) == [(3, "bob holds less of the GPUs than zoe")]
+    assert before(made, 2) == [(3, "bob would hold less of the GPUs than zoe")]
 
 
 def test_who_goes_before_all_others() -> None:

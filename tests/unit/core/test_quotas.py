@@ -33,7 +33,7 @@ def said(here: Cluster, id: int) -> list[str]:
     [
         ({"max_gpus": 3}, [1, 2], "ada has 3 GPUs running, 3 are allowed (`roost user show ada`)"),
         ({"max_jobs": 1}, [1], "ada has 1 jobs running, 1 are allowed (`roost user show ada`)"),
-        ({"max_gpus": 0}, [], "ada has 0 GPUs running, 0 are allowed (`roost user show ada`)"),
+        ({"max_gpus": 0}, [], "it asks for 1 GPUs, and ada may never have more than 0 (`roost user show ada`)"),
         ({"max_queued": 1}, [1, 2, 3], None),
     ],
 )
