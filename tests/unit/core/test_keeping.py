@@ -10,7 +10,7 @@ from tests.builders import NOW, attach, cluster, end, job, node, start, submit
 
 from roost.core import events as ev
 from roost.core.cluster import Cluster
-from roost.core.keeping import PURSE_HOURS, Keeper
+from roost.core.keeping import NODE_HOURS, SAVED_FOR_S, SAVED_HOURS, Keeper
 from roost.core.model import Gpu, Job, Keeping, Request, UserRules
 from roost.core.placement import Space, impossible
 from roost.core.plan import explain, plan
@@ -220,7 +220,17 @@ def test_what_stands_idle_is_paid_and_the_purse_fills() -> None:
 def test_the_purse_holds_only_so_much() -> None:
     here = busy(wide(), purse=0.0)
     keeper = Keeper(here, Space.of(here), NOW + 10**12)
-    assert keeper.purse == PURSE_HOURS * 3600 * 0.02 * 4
+    assert keeper.purse == pytest.approx(NODE_HOURS * 3600 * len(here.nodes["n1"].gpus))
+    assert keeper.savings == pytest.approx(SAVED_HOURS * 3600 * 0.02 * 4)
+
+
+def test_what_is_saved_is_for_those_who_wait_longest() -> None:
+    """The purse is empty, and what was saved suffices: for a job of days, not for one of hours."""
+    for waited_s, is_kept in ((10_000, False), (SAVED_FOR_S + 10, True)):
+        here = busy(wide(waited_s), purse=0.0)
+        end(here, 1)  # a free GPU would stand idle
+        here.apply(ev.Kept(NOW, None, 0.0, savings=1e6))
+        assert (kept(here) is not None) is is_kept
 
 
 def test_what_costs_twice_its_price_is_given_up_and_the_wait_counts_from_there() -> None:
