@@ -109,8 +109,7 @@ def _sooner(cluster: Cluster, other: Job, job: Job) -> str:
     typical_s = cluster.learned.outlook(other.shape).typical_s
     shorter_s = cluster.learned.outlook(job.shape).typical_s - typical_s
     user, mine = other.shape.user, job.shape.user
-    own, theirs = job.shape.request.gpus, other.shape.request.gpus
-    less = max(0.0, excess(cluster, mine, own)) - max(0.0, excess(cluster, user, theirs))
+    less = max(0.0, excess(cluster, mine)) - max(0.0, excess(cluster, user))
     worse = cluster.learned.ill_fared(user) - cluster.learned.ill_fared(mine)
     by_s = {
         "older": (cluster.ready_ms(job) - cluster.ready_ms(other)) / 1000,

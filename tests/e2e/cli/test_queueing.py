@@ -113,7 +113,7 @@ def test_the_box(shared: Box) -> None:
     shared.out("scheduler", "pause")
     assert shared.json("status")["server"]["scheduling"] == "paused"
     shared.out("scheduler", "resume")
-    assert shared.out("policy") == "fifo\n"
+    assert shared.out("policy") == "swift\n"
     assert "serves" in shared.out("log", "server")
 
 

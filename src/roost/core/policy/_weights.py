@@ -16,8 +16,8 @@ def share(cluster: Cluster, user: str) -> tuple[int, float]:
     return (0, 0.0) if weight == 0 else (1, gpus / weight)
 
 
-def excess(cluster: Cluster, user: str, more: int) -> float:
-    """By how much more than his part of the GPUs a user would hold with so many more: 0 is just that, 1 twice as much.
+def excess(cluster: Cluster, user: str) -> float:
+    """By how much more than his part of the GPUs a user would hold with one more: 0 is just that, 1 twice as much.
 
     His part is what his weight says among those who have jobs now.
     """
@@ -25,4 +25,4 @@ def excess(cluster: Cluster, user: str, more: int) -> float:
     if weight <= 0 or not cluster.gpu_count:
         return -1.0
     ruled = sum(max(0.0, rules.weight) - 1 for name, rules in cluster.users.items() if name in cluster.present)
-    return (cluster.gpus_of[user] + more) / weight * (len(cluster.present) + ruled) / cluster.gpu_count - 1
+    return (cluster.gpus_of[user] + 1) / weight * (len(cluster.present) + ruled) / cluster.gpu_count - 1

@@ -32,7 +32,7 @@ def target_ms(job: Job, cluster: Cluster) -> float:
     """When it should have started."""
     settings, learned, shape = cluster.settings, cluster.learned, job.shape
     wait_s = settings["policy.alpha"] * learned.outlook(shape).typical_s  # type: ignore[operator]
-    over = min(MOST_OVER, excess(cluster, shape.user, shape.request.gpus))
+    over = min(MOST_OVER, excess(cluster, shape.user))
     back_s = settings["policy.fairness_s"] * over if over > 0 else 0.0  # type: ignore[operator]
     fared = max(BACK, min(0.0 if over > 0 else AHEAD, learned.ill_fared(shape.user)))
     return cluster.ready_ms(job) + 1000 * (wait_s + back_s - settings["policy.evenness_s"] * fared)  # type: ignore[operator]
