@@ -28,8 +28,8 @@ SURE, LIKELY, GONE = 0.8, 0.7, 0.9
 """Chances: that all of it is empty by then; with which a node's time is reckoned; that a guest has left by then."""
 PURSE_HOURS, SAVED_HOURS = 6, 500
 """The purse holds what comes in in so many hours; what is more is saved, so many hours of it…"""
-SAVED_FOR_S = 7 * 86_400
-"""…for jobs that have waited so long: most of a cluster is dear, and is not emptied for whoever has waited for a day."""
+SMALL, SAVED_FOR_S = 0.25, 7 * 86_400
+"""…for jobs that take a small part of the cluster, or have waited so long: most of a cluster is not emptied every day."""
 NODE_HOURS = 2
 """Where the cluster is small, the purse holds at least so many hours of its largest node."""
 CHOOSE_MS, AGAIN_MS = 120_000, 300_000
@@ -96,7 +96,8 @@ class Keeper:
         waited_ms = self.now_ms - self.cluster.ready_ms(job)
         self.again_ms = self.now_ms + min(AGAIN_MS, max(1000, waited_ms // 20))
         nodes, until_ms, price = self._choose(job)
-        is_saved_for = waited_ms >= 1000 * SAVED_FOR_S
+        is_small = job.shape.request.gpus <= SMALL * self.cluster.gpu_count
+        is_saved_for = is_small or waited_ms >= 1000 * SAVED_FOR_S
         means = self.purse + self.savings if is_saved_for else self.purse
         if nodes and price <= means and price <= self._worth(job):
             expected = max(price, 60.0 * job.shape.request.gpus)
