@@ -98,7 +98,7 @@ def time_text(job: "Job", now: datetime) -> str:
 
 def about_text(job: "Job") -> str:
     """What it is tried again for, why it waits, what went wrong, or what it runs."""
-    if job.get("retry"):
+    if job.get("retry") and job["state"] in WAITING:
         return clean(job["retry"])
     if job["state"] in WAITING and job.get("reasons"):
         return clean(job["reasons"][0]["text"])

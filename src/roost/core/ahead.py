@@ -12,8 +12,7 @@ import msgspec
 from roost.core.cluster import Cluster
 from roost.core.model import RANK_STEP, Job, Request
 from roost.core.placement import may_use
-from roost.core.plan import over_quota
-from roost.core.policy import find
+from roost.core.plan import over_quota, policy_of
 from roost.core.policy._weights import excess, share
 from roost.core.words import span
 
@@ -38,7 +37,7 @@ class Queue(msgspec.Struct, frozen=True):
 
 def ahead_of(cluster: Cluster, job: Job, now_ms: int) -> Queue:
     """What the policy puts before that job."""
-    key = find(str(cluster.settings["policy"])).key
+    key = policy_of(cluster).key
     own = key(job, cluster, now_ms)
     first: list[tuple[tuple[float, ...], Job]] = []
     count, wanted = 0, _Wanted(cluster, job.shape.request)

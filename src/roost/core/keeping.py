@@ -3,8 +3,8 @@
 Kept GPUs stand idle, and that is paid from a purse, which fills at `policy.purse` of the cluster: however wrong the
 predictions are, keeping can cost no more. One job at a time, the one whose turn it is: its wait must already be worth what
 the keeping will probably cost, the more so the longer it waited compared with others. Those nodes are chosen that will empty
-first. Others may use them meanwhile if they will almost surely be gone by then. What overruns twice its price is given up,
-and the job's wait counts from there.
+first. Others may use them meanwhile if they will almost surely be gone by then. What costs or takes twice what was foreseen
+is given up, and the job's wait counts from there.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class Keeper:
         idle = keeping.idle * passed_s
         self.purse -= idle
         if self.purse < 0 and keeping.is_saved_for:
-            self.purse, self.savings = max(0.0, self.savings) + self.purse, 0.0
+            saved = min(self.savings, -self.purse)
+            self.purse, self.savings = self.purse + saved, self.savings - saved
         if keeping.job not in cluster.open or not self.rate:
             self.drop()
             return

@@ -162,6 +162,10 @@ class Space:
         for name in changed:
             self._recount(name)
 
+    def is_kept(self, name: str) -> bool:
+        """Whether that node is kept free for a job now, in this plan."""
+        return name in self._kept
+
     def _recount(self, name: str) -> None:
         node = self.cluster.nodes.get(name)
         for kind, fits in self._kinds.items():
@@ -188,6 +192,8 @@ class Space:
         """What matters of a request on a single GPU: all but their number, and what it would like."""
         kind = self._kind_of.get(request)
         if kind is None:
+            if len(self._kind_of) >= 64 * MOST_KINDS:
+                self._kind_of.clear()
             kind = msgspec.structs.replace(
                 request, gpus=min(request.gpus, 1), prefer_gpus=(), prefer_nodes=(), mem_auto=False, spread=False
             )

@@ -16,8 +16,8 @@ import msgspec
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster, Line, Node
 from roost.core.keeping import GONE, Keeper
-from roost.core.model import Active, Job, Request, Shape
-from roost.core.placement import Place, Space
+from roost.core.model import Active, Job, Keeping, Request, Shape
+from roost.core.placement import Place, Space, impossible
 from roost.core.policy import find
 from roost.core.preemption import may_preempt
 from roost.core.reasons import (
@@ -120,7 +120,7 @@ class _Planner:
             place = self.space.find(request) if request not in refused else None
             if place is None:
                 refused.add(request)
-                if guests and self._leaves_in_time(job):
+                if guests and may_use_kept(self.cluster, self.keeper.keeping, job, self.now_ms):
                     place = self.space.find(request, on_kept=True)
                 if place is None:
                     continue
@@ -143,10 +143,8 @@ class _Planner:
         for shape, line in lines.items():
             if (only and shape.user not in only) or self._over(shape):
                 continue
-            followers = cluster.in_line(line)
-            if (job := next(followers, None)) is not None and job.id in self.started:
-                job = next(followers, None)
-            if job is not None:
+            followers = (job for job in cluster.in_line(line) if job.id not in self.started)
+            if (job := next(followers, None)) is not None:
                 yield self.key(job, cluster, now_ms), job, followers
 
     def _start(self, job: Job, request: Request, place: Place) -> None:
@@ -195,14 +193,6 @@ class _Planner:
                     if (job := next(self.cluster.in_line(line), None)) is not None:
                         yield job
 
-    def _leaves_in_time(self, job: Job) -> bool:
-        """Whether it will almost surely be gone when the nodes that are kept are wanted."""
-        keeping = self.keeper.keeping
-        if keeping is None:
-            return False
-        run_s = self.cluster.learned.outlook(job.shape).within(GONE)
-        return self.now_ms + 1000 * run_s < keeping.until_ms
-
     # -- those who agreed to make room ------------------------------------------------------------------------------
 
     def _make_room(self) -> list[Preempt]:
@@ -213,10 +203,7 @@ class _Planner:
         if not able or any(active.is_preempted for active in yielding):
             return []
         heads = [
-            head
-            for lines in cluster.asking.values()
-            for head in self._heads_of(lines)
-            if not head[1].shape.preemptible and head[1].id not in self.started
+            head for lines in cluster.asking.values() for head in self._heads_of(lines) if not head[1].shape.preemptible
         ]
         for _, job, _ in sorted(heads, key=lambda head: head[0]):
             request = effective(cluster, job.shape)
@@ -231,10 +218,10 @@ def _who_yields(space: Space, request: Request, able: list[Active]) -> list[Acti
     kind = space.kind(request)
     for name in sorted({active.node for active in able}):
         node = space.cluster.nodes[name]
-        if space.closed(node) is not None or (request.nodes and name not in request.nodes):
+        if space.is_kept(name) or space.closed(node) is not None or (request.nodes and name not in request.nodes):
             continue
-        free = {gpu.uuid for gpu in node.gpus.values() if space.refuses(node, gpu, kind) is None}
-        asked = _fewest(space, node, kind, [a for a in able if a.node == name], request.gpus - len(free))
+        missing = request.gpus - sum(space.takes(node, gpu, kind) for gpu in node.gpus.values())
+        asked = _fewest(space, node, kind, [a for a in able if a.node == name], missing)
         if asked and (not best or len(asked) < len(best)):
             best = asked
     return best
@@ -257,12 +244,16 @@ def _fewest(space: Space, node: Node, kind: Request, able: list[Active], missing
 
 
 def effective(cluster: Cluster, shape: Shape) -> Request:
-    """What is looked for: what was asked, with the memory that its like used before where that was to be found out."""
+    """What is looked for: what was asked, with the memory that its like used before where that was to be found out.
+
+    Whole GPUs while nothing is known, and where the margin makes it more than any GPU would give.
+    """
     request = shape.request
     if not request.mem_auto:
         return request
     mem_mib = cluster.learned.memory_mib(shape, cluster.number("mem.margin"))
-    return msgspec.structs.replace(request, mem_mib=mem_mib)
+    known = msgspec.structs.replace(request, mem_mib=mem_mib)
+    return known if mem_mib is None or impossible(cluster, known) is None else request
 
 
 def policy_of(cluster: Cluster) -> ModuleType:
@@ -315,7 +306,8 @@ def explain(cluster: Cluster, job: Job, now_ms: int, place: int | None = None) -
     first = first_users(cluster)
     if first and job.shape.user not in first:
         reasons.append(NobodyElse(user=min(first)))
-    found = Space.of(cluster).place(effective(cluster, job.shape), _may_use_kept(cluster, job, now_ms))
+    on_kept = may_use_kept(cluster, cluster.keeping, job, now_ms)
+    found = Space.of(cluster).place(effective(cluster, job.shape), on_kept)
     if isinstance(found, Refusal):
         reasons.extend(found.reasons)
     elif not reasons:
@@ -323,9 +315,8 @@ def explain(cluster: Cluster, job: Job, now_ms: int, place: int | None = None) -
     return tuple(reasons)
 
 
-def _may_use_kept(cluster: Cluster, job: Job, now_ms: int) -> bool:
+def may_use_kept(cluster: Cluster, keeping: Keeping | None, job: Job, now_ms: int) -> bool:
     """Whether nodes are kept for that very job, or it will almost surely be gone when they are wanted."""
-    keeping = cluster.keeping
     if keeping is None:
         return False
     return keeping.job == job.id or now_ms + 1000 * cluster.learned.outlook(job.shape).within(GONE) < keeping.until_ms

@@ -10,7 +10,7 @@ from tests.builders import NOW, attach, cluster, end, job, node, start, start_al
 
 from roost.core import events as ev
 from roost.core.cluster import Cluster
-from roost.core.model import Job, UserRules
+from roost.core.model import Job, Request, Shape, UserRules
 from roost.core.plan import explain, plan
 from roost.core.policy import find, names
 from roost.core.prediction import Ran
@@ -248,3 +248,18 @@ def test_the_same_shape_is_served_in_its_order() -> None:
     assert [s.job.id for s in found] == [1, 2]
     start(here, found[0])
     assert ahead(here) == [2, 3]
+
+
+@pytest.mark.parametrize("policy", ["balance", "swift"])
+def test_two_jobs_of_a_negative_weight_and_one_of_another_start_once_each(policy: str) -> None:
+    here = cluster(job(1, user="neg"), job(2, user="neg"), job(3, user="neg"), job(4), gpus=4)
+    here.apply(ev.SettingChanged("policy", policy))
+    here.apply(ev.UserRuled("neg", UserRules(weight=-1)))
+    assert [found.job.id for found in plan(here, NOW).starts] == [1, 2, 3, 4]
+
+
+def test_memory_that_no_gpu_would_give_is_a_whole_gpu() -> None:
+    here = cluster(msgspec.structs.replace(job(1), shape=Shape("ada", 0, Request(1, mem_auto=True), "big")), gpus=1)
+    here.learned.take(Ran("ada", "big", 1, 0, 0.0, 60.0, 23_500))
+    (start,) = plan(here, NOW).starts
+    assert start.granted_mib is None
