@@ -63,7 +63,7 @@ def _detached(arguments: tuple[str, ...]) -> int:
     from roost.client.client import Roost
     from roost.client.start import start_server
 
-    address = paths.socket_path()
+    address = paths.own_socket_path()
     if not start_server(paths.home(), address, arguments):
         raise AlreadyRunning(paths.home(), Roost(address).status().get("server_pid"))
     for line in where(Roost(address)):

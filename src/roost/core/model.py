@@ -50,6 +50,8 @@ class Shape(msgspec.Struct, frozen=True):
     preemptible: bool = False
     limit_s: int = 0
     """Its time limit, which says something of how long it will run; 0: none."""
+    account: str = ""
+    """The UNIX account that it runs as; empty: the server's own."""
 
 
 class Job(msgspec.Struct, frozen=True, gc=False):
