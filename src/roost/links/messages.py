@@ -47,6 +47,8 @@ class RunExited(Message, frozen=True, tag="exited"):
 class RunRefused(Message, frozen=True, tag="refused"):
     run: str
     reason: str
+    claimed: bool = False
+    """Whether another Roost has a GPU of it: it can be tried as soon as a sample says that it is free."""
 
 
 class RunPaused(Message, frozen=True, tag="paused"):
@@ -92,6 +94,11 @@ class ProcessInfo(msgspec.Struct, frozen=True):
     mem_mib: int = 0
 
 
+class ClaimInfo(msgspec.Struct, frozen=True):
+    user: str
+    pid: int | None = None
+
+
 class GpuSample(msgspec.Struct, frozen=True):
     uuid: str
     mem_used_mib: int | None = None
@@ -100,6 +107,7 @@ class GpuSample(msgspec.Struct, frozen=True):
     power_w: float | None = None
     fault: str | None = None
     procs: list[ProcessInfo] = []
+    claimed_by: ClaimInfo | None = None
 
 
 class HostSample(msgspec.Struct, frozen=True):
