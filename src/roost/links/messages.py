@@ -53,6 +53,8 @@ class RunExited(Message, frozen=True, tag="exited"):
 class RunRefused(Message, frozen=True, tag="refused"):
     run: Name
     reason: Text
+    claimed: bool = False
+    """Whether another Roost has a GPU of it: it can be tried as soon as a sample says that it is free."""
 
 
 class RunPaused(Message, frozen=True, tag="paused"):
@@ -98,6 +100,11 @@ class ProcessInfo(msgspec.Struct, frozen=True):
     mem_mib: Number = 0
 
 
+class ClaimInfo(msgspec.Struct, frozen=True):
+    user: Name
+    pid: Small | None = None
+
+
 class GpuSample(msgspec.Struct, frozen=True):
     uuid: Name
     mem_used_mib: Number | None = None
@@ -106,6 +113,7 @@ class GpuSample(msgspec.Struct, frozen=True):
     power_w: float | None = None
     fault: Text | None = None
     procs: list[ProcessInfo] = []
+    claimed_by: ClaimInfo | None = None
 
 
 class HostSample(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from roost.core import events as ev
-from roost.core.model import Active, Gpu, Host, Observation, Process
+from roost.core.model import Active, Claimant, Gpu, Host, Observation, Process
 from roost.core.preemption import PREEMPT, stop_word
 from roost.core.states import Outcome, State
 from roost.links import messages as m
@@ -155,7 +155,8 @@ def _refused(turn: Turn, at: At, run: m.RunRefused, orphans: set[str]) -> None:
         return
     job, now = active.job.id, turn.now_ms
     if active.state is State.STARTING:
-        wait = min(60_000, RETRY_MS << min(active.attempt - 1, 6))
+        # A GPU that another Roost has is known from the samples: it is not tried again before it is free.
+        wait = RETRY_MS if run.claimed else min(60_000, RETRY_MS << min(active.attempt - 1, 6))
         turn.record(ev.StartRefused(job, now, active.attempt, run.reason, now + wait))
     else:
         _never_began(turn, active)
@@ -254,7 +255,8 @@ def _sample(turn: Turn, at: At, sample: m.Sample, orphans: set[str]) -> None:
 
 def _observation(turn: Turn, g: m.GpuSample, orphans: set[str]) -> Observation:
     procs = tuple(Process(p.pid, p.user, p.command, p.mem_mib, _run_of(turn, p, orphans)) for p in g.procs)
-    return Observation(g.mem_used_mib, g.util, g.temp_c, g.power_w, g.fault, procs)
+    claimed_by = Claimant(g.claimed_by.user, g.claimed_by.pid) if g.claimed_by is not None else None
+    return Observation(g.mem_used_mib, g.util, g.temp_c, g.power_w, g.fault, procs, claimed_by)
 
 
 def _run_of(turn: Turn, process: m.ProcessInfo, orphans: set[str]) -> str | None:
