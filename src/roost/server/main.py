@@ -25,6 +25,7 @@ from roost.core.errors import RoostError
 from roost.links import local
 from roost.links.link import Link
 from roost.node.gpus_sim import parse_sim_spec
+from roost.server.account_links import AccountLinks
 from roost.server.archiving import keep_bounded
 from roost.server.clock import now_ms
 from roost.server.commands import Who
@@ -59,8 +60,9 @@ def main(argv: list[str] | None = None) -> int:
             return _fail(str(error), "--sim 4x24G simulates four GPUs of 24 GiB", EXIT_USAGE)
     home = Path(options.home or paths.home())
     try:
-        # Under root, others pass through to what is theirs below; all else in it is the server's alone.
-        home.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if os.geteuid() == 0:  # others pass through to what is theirs below; all else in it is the server's alone
+            home.chmod(home.stat().st_mode & 0o777 | 0o011)
         held = take(home)
     except HomeInUse as error:
         return _fail(str(error), "`roost status` shows it, `roost down` stops it", EXIT_TRY_LATER)
@@ -139,7 +141,10 @@ async def _serve(home: Path, settings: dict[str, Any]) -> int:
     link = Link(node, local.command(home, settings.get("sim")), engine.report, engine.lost)
     engine.links[node] = link
     rounds = asyncio.create_task(engine.run())
-    loops = (link.run(), keep_bounded(service), _watch_disk(service), _tidy(service))
+    accounts = AccountLinks(node, lambda account: local.account_command(home, account, settings.get("sim")), engine)
+    if service.people.is_root:
+        accounts.begin()
+    loops = (link.run(), keep_bounded(service), _watch_disk(service), _tidy(service), accounts.tend())
     tasks = [asyncio.create_task(t) for t in loops]
     try:
         await _first_hello(engine, link)
@@ -147,6 +152,7 @@ async def _serve(home: Path, settings: dict[str, Any]) -> int:
     finally:
         for task in tasks:
             task.cancel()
+        await accounts.close()
         link.send([{"op": "shutdown", "when_idle": True}])
         await link.flushed()
         link.close()
