@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Iterator
@@ -164,8 +165,9 @@ def test_jobs_outlive_the_server_and_the_accounts_program(lab: Lab) -> None:
     pid = lab.box.job(job)["attempts"][-1]["pid"]
     lab.box.kill_server()
     for process in lab.ana.account.processes():
-        if b"roost-node" in Path(f"/proc/{process}/cmdline").read_bytes():
-            os.kill(process, 9)
+        with contextlib.suppress(OSError):
+            if b"roost-node" in Path(f"/proc/{process}/cmdline").read_bytes():
+                os.kill(process, 9)
     lab.box.up()
     assert lab.box.comes_to(job, "running")["attempts"][-1]["pid"] == pid
     (lab.ana.account.home / "go").touch()
