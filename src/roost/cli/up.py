@@ -1,9 +1,10 @@
 """roost up: the server of this home, in the foreground or behind."""
 
+import os
 import sys
 
 from roost.cli import values
-from roost.cli.options import ONE, Args, Option, Verb
+from roost.cli.options import MANY, ONE, Args, Option, Verb
 from roost.client import paths
 from roost.client.errors import EXIT_TRY_LATER, RoostError
 
@@ -11,17 +12,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from roost.client.client import Roost
 
+LISTENING = (
+    Option("--host", "address to listen on, may be repeated (default 127.0.0.1)", MANY, "HOST", values.items),
+    Option("--port", "port to listen on (default 7667, or a free one)", ONE, "PORT", values.port),
+    Option("--tls-cert", "certificate chain for HTTPS, a PEM file; off: plain HTTP", ONE, "FILE", values.file_or_off),
+    Option("--tls-key", "its private key, unless in the same file", ONE, "FILE", os.path.abspath),
+)
 VERB = Verb(
     "up",
     "start the server: real GPUs where there are, or simulated ones",
     options=(
         Option("--sim", "simulated GPUs, like 4x24G; off: the real ones again", ONE, "NxSIZE", values.simulated),
         Option("-d --detach", "in the background"),
-        Option("--host", "address to listen on (default 127.0.0.1)", ONE, "HOST"),
-        Option("--port", "port to listen on (default: a free one)", ONE, "PORT", values.port),
+        *LISTENING,
     ),
     examples=(
         ("roost up --detach", "in the background; stop it with `roost down`"),
+        ("roost up --host 0.0.0.0 --host :: --tls-cert chain.pem --tls-key key.pem", "HTTPS for others"),
         ("roost up --sim 4x24G", "four simulated GPUs with 24 GiB each, to try it"),
     ),
     about="State lives in $ROOST_HOME, or in the XDG directories; one server for each home.",
@@ -52,10 +59,10 @@ def run(args: Args) -> int:
 def server_arguments(args: Args) -> tuple[str, ...]:
     """What the server is told; what it is not told it takes from the last time."""
     found: list[str] = []
-    for name in ("sim", "host", "port"):
+    for name in ("sim", "host", "port", "tls_cert", "tls_key"):
         value = getattr(args, name)
-        if value is not None:
-            found += [f"--{name}", str(value)]
+        for each in value if isinstance(value, list) else [] if value is None else [value]:
+            found += ["--" + name.replace("_", "-"), str(each)]
     return tuple(found)
 
 
@@ -66,9 +73,15 @@ def _detached(arguments: tuple[str, ...]) -> int:
     address = paths.socket_path()
     if not start_server(paths.home(), address, arguments):
         raise AlreadyRunning(paths.home(), Roost(address).status().get("server_pid"))
-    for line in where(Roost(address)):
+    for line in [*warnings(paths.home()), *where(Roost(address))]:
         print(line, file=sys.stderr)
     return 0
+
+
+def warnings(home: str) -> list[str]:
+    """What the server that was just started in the background had to say."""
+    with open(paths.start_log(home), encoding="utf-8", errors="replace") as log:
+        return [line.rstrip("\n") for line in log if line.startswith("roost: warning: ")]
 
 
 def where(roost: "Roost") -> list[str]:

@@ -170,6 +170,13 @@ def port(text: str) -> int:
     return value
 
 
+def file_or_off(text: str) -> str:
+    """A file by its whole path, or `off`."""
+    import os
+
+    return text if text == "off" else os.path.abspath(text)
+
+
 def percent(text: str) -> int:
     """0 to 100, with or without the sign."""
     value = count(text.removesuffix("%"))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
+
+from roost.core.networks import networks
 
 Value = str | int | float | bool | None
 
@@ -16,6 +20,8 @@ class Setting(msgspec.Struct, frozen=True):
     meaning: str
     low: float | None = None
     high: float | None = None
+    fits: Callable[[str], object] | None = None
+    """Raises ValueError with the reason when a text is none that it takes."""
 
 
 TABLE: tuple[Setting, ...] = (
@@ -100,6 +106,13 @@ TABLE: tuple[Setting, ...] = (
         1 << 40,
     ),
     Setting("node.sample_ms", 500, int, "how often a node with running jobs reads its GPUs", 50, 600_000),
+    Setting(
+        "http.proxies",
+        "",
+        str,
+        "addresses or networks, with commas between, of reverse proxies whose X-Forwarded headers are believed",
+        fits=networks,
+    ),
     Setting("disk.min_mib", 64, int, "free disk space under which nothing new is accepted", 0, 1 << 30),
 )
 
@@ -120,6 +133,11 @@ def check(key: str, value: object) -> Value:
     is_number = isinstance(converted, (int, float)) and row.low is not None and row.high is not None
     if is_number and not row.low <= converted <= row.high:  # type: ignore[operator]
         raise BadSetting(f"{key} must lie between {row.low:g} and {row.high:g}, not {converted}")
+    if row.fits is not None:
+        try:
+            row.fits(str(converted))
+        except ValueError as error:
+            raise BadSetting(f"{key}: {error}") from None
     return converted
 
 
