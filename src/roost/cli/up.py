@@ -1,10 +1,10 @@
 """roost up: the server of this home, in the foreground or behind."""
 
-import os
 import sys
 
 from roost.cli import values
-from roost.cli.options import MANY, ONE, Args, Option, Verb
+from roost.cli.options import Args, Option, Verb
+from roost.cli.server_options import LISTENING, SIM, server_arguments
 from roost.client import paths
 from roost.client.errors import EXIT_TRY_LATER, RoostError
 
@@ -12,17 +12,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from roost.client.client import Roost
 
-LISTENING = (
-    Option("--host", "address to listen on, may be repeated (default 127.0.0.1)", MANY, "HOST", values.items),
-    Option("--port", "port to listen on (default 7667, or a free one)", ONE, "PORT", values.port),
-    Option("--tls-cert", "certificate chain for HTTPS, a PEM file; off: plain HTTP", ONE, "FILE", values.file_or_off),
-    Option("--tls-key", "its private key, unless in the same file", ONE, "FILE", os.path.abspath),
-)
 VERB = Verb(
     "up",
     "start the server: real GPUs where there are, or simulated ones",
     options=(
-        Option("--sim", "simulated GPUs, like 4x24G; off: the real ones again", ONE, "NxSIZE", values.simulated),
+        SIM,
         Option("-d --detach", "in the background"),
         *LISTENING,
     ),
@@ -54,16 +48,6 @@ def run(args: Args) -> int:
     from roost.server.main import main as serve
 
     return int(serve(["--home", paths.home(), *arguments]) or 0)
-
-
-def server_arguments(args: Args) -> tuple[str, ...]:
-    """What the server is told; what it is not told it takes from the last time."""
-    found: list[str] = []
-    for name in ("sim", "host", "port", "tls_cert", "tls_key"):
-        value = getattr(args, name)
-        for each in value if isinstance(value, list) else [] if value is None else [value]:
-            found += ["--" + name.replace("_", "-"), str(each)]
-    return tuple(found)
 
 
 def _detached(arguments: tuple[str, ...]) -> int:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import roost
 from roost.client import paths
 from roost.links import local
 from roost.links.link import Link
@@ -56,6 +57,8 @@ def main(argv: list[str] | None = None) -> int:
         except ValueError as error:
             return _fail(str(error), "--sim 4x24G simulates four GPUs of 24 GiB", EXIT_USAGE)
     home = Path(options.home or paths.home())
+    if options.check:
+        return _check(home, options)
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         held = take(home)
@@ -91,6 +94,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--port", type=int)
     parser.add_argument("--tls-cert")
     parser.add_argument("--tls-key")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--restore")
     parser.add_argument("--force", action="store_true")
     return parser.parse_args(argv)
@@ -99,6 +103,16 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
 def _fail(message: str, hint: str, code: int) -> int:
     sys.stderr.write(f"roost: {message}\nhint: {hint}\n")
     return code
+
+
+def _check(home: Path, options: argparse.Namespace) -> int:
+    """Whether a server could be started like this, as far as can be said without being one. Prints where its code lies."""
+    try:
+        place_of(_settings(home, options))
+    except BadCertificate as error:
+        return _fail(str(error), error.hint, EXIT_USAGE)
+    sys.stdout.write(f"{os.path.dirname(roost.__file__)}\n")
+    return 0
 
 
 def _settings(home: Path, options: argparse.Namespace) -> dict[str, Any]:

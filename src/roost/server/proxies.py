@@ -48,7 +48,7 @@ def is_forwarded(peer_address: str | None, headers: Headers, trusted: tuple[Netw
 
 
 def _first_untrusted(peer: str | None, headers: list[tuple[bytes, bytes]], trusted: tuple[Network, ...]) -> str | None:
-    """Each proxy adds whom it saw at the right: from there, the first that is no proxy of ours. Left of it all is hearsay."""
+    """Each proxy adds whom it saw at the right: from there, the first that is no proxy of ours. The rest is hearsay."""
     found = peer
     for word in reversed(_values(headers, b"x-forwarded-for")):
         hop = address(word)
