@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.addresses import has_ipv6
 
 from roost.server import sockets
 from roost.server.sockets import CannotListen, is_everywhere, is_loopback, tcp_sockets
@@ -26,15 +27,6 @@ def listening(hosts: list[str], port: int | None = 0) -> Iterator[list[socket.so
 
 def names(made: list[socket.socket]) -> list[str]:
     return [each.getsockname()[0] for each in made]
-
-
-def has_ipv6() -> bool:
-    try:
-        with socket.socket(socket.AF_INET6) as probe:
-            probe.bind(("::1", 0))
-    except OSError:
-        return False
-    return True
 
 
 needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
