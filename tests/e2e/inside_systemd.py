@@ -31,6 +31,8 @@ def main() -> int:
         print(Path("/run/systemd.log").read_text(), file=sys.stderr)
         print(systemctl(box, "status", "roost"), file=sys.stderr)
         raise
+    finally:
+        box.close()
     return 0
 
 
@@ -119,7 +121,6 @@ def live(box: Box) -> None:
     assert box.state(job) == "running"
     box.do("down", "--kill")
     until("the job has ended", lambda: process(pid) != held)
-    box.close()
     said("uninstalled; the job ran on")
 
 
