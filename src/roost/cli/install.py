@@ -32,7 +32,7 @@ VERB = Verb(
         ("roost install --user --linger", "one for you, that outlives your login"),
         ("roost install --dry-run", "what it would do"),
     ),
-    about="Jobs outlive a restart of the unit. Again, it restarts the server only if something changed.",
+    about="Jobs outlive a restart of the unit.\nGiven again, it restarts the server only if something changed.",
 )
 
 

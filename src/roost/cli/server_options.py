@@ -1,7 +1,5 @@
 """The options of a server, for the verbs that start one: what `up` and `install` take, and how the server is told."""
 
-import os
-
 from roost.cli import values
 from roost.cli.options import MANY, ONE, Args, Option
 
@@ -10,7 +8,7 @@ LISTENING = (
     Option("--host", "address to listen on, may be repeated (default 127.0.0.1)", MANY, "HOST", values.items),
     Option("--port", "port to listen on (default 7667, or a free one)", ONE, "PORT", values.port),
     Option("--tls-cert", "certificate chain for HTTPS, a PEM file; off: plain HTTP", ONE, "FILE", values.file_or_off),
-    Option("--tls-key", "its private key, unless in the same file", ONE, "FILE", os.path.abspath),
+    Option("--tls-key", "its private key, unless in the same file", ONE, "FILE", values.file),
 )
 _TOLD = ("sim", "host", "port", "tls_cert", "tls_key")
 

@@ -170,11 +170,16 @@ def port(text: str) -> int:
     return value
 
 
-def file_or_off(text: str) -> str:
-    """A file by its whole path, or `off`."""
+def file(text: str) -> str:
+    """A file by its whole path."""
     import os
 
-    return text if text == "off" else os.path.abspath(text)
+    return os.path.abspath(text)
+
+
+def file_or_off(text: str) -> str:
+    """A file by its whole path, or `off`."""
+    return text if text == "off" else file(text)
 
 
 def percent(text: str) -> int:
