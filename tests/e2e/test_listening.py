@@ -76,8 +76,11 @@ def test_tls_by_ipv4_and_ipv6_and_the_socket_beside_it(secured: Secured) -> None
 
 def test_what_does_not_fit_is_explained(secured: Secured) -> None:
     box, port = secured.box, secured.port
-    plain = box.refused(69, "status", env={"ROOST_SERVER": f"http://127.0.0.1:{port}"})
-    assert plain.splitlines()[1] == f"hint: perhaps it wants TLS: ROOST_SERVER=https://127.0.0.1:{port}"
+    for words in (("status",), ("submit", "-g", "0", "true")):
+        plain = box.refused(69, *words, env={"ROOST_SERVER": f"http://127.0.0.1:{port}"})
+        assert plain == (
+            f"roost: what answers at http://127.0.0.1:{port} speaks TLS only\nhint: ROOST_SERVER=https://127.0.0.1:{port}\n"
+        )
     unknown = box.refused(69, "status", env={"ROOST_SERVER": f"https://127.0.0.1:{port}"})
     assert "is not to be trusted: self-signed certificate\nhint: ROOST_CA_FILE=FILE" in unknown
     with (

@@ -64,8 +64,11 @@ def _detached(arguments: tuple[str, ...]) -> int:
 
 def warnings(home: str) -> list[str]:
     """What the server that was just started in the background had to say."""
-    with open(paths.start_log(home), encoding="utf-8", errors="replace") as log:
-        return [line.rstrip("\n") for line in log if line.startswith("roost: warning: ")]
+    try:
+        with open(paths.start_log(home), encoding="utf-8", errors="replace") as log:
+            return [line.rstrip("\n") for line in log if line.startswith("roost: warning: ")]
+    except OSError:
+        return []
 
 
 def where(roost: "Roost") -> list[str]:

@@ -197,9 +197,11 @@ class Connection:
     def _first_line(self) -> bytes:
         try:
             return self.receive_line()
-        except ServerUnreachable as error:
-            if self.address.startswith("http://"):  # one that wants TLS hangs up without a word
-                error.hint = f"perhaps it wants TLS: ROOST_SERVER=https://{self.address[7:]}"
+        except ServerUnreachable:
+            if self.address.startswith("http://") and _wants_tls(self.address):
+                raise ServerUnreachable(  # not `sent`: it cannot have read the request
+                    f"what answers at {self.address} speaks TLS only", f"ROOST_SERVER=https://{self.address[7:]}"
+                ) from None
             raise
 
     def _head(self, method: str, path: str, body: bytes | None) -> bytes:
@@ -263,6 +265,14 @@ def _open_tcp(address: str) -> "socket.socket":
             connection.close()
             failure = error
     raise failure
+
+
+def _wants_tls(address: str) -> bool:
+    """Whether one that hung up without a word would have talked over TLS."""
+    from roost.client.tls import speaks_tls
+
+    _, host, port = target_of(address)
+    return speaks_tls(host, port, CONNECT_TIMEOUT_S)
 
 
 def target_of(address: str) -> tuple[str, str, int]:

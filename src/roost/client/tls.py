@@ -32,6 +32,18 @@ def open_tls(address: str, host: str, port: int, timeout_s: float) -> ssl.SSLSoc
         raise
 
 
+def speaks_tls(host: str, port: int, timeout_s: float) -> bool:
+    """Whether TLS is spoken there, whoever it is. Tells it nothing, and believes it nothing else."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        with socket.create_connection((host, port), timeout_s) as plain, context.wrap_socket(plain):
+            return True
+    except OSError:
+        return False
+
+
 def _context() -> ssl.SSLContext:
     """The system's authorities, or those of `ROOST_CA_FILE` alone."""
     own = ca_file()

@@ -23,25 +23,16 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 @contextlib.contextmanager
-def serving(pair: Pair | None, host: str = "127.0.0.1") -> Iterator[str]:
-    """A server for one connection and any number of requests on it; its host and port."""
+def serving(pair: Pair | None, host: str = "127.0.0.1", connections: int = 1, answer: bytes = OK) -> Iterator[str]:
+    """A server for so many connections, and any number of requests on each; its host and port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.create_server((host, 0), family=family)
     listener.settimeout(20)
 
     def serve() -> None:
-        with contextlib.suppress(OSError):
-            plain, _ = listener.accept()
-            with plain:
-                plain.settimeout(20)
-                connection: socket.socket = plain
-                if pair is not None:
-                    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-                    context.load_cert_chain(pair.certificate, pair.key)
-                    connection = context.wrap_socket(plain, server_side=True)
-                with connection:
-                    while connection.recv(65536):
-                        connection.sendall(OK)
+        for _ in range(connections):
+            with contextlib.suppress(OSError):
+                answer_one(listener, pair, answer)
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
@@ -51,6 +42,21 @@ def serving(pair: Pair | None, host: str = "127.0.0.1") -> Iterator[str]:
     finally:
         thread.join(20)
         listener.close()
+
+
+def answer_one(listener: socket.socket, pair: Pair | None, answer: bytes) -> None:
+    """One connection; hang up at once when there is nothing to answer."""
+    plain, _ = listener.accept()
+    with plain:
+        plain.settimeout(20)
+        connection: socket.socket = plain
+        if pair is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(pair.certificate, pair.key)
+            connection = context.wrap_socket(plain, server_side=True)
+        with connection:
+            while connection.recv(65536) and answer:
+                connection.sendall(answer)
 
 
 @pytest.fixture
@@ -103,10 +109,20 @@ def test_one_that_speaks_no_tls(tmp_path: Path) -> None:
     assert error.hint == f"perhaps without TLS: ROOST_SERVER=http://{place}"
 
 
-def test_one_that_wants_tls(pair: Pair) -> None:
-    with serving(pair) as place, pytest.raises(ServerUnreachable) as caught:
-        Connection(f"http://{place}").request("GET", "/")
-    assert caught.value.hint == f"perhaps it wants TLS: ROOST_SERVER=https://{place}"
+def test_one_that_wants_tls_is_found_out_and_has_taken_nothing(pair: Pair) -> None:
+    with serving(pair, connections=2) as place:
+        error = refusal(f"http://{place}")
+    assert error.message == f"what answers at http://{place} speaks TLS only"
+    assert error.hint == f"ROOST_SERVER=https://{place}"
+
+
+def test_one_that_hangs_up_and_speaks_no_tls_is_just_lost() -> None:
+    with (
+        serving(None, connections=2, answer=b"") as place,
+        pytest.raises(ServerUnreachable, match="lost the server") as caught,
+    ):
+        Connection(f"http://{place}").request("POST", "/", b"{}")
+    assert caught.value.sent
 
 
 def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
