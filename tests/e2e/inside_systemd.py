@@ -141,12 +141,12 @@ def live(box: Box, unit: Unit) -> None:
 
     job = box.submit("-g", 1, "sleep", 1000)
     pid = int(box.comes_to(job, "running")["attempts"][0]["pid"])
-    held = process(pid)
+    held, node = process(pid), box.node
     assert held is not None
 
     unit.systemctl("restart", "roost")
     second = box.server
-    assert second != first
+    assert (second != first, box.node) == (True, node)
     assert (box.state(job), held.is_alive) == ("running", True)
     said("the job outlives a restart")
 
