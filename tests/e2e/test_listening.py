@@ -28,13 +28,19 @@ class Secured:
     def __init__(self, box: Box, pair: Pair) -> None:
         self.box, self.pair = box, pair
         self.port = int(box.url.rpartition(":")[2])
+        self.token = box.http("POST", "/tokens", {"label": "test"}).json["token"]
+
+    def ask(self, host: str, trusted: Path, method: str, path: str, body: Any = None) -> Any:
+        """What it answers to somebody who trusts that certificate and has a token."""
+        context = ssl.create_default_context(cafile=str(trusted))
+        headers = {"Authorization": f"Bearer {self.token}"}
+        with contextlib.closing(HTTPSConnection(host, self.port, timeout=20, context=context)) as connection:
+            connection.request(method, f"/api/v1{path}", None if body is None else json.dumps(body), headers)
+            return json.loads(connection.getresponse().read())
 
     def status(self, host: str, trusted: Path) -> Any:
-        """What it says to somebody who trusts that certificate."""
-        context = ssl.create_default_context(cafile=str(trusted))
-        with contextlib.closing(HTTPSConnection(host, self.port, timeout=20, context=context)) as connection:
-            connection.request("GET", "/api/v1/status")
-            return json.loads(connection.getresponse().read())
+        """What it says of itself."""
+        return self.ask(host, trusted, "GET", "/status")
 
     def env(self, host: str) -> dict[str, str]:
         """For a command line that goes over TLS."""
@@ -67,11 +73,12 @@ def test_tls_by_ipv4_and_ipv6_and_the_socket_beside_it(secured: Secured) -> None
     assert box.url == f"https://127.0.0.1:{secured.port}"
     for host in ("127.0.0.1", "::1", "localhost"):
         assert secured.status(host, secured.pair.certificate)["server_pid"] == box.server.pid
-    job = int(box.do("submit", "-q", "-g", 0, "echo", "over TLS", env=secured.env("[::1]")))
-    assert box.ends(job)["outcome"] == "succeeded"
-    assert box.do("log", job, env=secured.env("localhost")) == "over TLS\n"
-    ran = box.run("run", "-g", 0, "sh", "-c", "echo followed; exit 3", env=secured.env("127.0.0.1"))
-    assert (ran.code, ran.out) == (3, "followed\n")
+    job = {"command": ["echo", "over TLS"], "gpus": 0, "cwd": str(box.work)}
+    (made,) = secured.ask("::1", secured.pair.certificate, "POST", "/jobs", {"jobs": [job]})["ids"]
+    assert box.ends(made)["outcome"] == "succeeded"
+    assert box.log(made) == "over TLS\n"
+    for host in ("127.0.0.1", "[::1]", "localhost"):
+        assert "log in first" in box.run("status", env=secured.env(host)).err  # it was reached, and nobody is known by TCP
 
 
 def test_what_does_not_fit_is_explained(secured: Secured) -> None:

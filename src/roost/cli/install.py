@@ -105,7 +105,7 @@ def _check_nobody_else(manager: Manager, home: str) -> None:
     from roost.client.errors import ServerUnreachable
 
     try:
-        pid = Roost(paths.socket_path(uid=0 if manager.is_system else None), timeout_s=5).status().get("server_pid")
+        pid = Roost(paths.own_socket_path(uid=0 if manager.is_system else None), timeout_s=5).status().get("server_pid")
     except ServerUnreachable:
         return
     if str(pid) != manager.says("show", "--property=MainPID", "--value", UNIT):

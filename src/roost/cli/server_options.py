@@ -3,7 +3,7 @@
 from roost.cli import values
 from roost.cli.options import MANY, ONE, Args, Option
 
-SIM = Option("--sim", "simulated GPUs, like 4x24G; off: the real ones again", ONE, "NxSIZE", values.simulated)
+SIM = Option("--sim", "simulated GPUs, like 4x24G; off: the real ones again", ONE, "[NAME:]NxSIZE", values.simulated)
 LISTENING = (
     Option("--host", "address to listen on, may be repeated (default 127.0.0.1)", MANY, "HOST", values.items),
     Option("--port", "port to listen on (default 7667, or a free one)", ONE, "PORT", values.port),

@@ -24,6 +24,7 @@ VERB = Verb(
         ("roost up --detach", "in the background; stop it with `roost down`"),
         ("roost up --host 0.0.0.0 --host :: --tls-cert chain.pem --tls-key key.pem", "HTTPS for others"),
         ("roost up --sim 4x24G", "four simulated GPUs with 24 GiB each, to try it"),
+        ("roost up --sim lab:4x24G", "the same, shared by all servers of this machine that name them so"),
     ),
     about="State lives in $ROOST_HOME, or in the XDG directories; one server for each home.",
 )
@@ -54,7 +55,7 @@ def _detached(arguments: tuple[str, ...]) -> int:
     from roost.client.client import Roost
     from roost.client.start import start_server
 
-    address = paths.socket_path()
+    address = paths.own_socket_path()
     if not start_server(paths.home(), address, arguments):
         raise AlreadyRunning(paths.home(), Roost(address).status().get("server_pid"))
     for line in [*warnings(paths.home()), *where(Roost(address))]:

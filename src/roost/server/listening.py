@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,8 @@ import uvicorn
 
 import roost
 from roost.client import paths
+from roost.server.commands import Who
+from roost.server.people import FIRST
 from roost.server.service import Service
 from roost.server.sockets import is_everywhere, is_loopback, tcp_sockets, unix_socket
 from roost.server.supervised import Supervisor
@@ -60,7 +62,7 @@ def place_of(settings: dict[str, Any]) -> Place:
 
 def socket_path(home: Path) -> Path:
     """The UNIX socket of a home."""
-    return Path(paths.socket_path()) if os.environ.get("ROOST_HOME") is None else home / paths.SOCKET_NAME
+    return Path(paths.own_socket_path()) if os.environ.get("ROOST_HOME") is None else home / paths.SOCKET_NAME
 
 
 async def listen(
@@ -69,7 +71,7 @@ async def listen(
     """Serve until told to leave. `on_ready` is called once every socket listens."""
     path = socket_path(service.home)
     tcp = tcp_sockets(place.hosts, place.port)
-    plain = [unix_socket(path), *(tcp if place.identity is None else ())]
+    plain = [unix_socket(path, for_all=service.people.is_root), *(tcp if place.identity is None else ())]
     service.socket = str(path)
     service.url = _url(place, tcp[0])
     server = _Server(_config(application), [] if place.identity is None else tcp, place.identity)
@@ -77,9 +79,9 @@ async def listen(
     def leave() -> None:
         server.should_exit = True
 
-    def ready() -> None:
+    async def ready() -> None:
         on_ready()
-        _announce(service, place, tcp)
+        await _announce(service, place, tcp)
         supervisor.tell("READY=1", f"STATUS=at {service.url}")
 
     server.on_ready = ready
@@ -113,7 +115,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, secured: list[socket.socket], identity: Identity | None) -> None:
         super().__init__(config)
         self._secured, self._identity = secured, identity
-        self.on_ready: Callable[[], None] = lambda: None
+        self.on_ready: Callable[[], Awaitable[None]] | None = None
         self.on_leave: Callable[[], None] = lambda: None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -121,7 +123,8 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self._identity is not None:
             await self._start_secured(self._identity)
-        self.on_ready()
+        if self.on_ready is not None:
+            await self.on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more, and give what is under way its time."""
@@ -178,7 +181,7 @@ def _url(place: Place, listening: socket.socket) -> str:
     return f"{place.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def _announce(service: Service, place: Place, tcp: list[socket.socket]) -> None:
+async def _announce(service: Service, place: Place, tcp: list[socket.socket]) -> None:
     addresses = [each.getsockname()[0] for each in tcp]
     total = service.status()["gpus"]["total"]
     _log.info(
@@ -195,6 +198,9 @@ def _announce(service: Service, place: Place, tcp: list[socket.socket]) -> None:
         sys.stderr.write(f"roost: warning: {warning}\n")
     if sys.stderr.isatty():
         sys.stderr.write(f"roost {roost.__version__}: {total} GPUs, {service.url}, state in {service.home}\n")
+        if not service.people.has_administrator:
+            code = await service.people.new_link(Who(), None, FIRST)
+            sys.stderr.write(f"The first administrator, once, from a browser: {service.link_url(code)}\n")
         sys.stderr.write("Ctrl-C stops the server; running jobs go on.\n")
     sys.stderr.flush()
 

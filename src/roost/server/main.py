@@ -20,6 +20,7 @@ from typing import Any
 
 import roost
 from roost.client import paths
+from roost.core.errors import RoostError
 from roost.links import local
 from roost.links.link import Link
 from roost.node.gpus_sim import parse_sim_spec
@@ -60,7 +61,8 @@ def main(argv: list[str] | None = None) -> int:
     if options.check:
         return _check(home, options)
     try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Under root, others pass through to what is theirs below; all else in it is the server's alone.
+        home.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
         held = take(home)
     except HomeInUse as error:
         return _fail(str(error), "`roost status` shows it, `roost down` stops it", EXIT_TRY_LATER)
@@ -164,7 +166,8 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     link = Link(node, local.command(home, settings.get("sim")), engine.report, engine.lost)
     engine.links[node] = link
     rounds = asyncio.create_task(engine.run())
-    tasks = [asyncio.create_task(t) for t in (link.run(), keep_bounded(service), _watch_disk(service))]
+    loops = (link.run(), keep_bounded(service), _watch_disk(service), _tidy(service))
+    tasks = [asyncio.create_task(t) for t in loops]
     try:
         await _first_hello(engine, link)
         await listen(service, place, _application(service), supervisor, lambda: _keep(home, settings))
@@ -216,6 +219,16 @@ def _application(service: Service) -> Application:
     from roost.api.peer import PeerProtocol
 
     return Application(make_app(service), PeerProtocol)
+
+
+async def _tidy(service: Service) -> None:
+    """Now and then, keep what is known of people in order."""
+    while True:
+        await asyncio.sleep(60)
+        try:
+            await service.people.tidy()
+        except RoostError as error:
+            _log.warning("cannot keep what is known of people: %s", error.message)
 
 
 async def _watch_disk(service: Service) -> None:
