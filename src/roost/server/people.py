@@ -143,7 +143,7 @@ class People:
     def _fresh(self, name: str) -> AccountRow:
         """A row for somebody whom only the kernel knows so far."""
         unix = unix_name(name)
-        return AccountRow(name, unix and unix.name, None, self._is_ruler(name), False, self._now_ms())
+        return AccountRow(name, unix.name if unix is not None else None, None, self._is_ruler(name), False, self._now_ms())
 
     def is_current(self, caller: Caller) -> bool:
         """Whether he would still be let in: for streams that outlive the request that began them."""
@@ -212,7 +212,7 @@ class People:
             AccountRow(name, self._tied(name, unix), None, is_admin or self._is_ruler(name), False, now) for name in wanted
         ]
         for row in rows:
-            self._check_tie(row)
+            self._check_tie(row, by)
         lines = [self._line(by, "user add", row.name, f"unix={row.unix or 'none'}" + " admin" * is_admin) for row in rows]
         await self._write(*map(kept.put, rows), *lines)
         self.accounts.update({row.name: row for row in rows})
@@ -223,9 +223,12 @@ class People:
             return None if unix == "none" else unix
         return name if unix_name(name) is not None else None
 
-    def _check_tie(self, row: AccountRow) -> None:
-        if row.unix is None:
+    def _check_tie(self, row: AccountRow, by: Who) -> None:
+        known = self.accounts.get(row.name)
+        if row.unix is None or (known is not None and known.unix == row.unix):
             return
+        if self.is_root and row.unix == self.own.name and not (by.via in ("socket", "server") and by.account == ""):
+            raise NotPermitted(f"only root ties somebody to {row.unix}", "sudo roost user set …, on the machine itself")
         if unix_name(row.unix) is None:
             raise NotFound(f"this machine has no account {row.unix}", "--unix none: without one; no job can be run then")
         other = self._row_of(row.unix)
@@ -240,7 +243,7 @@ class People:
         if known is None and row.unix is None:
             raise NotFound(f"there is no user {name}", f"roost user add {name}")
         row = msgspec.structs.replace(row, **changes)
-        self._check_tie(row)
+        self._check_tie(row, by)
         if row.is_locked or not row.is_admin:
             self._check_not_last(row, by)
         detail = " ".join(f"{key}={value}" for key, value in changes.items())

@@ -62,6 +62,12 @@ def check_owner(command: Submit | Ask, spec: JobSpec, index: int | None = None) 
         raise NotPermitted(
             f"only an administrator submits jobs for {spec.user}", "leave out --owner: the job is yours then", index
         )
+    if isinstance(command, Submit) and not command.by.may_run_as(command.owner(spec).account):
+        raise NotPermitted(
+            "this job would run as the server's own account, which is not yours",
+            "root, on the machine itself, may do that",
+            index,
+        )
 
 
 def check_no_point(spec: JobSpec, index: int | None = None) -> None:
