@@ -182,9 +182,10 @@ class AccountBox(Box):
     def __init__(self, account: Account, reach: Reach, *, gpus: str = "4x24G", env: dict[str, str] | None = None) -> None:
         super().__init__(gpus=gpus)
         self.account, self.reach = account, reach
-        os.chown(self.work, account.uid, account.gid)
-        mine = {"ROOST_HOME": str(self.home), "PATH": f"{reach.program.parent}:{PATH}"}
-        self.env = account.environment(**reach.environment, **mine, **(env or {}))
+        for path in (self.work, self.claims):
+            os.chown(path, account.uid, account.gid)
+        mine = {"ROOST_HOME": str(self.home), "ROOST_CLAIMS": str(self.claims), "PATH": f"{reach.program.parent}:{PATH}"}
+        self.env = account.environment(**reach.environment, **(mine | (env or {})))
 
     def command(self, *words: str | int) -> list[str]:
         return [str(self.reach.program), *map(str, words)]
