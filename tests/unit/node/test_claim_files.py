@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -124,15 +125,10 @@ def test_a_lock_lives_in_whoever_inherited_it(tmp_path: Path) -> None:
     with files.opened(str(tmp_path)) as directory:
         held, other = files.open_lock(directory, NAME), files.open_lock(directory, NAME)
         assert files.lock_alone(held)
-        os.set_inheritable(held, True)
-        reader, writer = os.pipe()
-        os.set_inheritable(reader, True)
-        child = os.posix_spawn("/bin/sh", ["sh", "-c", f"read x <&{reader}"], {})
-        os.close(reader)
-        os.close(held)
-        assert not files.lock_alone(other)
-        os.close(writer)
-        os.waitpid(child, 0)
+        with subprocess.Popen(["/bin/sh", "-c", "read x"], stdin=subprocess.PIPE, pass_fds=[held]) as child:
+            os.close(held)
+            assert not files.lock_alone(other)
+            child.communicate(b"\n")
         assert files.lock_alone(other)
         os.close(other)
 
