@@ -62,6 +62,7 @@ line makes sense. A command without shell characters is an argv, everything else
 | variable | |
 |---|---|
 | `ROOST_HOME` | all state of a server in this directory |
+| `ROOST_CLAIMS` | the directory of GPU claims, one for all Roosts of the machine (`docs/claims.md`) |
 | `ROOST_SERVER` | talk to this server: `https://host:port`, `http://host:port` or the path of a socket |
 | `ROOST_CA_FILE` | trust the certificates in this file, not the system's, for `https://` |
 | `ROOST_AUTOSTART` | `0`: `run` and `submit` do not start a server |

@@ -21,7 +21,7 @@ from roost.node.clock import boot_id
 from roost.node.dispatch import Dispatch
 from roost.node.environment import log_in
 from roost.node.follow import Followers
-from roost.node.gpus_sim import SimDriver
+from roost.node.gpus_sim import SimDriver, sim_name
 from roost.node.journal import Journal
 from roost.node.lifecycle import Lifecycle
 from roost.node.link import Link
@@ -89,7 +89,7 @@ class Daemon:
         identity = options.identity or state_id(state)
         libc.become_subreaper()
         self._cgroups = cgroups = _cgroups_of(options, identity)
-        self._claims = Claims(options.claims, self._journal.write)
+        self._claims = Claims(options.claims, self._journal.write, self._own_claims())
         source = Source(state, identity, self._boot)
         self._life = Lifecycle(self._loop, source)
         self._notices, wrappers_end = open_notice_pipe()
@@ -106,6 +106,13 @@ class Daemon:
         self._dispatch = Dispatch(state, self._supervisor, self._followers)
         self._join()
         self._journal.write(f"daemon {os.getpid()} begins, cgroups: {cgroups.base if cgroups else 'none'}")
+
+    def _own_claims(self) -> Optional[str]:
+        """Simulated GPUs without a name are this directory's alone: nobody else need see their claims."""
+        if self._options.sim is None or sim_name(self._options.sim)[0] is not None:
+            return None
+        os.makedirs(self._state.sim, mode=0o700, exist_ok=True)
+        return self._state.sim
 
     def _make_sampling(self, identity: str, spawner: Spawner) -> Sampling:
         if self._options.sim is None:

@@ -88,9 +88,9 @@ def _forced(turn: Turn, request: Request) -> Place:
 
 
 def _may_be_forced(turn: Turn, node: Node, gpu: Gpu, request: Request) -> bool:
-    """Named when names were given, and as was asked; never one that is disabled or does not work."""
+    """Named when names were given, and as was asked; never one that is disabled, does not work or is another Roost's."""
     seen = turn.cluster.seen.get(gpu.uuid)
-    if turn.cluster.rules_of(gpu.uuid).disabled or (seen is not None and seen.fault is not None):
+    if turn.cluster.rules_of(gpu.uuid).disabled or (seen is not None and (seen.fault or seen.claimed_by)):
         return False
     if gpu.mem_mib < (request.min_gpu_mem_mib or 0):
         return False

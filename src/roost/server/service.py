@@ -400,7 +400,7 @@ class Service:
             "nodes": nodes,
             "jobs": views.counts_view(cluster),
             "gpus": views.totals_view(cluster),
-            "health": list(self.engine.health),
+            "health": [*self.engine.health, *views.faults_view(cluster)],
         }
 
     def _node(self, name: str) -> Json:

@@ -247,6 +247,16 @@ def gpu_state(cluster: Cluster, node: str, gpu: Gpu) -> tuple[str, str | None]:
     return "free", None
 
 
+def faults_view(cluster: Cluster) -> list[str]:
+    """What is wrong with GPUs, a line for each fault, however many have it."""
+    found: dict[str, list[str]] = {}
+    for node, gpu in cluster.gpus():
+        state, reason = gpu_state(cluster, node.name, gpu)
+        if state == "fault":
+            found.setdefault(reason or "?", []).append(f"{node.name}:{gpu.index}")
+    return [f"GPU {', '.join(gpus)} set aside: {fault}" for fault, gpus in found.items()]
+
+
 def counts_view(cluster: Cluster) -> dict[str, int]:
     """How many jobs are in which state, and how many ended how."""
     return {str(key): n for key, n in sorted(cluster.counts.items()) if n}
