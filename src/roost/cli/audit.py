@@ -4,7 +4,7 @@ import sys
 
 from roost.cli import values
 from roost.cli.connect import server
-from roost.cli.options import ONE, Args, Option, Verb
+from roost.cli.options import ONE, Args, Option, UsageError, Verb
 from roost.cli.output import Column, Screen, print_json, screen, table, write
 from roost.cli.selecting import JSON
 
@@ -19,7 +19,7 @@ VERB = Verb(
     options=(
         Option("-u --user", "what this user did", ONE, "USER"),
         Option("--action", "only this, like kill, set or 'user add'", ONE, "ACTION"),
-        Option("--since", "not longer ago than 2h, 7d, or since 2026-11-20", ONE, "TIME", values.since),
+        Option("--since", "not longer ago than 2h, 7d, or since 2026-11-20", ONE, "TIME"),
         Option("-n --limit", f"at most so many (default {_MOST})", ONE, "N", values.count),
         Option("-w --wide", "do not cut to the width of the terminal"),
         JSON,
@@ -43,8 +43,11 @@ _COLUMNS = (
 def run(args: Args) -> int:
     """Print the lines."""
     most = _MOST if args.limit is None else args.limit
-    people = server().people
-    found = list(people.audit(user=args.user or "", action=args.action or "", since=args.since or "", most=most))
+    try:
+        since = values.since(args.since) if args.since is not None else ""
+    except ValueError as error:
+        raise UsageError(f"--since {args.since}: {error}") from None
+    found = list(server().people.audit(user=args.user or "", action=args.action or "", since=since, most=most))
     if args.json:
         print_json({"version": 1, "audit": found})
     elif found:

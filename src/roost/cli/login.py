@@ -27,8 +27,8 @@ VERB = Verb(
         ("roost login http://127.0.0.1:7171 --user ana < password.txt", "the password from a file"),
         ("roost login https://lab.example.org --token < token.txt", "a token from `roost token new`"),
     ),
-    about="The password is forgotten; a token is kept in $XDG_CONFIG_HOME/roost/tokens.json,\n"
-    "for you alone. Without a login: ROOST_SERVER=URL and ROOST_TOKEN=roost_…\n"
+    about="The password is forgotten; a token is kept for you alone, in the file\n"
+    "$XDG_CONFIG_HOME/roost/tokens.json. ROOST_TOKEN=roost_… goes before it.\n"
     "On the server's own machine none is needed: the kernel says who you are.",
 )
 
@@ -58,7 +58,7 @@ def _by_password(url: str, user: str | None) -> "dict[str, Any]":
     from getpass import getuser
 
     name = user or asking.answer(f"User at {url}", getuser())
-    found = Roost(url).people.login(name, asking.secret("Password"), os.uname().nodename or "a computer")
+    found = Roost(url, token="").people.login(name, asking.secret("Password"), os.uname().nodename or "a computer")
     return {"user": found["user"], "token": found["token"], "id": found["id"]}
 
 

@@ -29,7 +29,7 @@ VERB = Verb(
         ("roost user set ana bob --max-gpus none", "no limit again, for both"),
         ("roost user set web-ana --unix ana", "her jobs run as the account ana"),
     ),
-    about="For administrators. Only what is said changes, at once. `roost users` lists everybody.",
+    about="For administrators. Only what is said changes, at once.",
 )
 
 

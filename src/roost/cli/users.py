@@ -16,7 +16,7 @@ VERB = Verb(
     "list the users: weight, GPUs in use, jobs, quotas",
     options=(JSON,),
     examples=(("roost users", ""), ("roost users --json", "for programs")),
-    about="Everybody who was added, has rules (`roost user set`) or a job that is not ended.\n"
+    about="Everybody who was added, has rules (`roost user set`) or a job not ended.\n"
     "1/4 is one of at most four; a number alone has no limit.",
 )
 _COLUMNS = (

@@ -39,7 +39,7 @@ class Roost:
 
     def __init__(self, address: str | None = None, *, timeout_s: float | None = 120.0, token: str | None = None) -> None:
         self.address = address or paths.address()
-        self._token = token or token_for(self.address)
+        self._token = token_for(self.address) if token is None else token or None
         self._connection = Connection(self.address, timeout_s, self._token)
         self.notice: Json | None = None
         """What everybody is to see, as the last submit was told."""

@@ -371,7 +371,8 @@ class People:
     @property
     def has_administrator(self) -> bool:
         """Whether anybody can log in from elsewhere and rule."""
-        return any(row.is_admin and row.password and not row.is_locked for row in self.accounts.values())
+        able = (row.name for row in self.accounts.values() if row.password and not row.is_locked)
+        return any(map(self.is_administrator, able))
 
     # -- small things -----------------------------------------------------------------------------------------------
 
