@@ -19,8 +19,6 @@ import uvicorn
 
 import roost
 from roost.client import paths
-from roost.server.commands import Who
-from roost.server.people import FIRST
 from roost.server.service import Service
 from roost.server.sockets import is_everywhere, is_loopback, tcp_sockets, unix_socket
 from roost.server.supervised import Supervisor
@@ -198,9 +196,8 @@ async def _announce(service: Service, place: Place, tcp: list[socket.socket]) ->
         sys.stderr.write(f"roost: warning: {warning}\n")
     if sys.stderr.isatty():
         sys.stderr.write(f"roost {roost.__version__}: {total} GPUs, {service.url}, state in {service.home}\n")
-        if not service.people.has_administrator:
-            code = await service.people.new_link(Who(), None, FIRST)
-            sys.stderr.write(f"The first administrator, once, from a browser: {service.link_url(code)}\n")
+        if (link := await service.first_link()) is not None:
+            sys.stderr.write(f"The first administrator, once, from a browser: {link}\n")
         sys.stderr.write("Ctrl-C stops the server; running jobs go on.\n")
     sys.stderr.flush()
 
