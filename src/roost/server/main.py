@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import functools
 import gc
 import json
 import logging
@@ -31,10 +32,11 @@ from roost.server.clock import now_ms
 from roost.server.commands import Who
 from roost.server.controller import Controller
 from roost.server.engine import Engine
+from roost.server.evicting import Evicting
 from roost.server.lock import HomeInUse, take
 from roost.server.people import FIRST
 from roost.server.service import Service
-from roost.server.sockets import tcp_socket, unix_socket
+from roost.server.sockets import check_own, tcp_socket, unix_socket
 from roost.store.store import Store, WrongVersion
 
 EXIT_TRY_LATER, EXIT_USAGE, EXIT_ERROR = 75, 2, 1
@@ -61,6 +63,7 @@ def main(argv: list[str] | None = None) -> int:
     home = Path(options.home or paths.home())
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        check_own(home)
         if os.geteuid() == 0:  # others pass through to what is theirs below; all else in it is the server's alone
             home.chmod(home.stat().st_mode & 0o777 | 0o011)
         held = take(home)
@@ -142,9 +145,10 @@ async def _serve(home: Path, settings: dict[str, Any]) -> int:
     engine.links[node] = link
     rounds = asyncio.create_task(engine.run())
     accounts = AccountLinks(node, lambda account: local.account_command(home, account, settings.get("sim")), engine)
+    loops = [link.run(), keep_bounded(service), _watch_disk(service), _tidy(service), accounts.tend()]
     if service.people.is_root:
         accounts.begin()
-    loops = (link.run(), keep_bounded(service), _watch_disk(service), _tidy(service), accounts.tend())
+        loops.append(Evicting(engine, functools.partial(local.evict_command, home)).watch())
     tasks = [asyncio.create_task(t) for t in loops]
     try:
         await _first_hello(engine, link)
