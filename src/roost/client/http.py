@@ -5,6 +5,7 @@ connection; streams line by line. Knows nothing of jobs.
 """
 
 import os
+import sys
 
 try:
     import _socket as socket
@@ -12,10 +13,12 @@ except ImportError:  # pragma: no cover - an interpreter without the C module of
     import socket  # type: ignore[no-redef]
 
 from roost.client.errors import RoostError, ServerUnreachable
+from roost.client.paths import SYSTEM_SOCKET
 
 CONNECT_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 120.0
 _SUN_PATH_MAX = 100
+_UNMAPPED = 65534
 _CHUNK = 1 << 18
 
 
@@ -237,10 +240,29 @@ def _open_unix(path: str) -> socket.socket:
             connection.connect(path)
         else:
             _connect_long(connection, path)
+        _check_peer(connection, path)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _check_peer(connection: socket.socket, path: str) -> None:
+    """Raise unless root serves there, or oneself: what is sent next is one's environment. Root may name anybody's."""
+    uid = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8], sys.byteorder)
+    own = os.geteuid()
+    if uid in (0, own) or (own == 0 and path != SYSTEM_SOCKET) or (uid == _UNMAPPED and _is_in_namespace()):
+        return
+    raise OSError(f"it is run by uid {uid}, neither by root nor by you")
+
+
+def _is_in_namespace() -> bool:
+    """Whether other accounts have no numbers here, as in a container of one's own."""
+    try:
+        with open("/proc/self/uid_map", encoding="ascii") as file:
+            return file.read().split() != ["0", "0", "4294967295"]
+    except OSError:
+        return False
 
 
 def _connect_long(connection: socket.socket, path: str) -> None:

@@ -74,6 +74,14 @@ TABLE: tuple[Setting, ...] = (
     Setting("safety.gpu_mem", 0.0, float, "part of a GPU's memory that sharing jobs may not take", 0, 0.95),
     Setting("job.grace_s", 30, int, "seconds between TERM and KILL, unless the job says otherwise", 0, 86_400),
     Setting(
+        "job.evict_s",
+        60,
+        int,
+        "seconds after the grace at which a root server ends a run itself that its account's program does not end",
+        1,
+        86_400,
+    ),
+    Setting(
         "job.warn_s",
         90,
         int,

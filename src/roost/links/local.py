@@ -36,6 +36,13 @@ def account_command(home: Path, account: str, sim: str | None) -> list[str]:
     return [*line, "--sim-dir", _sim(home)] if sim else line
 
 
+def evict_command(home: Path, account: str, run: str, seen: list[int]) -> list[str]:
+    """The command line by which root ends a run that the program of an account does not end."""
+    identity = state_id(StateDir(str(home / "node")))
+    line = [sys.executable, "-I", build(str(home / "node")).path, "evict", "--account", account, "--identity", identity]
+    return [*line, "--run", run, "--seen", *map(str, seen)]
+
+
 def _shared_program(home: Path) -> str:
     """The node program where every account can read it, and root alone can write."""
     directory = home / "program"

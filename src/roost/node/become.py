@@ -36,7 +36,7 @@ class Became(NamedTuple):
 
 def become(wish: Became) -> None:
     """Never returns: `attach`, as that account. Raises `StateError` when that cannot be."""
-    account = _find(wish.account)
+    account = find_account(wish.account)
     _own_directory(wish.state, account)
     base = _own_cgroup(wish.identity, account)
     _be_ordinary()
@@ -50,7 +50,8 @@ def become(wish: Became) -> None:
     os.execve(command[0], [*command, *wish.arguments], _environment(account))
 
 
-def _find(name: str) -> pwd.struct_passwd:
+def find_account(name: str) -> pwd.struct_passwd:
+    """That account, which is not root. Raises `StateError`."""
     if not _ACCOUNT.match(name):
         raise StateError(f"{CANNOT}{name!r}: not a name of an account")
     try:

@@ -87,20 +87,36 @@ def account_base(state_id: str, uid: int) -> Optional[str]:
     return os.path.join(found[0], f"roost-{state_id}-u{uid}") if found is not None else None
 
 
-def run_of_cgroup(pid: int, state_id: str) -> Optional[str]:
-    """The run whose cgroup this process is in, its own server's or that of an account under it."""
+def run_of_cgroup(pid: int, state_id: str) -> Tuple[Optional[str], bool]:
+    """The run whose cgroup this process is in, and whether that cgroup is the server's own: an account under it may give
+    those of its own any name."""
     for line in _read(f"/proc/{pid}/cgroup").splitlines():
-        found = re.match(rf"0::(.*/roost-{re.escape(state_id)}(?:-u\d+)?/)([^/]+)", line)
+        found = re.match(rf"0::(.*/roost-{re.escape(state_id)}(-u\d+)?/)([^/]+)", line)
         if found:
-            name = found.group(2)
-            return name if "." in name else _run_of_runner(found.group(1) + name)
-    return None
+            name = found.group(3)
+            return (name if "." in name else _run_of_runner(found.group(1) + name)), found.group(2) is None
+    return None, True
+
+
+def processes_of_run(base: str, run: str) -> List[int]:
+    """The pids in the cgroups below that base which are the run's, by name or by what their account calls them."""
+    found = []
+    for name in _subdirectories(base):
+        path = os.path.join(base, name)
+        if run in (name, _called(path)):
+            found += processes(path)
+    return found
 
 
 def _run_of_runner(path: str) -> Optional[str]:
     found = _find_mount()
+    return _called(found[0] + path) if found is not None else None
+
+
+def _called(path: str) -> Optional[str]:
+    """The run that the runner of that cgroup serves."""
     try:
-        return os.getxattr(found[0] + path, RUN_ATTRIBUTE).decode() if found is not None else None
+        return os.getxattr(path, RUN_ATTRIBUTE).decode("utf-8", "replace")
     except OSError:
         return None
 

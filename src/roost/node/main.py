@@ -1,4 +1,4 @@
-"""The command line of the node program: `attach`, `daemon`, `sim-job`.
+"""The command line of the node program: `attach`, `daemon`, `become`, `evict`, `sim-job`.
 
 Parses and calls. Imports the daemon only when it is one: `attach` must be quick.
 """
@@ -28,6 +28,8 @@ def main(argv: Optional[List[str]] = None, program: Optional[str] = None) -> int
     try:
         if options.verb == "become":
             return _become(options)
+        if options.verb == "evict":
+            return _evict(options)
         return _attach(options, program) if options.verb == "attach" else _daemon(options, program)
     except StateError as problem:
         print(f"roost-node: {problem}", file=sys.stderr)
@@ -53,6 +55,10 @@ def _parser() -> argparse.ArgumentParser:
         other.add_argument(name, required=True)
     other.add_argument("--sim")
     other.add_argument("--sim-dir")
+    last = verbs.add_parser("evict", help="as root: end a run that an account's own program does not end")
+    for name in ("--account", "--identity", "--run"):
+        last.add_argument(name, required=True)
+    last.add_argument("--seen", type=int, nargs="*", default=[], metavar="PID")
     verbs.choices["daemon"].add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
     return parser
 
@@ -64,6 +70,12 @@ def _become(options: argparse.Namespace) -> int:
     rest += ["--sim-dir", options.sim_dir] if options.sim_dir else []
     become(Became(options.account, options.state, options.identity, os.path.abspath(sys.argv[0]), rest))
     return 1
+
+
+def _evict(options: argparse.Namespace) -> int:
+    from roost.node.evict import Eviction, evict
+
+    return 0 if evict(Eviction(options.account, options.identity, options.run, options.seen)) else 1
 
 
 def _attach(options: argparse.Namespace, program: str) -> int:

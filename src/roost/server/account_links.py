@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from roost.links.link import Link
+from roost.links.link import WARY, Link
 from roost.links.messages import Report
 from roost.node.become import CANNOT
 from roost.server.engine import Engine
@@ -50,15 +50,16 @@ class AccountLinks:
         def lost(at: str, reason: str) -> None:
             self._lost(account, reason)
 
-        link = self._links[account] = Link(node, self._command(account), report, lost)
+        link = self._links[account] = Link(node, self._command(account), report, lost, WARY)
         self._tasks[account] = asyncio.create_task(link.run())
         return link
 
     def _lost(self, account: str, reason: str) -> None:
         is_for_good = CANNOT in reason
-        line = f"the program of {account} on {self._node}: {reason.removeprefix('roost-node: ')}"
-        if line not in self._engine.health:
-            self._engine.health.append(line)
+        health, about = self._engine.health, f"the program of {account} on {self._node}: "
+        for line in [line for line in health if line.startswith(about)]:  # one line each: it says what it likes
+            health.remove(line)
+        health.append(about + reason.removeprefix("roost-node: "))
         self._engine.lost(self._node, reason.removeprefix("roost-node: "), account, is_for_good)
         if is_for_good:
             self._close(account)

@@ -144,9 +144,8 @@ def clone(turn: Turn, job: int, command: Act) -> int:
     spec, env = spec_of(turn, job)
     owner = turn.owner(job)
     assert owner is not None
-    asked = Submit(
-        command.actor, [], [], command.home, accounts={owner.user: owner.account, **command.accounts}, by=command.by
-    )
+    accounts = {command.actor: command.by.account, owner.user: owner.account, **command.accounts}
+    asked = Submit(command.actor, [], [], command.home, accounts=accounts, by=command.by)
     # A copy stays its owner's, whoever asks for it.
     spec = msgspec.structs.replace(spec, user=owner.user if owner.user != command.actor else None)
     spec, request, conditions, digest = _edited(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import functools
 import gc
 import json
 import logging
@@ -29,10 +30,11 @@ from roost.server.archiving import keep_bounded
 from roost.server.clock import now_ms
 from roost.server.controller import Controller
 from roost.server.engine import Engine
+from roost.server.evicting import Evicting
 from roost.server.listening import Application, Place, listen, place_of, socket_path
 from roost.server.lock import HomeInUse, take
 from roost.server.service import Service
-from roost.server.sockets import CannotListen
+from roost.server.sockets import CannotListen, check_own
 from roost.server.supervised import Supervisor
 from roost.server.tls import BadCertificate
 from roost.store.store import Store, WrongVersion
@@ -63,6 +65,7 @@ def main(argv: list[str] | None = None) -> int:
         return _check(home, options)
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        check_own(home)
         if os.geteuid() == 0:  # others pass through to what is theirs below; all else in it is the server's alone
             home.chmod(home.stat().st_mode & 0o777 | 0o011)
         held = take(home)
@@ -169,9 +172,10 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     engine.links[node] = link
     rounds = asyncio.create_task(engine.run())
     accounts = AccountLinks(node, lambda account: local.account_command(home, account, settings.get("sim")), engine)
+    loops = [link.run(), keep_bounded(service), _watch_disk(service), _tidy(service), accounts.tend()]
     if service.people.is_root:
         accounts.begin()
-    loops = (link.run(), keep_bounded(service), _watch_disk(service), _tidy(service), accounts.tend())
+        loops.append(Evicting(engine, functools.partial(local.evict_command, home)).watch())
     tasks = [asyncio.create_task(t) for t in loops]
     try:
         await _first_hello(engine, link)

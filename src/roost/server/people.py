@@ -30,6 +30,8 @@ TOKEN_PREFIX = "roost_"
 PASSWORD, LOGIN, FIRST = "password", "login", "first"
 """What a one-time link is for: to choose a password, to log in once, to become the first administrator."""
 LINK_LIVES_MS = {PASSWORD: 7 * 86_400_000, LOGIN: 300_000, FIRST: 86_400_000}
+MOST_TOKENS = 100
+"""Of one user."""
 NOBODYS = "?"
 """The account of somebody who has none here: no job has it."""
 
@@ -94,6 +96,8 @@ class People:
         return self._served(unix)
 
     def _served(self, unix: Unix) -> Caller:
+        if not unix.is_named:
+            raise NotPermitted(f"uid {unix.uid} has no account on this machine", "its administrator makes one: useradd")
         row = self._row_of(unix.name)
         if row is None and (same := self.accounts.get(unix.name)) is not None:
             raise NotPermitted(
@@ -192,12 +196,15 @@ class People:
         return {owner or caller.name: self._runs_as(caller, owner or caller.name) for owner in set(owners)}
 
     def _runs_as(self, caller: Caller, owner: str) -> str:
-        """An administrator may name people who have no account at all: their jobs run as the server's own."""
+        """The server's own account may name people who have none: their jobs run as itself. Nobody else can have anything
+        run as it, administrators neither."""
         if owner == caller.name:
             account = caller.account
         else:
             account = self._account(self.unix_of(owner))
-            account = "" if account == NOBODYS and caller.is_admin else account
+            is_itself = caller.is_admin and caller.account == ""
+            account = "" if is_itself and account == NOBODYS else account
+            account = NOBODYS if account == "" and not is_itself else account
         if account == NOBODYS:
             runs_as = "ACCOUNT" if self.is_root else self.own.name
             raise NotPermitted(
@@ -224,8 +231,10 @@ class People:
             if twin := next((r.name for r in rows if r.unix is not None and r.unix == row.unix and r is not row), None):
                 raise Conflict(f"{row.unix} cannot be tied to {row.name} and to {twin}", "one UNIX account is for one user")
         lines = [self._line(by, "user add", row.name, f"unix={row.unix or 'none'}" + " admin" * is_admin) for row in rows]
-        await self._write(*map(kept.put, rows), *lines)
+        strangers = [row.name for row in rows if row.unix != row.name]  # whoever had that name here before is another
+        await self._write(*map(kept.put, rows), *self._leave(strangers), *lines)
         self.accounts.update({row.name: row for row in rows})
+        self._left(strangers)
         return rows
 
     def _tied(self, name: str, unix: str | None) -> str | None:
@@ -237,10 +246,10 @@ class People:
         known = self.accounts.get(row.name)
         if row.unix is None or (known is not None and known.unix == row.unix):
             return
-        if self.is_root and row.unix == self.own.name and not (by.via in ("socket", "server") and by.account == ""):
-            raise NotPermitted(f"only root ties somebody to {row.unix}", "sudo roost user set …, on the machine itself")
-        if unix_name(row.unix) is None:
+        if (unix := unix_name(row.unix)) is None:
             raise NotFound(f"this machine has no account {row.unix}", "--unix none: without one; no job can be run then")
+        if self.is_root and unix.uid == 0 and by.account != "":
+            raise NotPermitted("only root ties a user to root", f"sudo roost user set {row.name} --unix {row.unix}")
         other = self._row_of(row.unix)
         if other is not None and other.name != row.name:
             raise Conflict(f"{row.unix} is tied to {other.name} already", f"roost user set {other.name} --unix none")
@@ -252,17 +261,16 @@ class People:
         row = known or self._fresh(name)
         if known is None and row.unix is None:
             raise NotFound(f"there is no user {name}", f"roost user add {name}")
-        row = msgspec.structs.replace(row, **changes)
+        before, row = row, msgspec.structs.replace(row, **changes)
         self._check_tie(row, by)
         if row.is_locked or not row.is_admin:
             self._check_not_last(row, by)
         detail = " ".join(f"{key}={value}" for key, value in changes.items())
-        await self._write(
-            kept.put(row), *(self._leave([name]) if row.is_locked else []), self._line(by, "user change", name, detail)
-        )
+        # Locked, or another person now: what opened the door before opens it no more.
+        leaving = [name] if row.is_locked or row.unix != before.unix else []
+        await self._write(kept.put(row), *self._leave(leaving), self._line(by, "user change", name, detail))
         self.accounts[name] = row
-        if row.is_locked:
-            self._left([name])
+        self._left(leaving)
         return row
 
     def _check_not_last(self, row: AccountRow, by: Who) -> None:
@@ -312,6 +320,8 @@ class People:
         """A token for the caller, told once."""
         if not label.strip() or len(label) > 100 or not label.isprintable():
             raise BadRequest(f"not a label for a token: {label[:40]!r}", "a few words, like laptop")
+        if sum(row.user == caller.name for row in self.tokens.values()) >= MOST_TOKENS:
+            raise Conflict(f"{caller.name} has {MOST_TOKENS} tokens already", "roost token ls, roost token revoke ID")
         secret, now = TOKEN_PREFIX + secrets.token_urlsafe(30), self._now_ms()
         expires = None if lives_s is None else now + 1000 * lives_s
         row = TokenRow(0, caller.name, label, digest_of(secret), now, expires, None)

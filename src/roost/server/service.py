@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable
@@ -200,7 +199,8 @@ class Service:
         if select.sweep is not None:
             await self.sweep(select.sweep)
         users = (select.user,) if select.user else ()
-        return Filter(tuple(ranges), select.state_names(), users, tuple(select.labels), sweep=select.sweep)
+        wanted = Filter(tuple(ranges), select.state_names(), users, tuple(select.labels), sweep=select.sweep)
+        return self.veil(caller).labels(wanted)
 
     async def act(self, caller: Caller, command: Act, select: Select) -> Json:
         """Resolve the selection, then do it. Where no job is named, somebody who is no administrator means his own."""
@@ -239,7 +239,8 @@ class Service:
             self.engine.watchers.discard(watch)
         rows = await self.read(reads.jobs, ids)
         return [
-            {"id": row.id, "state": row.state, "outcome": row.outcome, "exit_code": row.exit_code, "error": row.error}
+            {"id": row.id, "user": row.user, "state": row.state, "outcome": row.outcome, "exit_code": row.exit_code}
+            | {"error": row.error}
             for row in (rows[i] for i in ids if i in rows)
         ]
 
@@ -359,7 +360,7 @@ class Service:
                     link = await self.link(attempt)
                     async for answer in link.listen("follow", run=run, stream=stream, offset=offset):
                         if isinstance(answer, m.LogData):
-                            offset = answer.offset + len(base64.b64decode(answer.data))
+                            offset = answer.offset + len(answer.data)
                             await queue.put({"stream": stream, "data": answer.data, "offset": offset})
                         else:
                             return

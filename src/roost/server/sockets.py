@@ -7,6 +7,7 @@ import errno
 import ipaddress
 import os
 import socket
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ class CannotListen(Exception):
 def unix_socket(path: Path, for_all: bool = False) -> socket.socket:
     """A listening UNIX socket, owner only unless for all. The home's lock is held: what lies there is a dead server's."""
     path.parent.mkdir(mode=0o755 if for_all else 0o700, parents=True, exist_ok=True)
+    check_own(path.parent)
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -40,6 +42,13 @@ def unix_socket(path: Path, for_all: bool = False) -> socket.socket:
     listening.listen(1024)
     listening.setblocking(False)
     return listening
+
+
+def check_own(directory: Path) -> None:
+    """Raise OSError when somebody else could put his own files there: a socket, a state."""
+    found = directory.stat()
+    if found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
+        raise OSError(errno.EPERM, f"others than its server can change {directory}: chown, chmod o-w")
 
 
 def tcp_sockets(hosts: list[str], port: int | None) -> list[socket.socket]:

@@ -17,6 +17,8 @@ class Unix(msgspec.Struct, frozen=True):
     uid: int
     name: str
     home: str
+    is_named: bool = True
+    """Whether the machine knows it by name; else `name` is its number, which may be another's name."""
 
 
 _by_uid: dict[int, tuple[float, Unix]] = {}
@@ -31,7 +33,7 @@ def unix_of_uid(uid: int) -> Unix:
             entry = pwd.getpwuid(uid)
             account = Unix(uid, entry.pw_name, entry.pw_dir)
         except KeyError:
-            account = Unix(uid, str(uid), "/")
+            account = Unix(uid, str(uid), "/", False)
         found = _by_uid[uid] = (time.monotonic() + _LIVES_S, account)
     return found[1]
 
