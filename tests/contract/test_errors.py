@@ -117,6 +117,7 @@ def test_the_tree_of_errors_has_one_code_and_status_each() -> None:
         "not_permitted": 403,
         "too_large": 413,
         "over_quota": 429,
+        "not_installed": 501,
         "try_later": 503,
         "disk_full": 507,
     }

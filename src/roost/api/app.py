@@ -11,29 +11,32 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import roost
-from roost.api import box, history, jobs, sweeps, users
+from roost.api import box, history, jobs, notify, sweeps, users
 from roost.api.peer import SCOPE_KEY
 from roost.api.wire import JsonResponse, components, error_body
 from roost.core.errors import BadRequest, NotFound, NotPermitted, RoostError
 from roost.server.points import Sweeps
 from roost.server.service import Service
+from roost.server.targets import Targets
 
 _log = logging.getLogger("roost.api")
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "roost"})
 
 
-def make_app(service: Service) -> FastAPI:
+def make_app(service: Service, targets: Targets | None = None) -> FastAPI:
     """The application of a running server."""
     app = FastAPI(
         title="Roost", version=roost.__version__, openapi_url="/api/v1/openapi.json", docs_url=None, redoc_url=None
     )
     app.state.service = service
     app.state.sweeps = Sweeps(service)
+    app.state.targets = targets
     app.include_router(jobs.router)
     app.include_router(box.router)
     app.include_router(users.router)
     app.include_router(sweeps.router)
     app.include_router(history.router)
+    app.include_router(notify.router)
     app.add_exception_handler(RoostError, _refused)
     app.add_exception_handler(RequestValidationError, _bad_parameters)
     app.add_exception_handler(HTTPException, _http)

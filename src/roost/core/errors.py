@@ -8,6 +8,7 @@
     ├── NotPermitted           403
     ├── TooLarge               413
     ├── OverQuota              429  no more may wait now: the user's quota, or the queue's
+    ├── NotInstalled           501  it needs a package that is not there
     ├── TryLater               503  shutting down, starting
     └── DiskFull               507
 
@@ -56,6 +57,10 @@ class TooLarge(RoostError):
 
 class OverQuota(RoostError):
     code, status = "over_quota", 429
+
+
+class NotInstalled(RoostError):
+    code, status = "not_installed", 501
 
 
 class TryLater(RoostError):

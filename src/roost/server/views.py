@@ -57,6 +57,7 @@ def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: 
         "oom_retried": row.oom_retried,
         "retry": retry_view(row, attempts),
         "preemptible": spec.preemptible,
+        "notify": list(spec.notify),
         "time_limit_s": spec.time_limit_s,
         "submitted_at": rfc3339(row.submitted_ms),
         "started_at": rfc3339(started_ms),

@@ -95,6 +95,22 @@ class Store:
         with self.reader() as db:
             return question(db, *arguments)
 
+    def change(self, change: Callable[..., T], *arguments: Any) -> T:
+        """One of the changes of `outbox`, as a transaction of its own between the batches."""
+        with self._writing.connect() as db, self._lock:
+            db.exec_driver_sql("BEGIN IMMEDIATE")
+            try:
+                answer = change(db, *arguments)
+                db.exec_driver_sql("COMMIT")
+                return answer
+            except BaseException:
+                db.exec_driver_sql("ROLLBACK")
+                raise
+
+    def tell(self, wanted: dict[str, frozenset[str]]) -> None:
+        """From now on keep what these users want to be told of, with the commit in which it happens."""
+        self._writer.wanted = wanted
+
     def environment(self, env: int | None) -> dict[str, str]:
         """A job's environment, unpacked."""
         packed = self.read(reads.environment, env) if env is not None else None
