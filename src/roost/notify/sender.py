@@ -8,6 +8,7 @@ passed on, only words of `_WORDS`.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import json
 import logging
 import os
@@ -59,8 +60,8 @@ def main() -> int:
 
 def _load() -> None:
     """All that will be needed, now: as another user we might not be able to read it, and there are no threads yet."""
-    import smtplib  # noqa: F401
-
+    for name in ("certifi", "email.mime.multipart", "encodings.idna", "requests", "smtplib"):
+        importlib.import_module(name)
     import apprise
 
     apprise.Apprise.instantiate("json://localhost")

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from roost.core.errors import BadRequest, Conflict, NotFound, NotInstalled, TryLater
+from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotInstalled, TryLater
 from roost.core.telling import DEFAULT, LANGUAGES, check_events
 from roost.notify import message as text
 from roost.notify import urls
@@ -17,6 +17,7 @@ from roost.server.clock import now_ms, rfc3339
 from roost.server.notifying import Notifier
 from roost.store import outbox
 from roost.store.outbox import MORE, MessageRow, TargetRow
+from roost.store.store import CommitFailed
 
 Json = dict[str, Any]
 MOST = 20
@@ -115,7 +116,10 @@ class Targets:
         return row
 
     async def _change(self, change: Any, *arguments: Any) -> Any:
-        return await asyncio.to_thread(self._service.store.change, change, *arguments)
+        try:
+            return await asyncio.to_thread(self._service.store.change, change, *arguments)
+        except CommitFailed as error:
+            raise DiskFull(str(error), "free some space") if error.disk_full else TryLater(str(error)) from None
 
     async def _sender(self, asking: Any) -> str | None:
         try:

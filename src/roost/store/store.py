@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, Engine, create_engine, event, select
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from roost.store import reads, schema
@@ -103,8 +104,11 @@ class Store:
                 answer = change(db, *arguments)
                 db.exec_driver_sql("COMMIT")
                 return answer
+            except DBAPIError as error:
+                db.rollback()
+                raise CommitFailed(_words(error.orig), _is_disk_full(error.orig)) from None
             except BaseException:
-                db.exec_driver_sql("ROLLBACK")
+                db.rollback()
                 raise
 
     def tell(self, wanted: dict[str, frozenset[str]]) -> None:
@@ -202,6 +206,7 @@ def _engine(path: Path, pool: Any) -> Engine:
     engine = create_engine(
         f"sqlite:///{path}",
         poolclass=pool,
+        hide_parameters=True,  # an error with the values in it would carry secrets into the log
         connect_args={"check_same_thread": False, "isolation_level": None, "timeout": 30},
     )
 
@@ -231,10 +236,10 @@ def _migrate(engine: Engine, path: Path) -> None:
     upgrade(engine)
 
 
-def _words(error: sqlite3.Error) -> str:
+def _words(error: BaseException | None) -> str:
     return "the disk is full" if _is_disk_full(error) else f"the database refused: {error}"
 
 
-def _is_disk_full(error: sqlite3.Error) -> bool:
+def _is_disk_full(error: BaseException | None) -> bool:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
