@@ -16,11 +16,12 @@ VERB = Verb(
 )
 _COLUMNS = (
     Column("AGE", right=True),
-    Column("TO", most=36, least=14),
+    Column("JOB", right=True),
+    Column("MESSAGE", most=14),
+    Column("TO", most=36, least=12),
     Column("TRIES", right=True),
     Column("AGAIN", right=True),
-    Column("WHY", most=36, least=14),
-    Column("MESSAGE"),
+    Column("WHY"),
 )
 
 
@@ -43,11 +44,12 @@ def run(args: Args) -> int:
         rows.append(
             (
                 brief((now - (moment(each["created_at"]) or now)).total_seconds()),
+                "" if each["job"] is None else str(each["job"]),
+                each["kind"].replace("_", " "),
                 f"{each['user']}: {each['to']}" if args.all else f"{each['target']}: {each['to']}",
                 str(each["tries"]),
                 "given up" if again is None else "in " + brief(max((again - now).total_seconds(), 0)),
                 each["error"],
-                each["subject"],
             )
         )
     write(table(_COLUMNS, rows, screen()))

@@ -38,7 +38,7 @@ def main() -> int:
     """Serve until standard input ends."""
     out = _own_streams()
     first = json.loads(sys.stdin.readline() or "{}")
-    sys.path.extend(path for path in first.get("path", []) if path not in sys.path)
+    sys.path[:] = first.get("path") or sys.path  # what the server would import is what is imported here
     os.environ.update(first.get("proxies", {}))
     said = _Said()
     try:

@@ -35,7 +35,7 @@ FACTORS = (1, 3, 12, 60, 360)
 GIVE_UP_MS = 86_400_000
 FREE_PAUSE_MS = 60_000
 """A target hears of free GPUs at most so often."""
-LEAVE_S = 3.0
+LEAVE_S = 2.0
 
 _log = logging.getLogger("roost.notify")
 
@@ -46,8 +46,11 @@ class _Line:
     def __init__(self) -> None:
         self.waits = True
         self.task: asyncio.Task[None] | None = None
+        self.due_ms = 0
+        """When the next of them may be tried; 0: now."""
         self.failures = 0
-        self.not_before_ms = 0
+        self.paused_ms = 0
+        """Nothing is sent there before: the last one failed."""
         self.free_told_ms = 0
         self.owed: set[tuple[str, int]] = set()
 
@@ -127,7 +130,7 @@ class Notifier:
         await self._look_at_gpus()
         now = now_ms()
         for target, line in self._lines.items():
-            if line.waits and line.task is None and line.not_before_ms <= now:
+            if line.waits and line.task is None and max(line.due_ms, line.paused_ms) <= now:
                 line.task = asyncio.create_task(self._deliver(self.targets[target], line))
         if now - self._pruned_ms > PRUNE_S * 1000:
             self._pruned_ms = now
@@ -186,7 +189,7 @@ class Notifier:
         await self._change(outbox.put, messages, last_notice, now_ms())
         for message in messages:
             if (line := self._lines.get(message.target)) is not None:
-                line.waits = True
+                line.waits, line.due_ms = True, 0
 
     # -- what nobody did --------------------------------------------------------------------------------------------
 
@@ -237,13 +240,13 @@ class Notifier:
                 message = await self.service.read(outbox.next_message, target.id, now_ms())
                 if message is None:
                     soonest = await self.service.read(outbox.soonest, target.id)
-                    line.waits, line.not_before_ms = soonest is not None, soonest or 0
+                    line.waits, line.due_ms = soonest is not None, soonest or 0
                     return
                 if not await self._send(target, line, message):
                     return
         except Exception as error:
             _log.error("a message to target %s could not be handled: %s", target.id, type(error).__name__)
-            line.not_before_ms = now_ms() + int(LOOK_S * 1000)
+            line.paused_ms = now_ms() + int(LOOK_S * 1000)
         finally:
             line.task = None
 
@@ -264,7 +267,7 @@ class Notifier:
             return True
         line.failures += 1
         pause_ms = self._pause_ms(line.failures)
-        line.not_before_ms = now + pause_ms
+        line.paused_ms = now + pause_ms
         again = now + max(pause_ms, self._pause_ms(message.tries + 1))
         failed = {
             "tries": message.tries + 1,
