@@ -10,7 +10,7 @@ import socketserver
 import threading
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, cast
+from typing import Any
 
 Json = dict[str, Any]
 
@@ -143,7 +143,7 @@ class Mailbox(_Server):
 
 
 def _mail(data: bytes) -> EmailMessage:
-    return cast(EmailMessage, email.message_from_bytes(data, policy=email.policy.default))
+    return email.message_from_bytes(data, policy=email.policy.default)
 
 
 def text_of(mail: EmailMessage) -> str:

@@ -44,7 +44,7 @@ class Api:
         self.notifier = Notifier(service)
         self._app = make_app(service, Targets(self.notifier))
         self.uid: int | None = os.getuid()
-        self.host = "roost"
+        self.headers: dict[str, str] = {}
 
     async def call(self, method: str, path: str, body: Any = None) -> Answer:
         """One request."""
@@ -59,8 +59,8 @@ class Api:
             "root_path": "",
             "scheme": "http",
             "query_string": query.encode(),
-            "headers": [(b"host", self.host.encode())],
-            "client": None,
+            "headers": [(k.lower().encode(), v.encode()) for k, v in ({"host": "roost"} | self.headers).items()],
+            "client": None if self.uid is not None else ("192.0.2.1", 1234),
             "server": ("roost", 80),
             SCOPE_KEY: self.uid,
         }

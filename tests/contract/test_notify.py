@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
 from tests.contract.conftest import Api
 
 from roost.notify.outgoing import NoSender, Outgoing
-from roost.server.service import caller_of
 from roost.store import outbox
 
 URL = "json://me:s3cret@127.0.0.1:9/s3cret"
@@ -72,11 +70,11 @@ async def test_a_target_from_its_first_day_to_its_last(api: Api, sender: FakeSen
 
 async def test_what_failed_is_listed_without_the_url(api: Api, sender: FakeSender) -> None:
     added = await api.post("/notify", {"url": URL})
-    store, me = api.service.store, caller_of(os.getuid()).name
-    store.change(outbox.put, [outbox.Message(added["id"], "failed", "Roost: job 1 …", "{}", 1, 1)], 0, 1000)
+    store, me = api.service.store, (await api.get("/me"))["user"]
+    store.transact(outbox.put, [outbox.Message(added["id"], "failed", "Roost: job 1 …", "{}", 1, 1)], 0, 1000)
     (message,) = [store.read(outbox.next_message, added["id"], 2000)]
     assert message is not None
-    store.change(outbox.settle, message.id, {"tries": 1, "error": "connection refused", "next_ms": 9000})
+    store.transact(outbox.settle, message.id, {"tries": 1, "error": "connection refused", "next_ms": 9000})
     answer = await api.call("GET", "/notify/failures")
     (failure,) = answer.json["failures"]
     assert set(failure) == FAILURE
@@ -125,7 +123,7 @@ async def test_without_the_package_it_is_said_what_to_install_and_the_rest_works
 
 async def test_another_users_target_is_not_there(api: Api, sender: FakeSender) -> None:
     row = {"user": "somebody-else", "url": URL, "shown": "json://***", "events": "end", "lang": "en", "created_ms": 1}
-    theirs = api.service.store.change(outbox.add_target, row)
+    theirs = api.service.store.transact(outbox.add_target, row)
     api.notifier.reload()
     assert (await api.get("/notify"))["targets"] == []
     for method, path in (("DELETE", f"/notify/{theirs}"), ("POST", f"/notify/{theirs}/test")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.contract.conftest import Api
 
 USER = {"user", "weight", "max_gpus", "max_jobs", "max_queued", "gpus", "running", "queued", "account"}
+USER |= {"admin", "locked", "unix", "password", "added"}
 
 
 async def test_a_user(api: Api) -> None:
@@ -52,5 +53,5 @@ async def test_the_cap_of_the_queue_is_a_setting(api: Api) -> None:
 
 async def test_the_openapi_document_has_what_changes_a_user(api: Api) -> None:
     document = await api.get("/openapi.json")
-    assert set(document["paths"]["/api/v1/users/{name}"]) == {"get", "patch"}
+    assert set(document["paths"]["/api/v1/users/{name}"]) == {"get", "patch", "delete"}
     assert "UserBody" in document["components"]["schemas"]

@@ -300,9 +300,9 @@ def test_nothing_of_a_job_becomes_a_header(own: Box, mailbox: Mailbox) -> None:
 
 def test_turned_off_nothing_is_kept_or_sent(own: Box, hook: Webhook) -> None:
     add(own, hook.url)
-    own.do("set", "notify.enabled", "0")
+    own.do("set", "notify.enabled", "false")
     own.ends(own.submit("--name", "unheard", "true"), "succeeded")
-    own.do("set", "notify.enabled", "1")
+    own.do("set", "notify.enabled", "true")
     own.ends(own.submit("--name", "heard", "true"), "succeeded")
     assert [" heard " in subject for subject in arrive(hook)] == [True]
 

@@ -5,28 +5,31 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 import roost
-from roost.api import box, history, jobs, notify, sweeps, users
-from roost.api.peer import SCOPE_KEY
-from roost.api.wire import JsonResponse, components, error_body
-from roost.core.errors import BadRequest, NotFound, NotPermitted, RoostError
+from roost.api import box, entrance, history, jobs, notify, people, sweeps, users
+from roost.api.gate import Gate, check_right
+from roost.api.wire import JsonResponse, components, error_answer, error_body
+from roost.core.errors import BadRequest, NotFound, RoostError
 from roost.server.points import Sweeps
 from roost.server.service import Service
 from roost.server.targets import Targets
 
 _log = logging.getLogger("roost.api")
-_LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "roost"})
 
 
 def make_app(service: Service, targets: Targets | None = None) -> FastAPI:
     """The application of a running server."""
     app = FastAPI(
-        title="Roost", version=roost.__version__, openapi_url="/api/v1/openapi.json", docs_url=None, redoc_url=None
+        title="Roost",
+        version=roost.__version__,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        dependencies=[Depends(check_right)],
     )
     app.state.service = service
     app.state.sweeps = Sweeps(service)
@@ -37,51 +40,26 @@ def make_app(service: Service, targets: Targets | None = None) -> FastAPI:
     app.include_router(sweeps.router)
     app.include_router(history.router)
     app.include_router(notify.router)
+    app.include_router(people.router)
+    app.include_router(entrance.router)
+    app.add_api_route("/api/v1/openapi.json", _openapi, include_in_schema=False)
     app.add_exception_handler(RoostError, _refused)
     app.add_exception_handler(RequestValidationError, _bad_parameters)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _broken)
-    app.add_middleware(_Gate, service=service)
+    app.add_middleware(Gate, service=service)
     _document(app)
     return app
 
 
-class _Gate:
-    """Nobody passes whom the kernel does not name, and no page of somebody else's in a browser."""
-
-    def __init__(self, app: ASGIApp, service: Service) -> None:
-        self._app, self._service = app, service
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            try:
-                _check_origin(scope)
-                scope.setdefault("state", {})["caller"] = self._service.admit(scope.get(SCOPE_KEY))
-            except RoostError as error:
-                await JsonResponse(error_body(error), error.status)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-
-def _check_origin(scope: Scope) -> None:
-    """Against pages that make a browser talk to this machine: the host must be local, and an origin the same."""
-    headers = {name: value.decode("latin-1") for name, value in scope["headers"] if name in (b"host", b"origin")}
-    for name in (b"host", b"origin"):
-        text = headers.get(name)
-        if text is not None and _host_of(text) not in _LOCAL:
-            raise NotPermitted(f"a request for {text} is none of this server's", "use 127.0.0.1 or the UNIX socket")
-
-
-def _host_of(text: str) -> str:
-    host = text.rpartition("//")[2].partition("/")[0]
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].lower()
-
-
 async def _refused(request: Request, error: Exception) -> JsonResponse:
     assert isinstance(error, RoostError)
-    return JsonResponse(error_body(error), error.status)
+    return error_answer(error)
+
+
+async def _openapi(request: Request) -> JsonResponse:
+    """The description of all of this."""
+    return JsonResponse(request.app.openapi())
 
 
 async def _bad_parameters(request: Request, error: Exception) -> JsonResponse:

@@ -17,7 +17,9 @@ from roost.api.wire import JsonResponse, body, takes
 from roost.core import events as ev
 from roost.core.errors import BadRequest, NotFound
 from roost.server.commands import Change_, Drain, RuleGpus, SwitchScheduling
+from roost.server.people import Caller
 from roost.server.selecting import Select
+from roost.server.service import Service
 from roost.store import reads
 
 router = APIRouter(prefix="/api/v1", tags=["box"], default_response_class=JsonResponse)
@@ -66,7 +68,8 @@ class ShutdownBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @router.get("/gpus")
 async def gpus(request: Request) -> Response:
     """Every GPU with its jobs and processes."""
-    return JsonResponse(await service(request).gpus())
+    here = service(request)
+    return JsonResponse(here.veil(caller(request)).gpus(await here.gpus()))
 
 
 @router.post("/gpus/actions", openapi_extra=takes(GpuAction))
@@ -74,7 +77,7 @@ async def rule_gpus(request: Request) -> Response:
     """Disable, drain, rename GPUs, or change their slots."""
     asked = await body(request, GpuAction)
     command = RuleGpus(caller(request).name, asked.action, asked.gpus, asked.slots, asked.alias)
-    return JsonResponse(await service(request).engine.ask(command))
+    return JsonResponse(await service(request).ask(caller(request), command))
 
 
 @router.post("/drain", openapi_extra=takes(DrainBody))
@@ -83,7 +86,9 @@ async def drain(request: Request) -> Response:
     asked = await body(request, DrainBody)
     if not asked.targets:
         raise BadRequest("say which node or GPU", "roost gpus")
-    return JsonResponse(await service(request).engine.ask(Drain(caller(request).name, asked.targets, asked.undrain)))
+    return JsonResponse(
+        await service(request).ask(caller(request), Drain(caller(request).name, asked.targets, asked.undrain))
+    )
 
 
 @router.get("/nodes")
@@ -108,7 +113,7 @@ async def settings(request: Request) -> Response:
 async def change_settings(request: Request) -> Response:
     """Change settings, live, all or none."""
     values = await body(request, dict[str, Any])
-    await service(request).engine.ask(Change_(caller(request).name, values))
+    await service(request).ask(caller(request), Change_(caller(request).name, values))
     return JsonResponse(service(request).settings())
 
 
@@ -128,7 +133,7 @@ async def change_policy(request: Request) -> Response:
 async def scheduler(request: Request) -> Response:
     """Pause or resume all scheduling; what runs, runs on."""
     asked = await body(request, SchedulerBody)
-    return JsonResponse(await service(request).engine.ask(SwitchScheduling(caller(request).name, asked.paused)))
+    return JsonResponse(await service(request).ask(caller(request), SwitchScheduling(caller(request).name, asked.paused)))
 
 
 @router.post("/archive", openapi_extra=takes(ArchiveBody))
@@ -178,7 +183,7 @@ def _tail(path: Path, lines: int) -> bytes:
 @router.get("/events")
 async def events(request: Request) -> Response:
     """Server-sent events: one for every change, from now on."""
-    here = service(request)
+    here, who = service(request), caller(request)
     queue: asyncio.Queue[ev.Event] = asyncio.Queue(10_000)
 
     def watch(event: ev.Event) -> None:
@@ -193,13 +198,26 @@ async def events(request: Request) -> Response:
                 try:
                     event = await asyncio.wait_for(queue.get(), 15)
                 except TimeoutError:
+                    if not here.people.is_current(who):
+                        return
                     yield b": still here\n\n"
                     continue
-                yield b"event: %s\ndata: %s\n\n" % (type(event).__name__.encode(), msgspec.json.encode(event))
+                if not here.people.is_current(who):
+                    return
+                yield b"event: %s\ndata: %s\n\n" % (type(event).__name__.encode(), _shown(here, who, event))
         finally:
             here.engine.watchers.discard(watch)
 
     return StreamingResponse(stream(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+
+def _shown(here: Service, who: Caller, event: ev.Event) -> bytes:
+    """An event as that caller may see it."""
+    veil = here.veil(who)
+    if not veil.is_down or not isinstance(event, ev.JobEvent):
+        return msgspec.json.encode(event)
+    job = here.cluster.find(event.id) or getattr(event, "job", None)
+    return msgspec.json.encode(veil.event(msgspec.to_builtins(event), job.shape.user if job is not None else None))
 
 
 @router.post("/shutdown", openapi_extra=takes(ShutdownBody))

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from roost.api.jobs import service
+from roost.api.jobs import caller, service
 from roost.api.wire import JsonResponse
 from roost.core.errors import BadRequest
 from roost.server.clock import parse_time_ms, rfc3339
@@ -27,7 +27,8 @@ async def history(request: Request, since: str = "", limit: int = 1000, cursor: 
     rows = await service(request).read(reads.history, since_ms, limit + 1, cursor)
     shown = rows[:limit]
     following = shown[-1].id if len(rows) > limit else None
-    return JsonResponse({"version": 1, "history": [_view(row) for row in shown], "next": following})
+    veil = service(request).veil(caller(request))
+    return JsonResponse({"version": 1, "history": [veil.run(_view(row)) for row in shown], "next": following})
 
 
 def _view(row: reads.HistoryRow) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -11,13 +11,14 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from roost.api.wire import JsonResponse, body, takes
-from roost.core.errors import BadRequest
-from roost.core.spec import SIGNALS, JobSpec
+from roost.core.errors import BadRequest, NotKnown
+from roost.core.spec import SIGNALS, JobSpec, fitting
 from roost.server.clock import now_ms
 from roost.server.commands import Act, Submit
 from roost.server.obeying import ACTIONS
+from roost.server.people import Caller
 from roost.server.selecting import Select, check_states
-from roost.server.service import Caller, Followed, Service
+from roost.server.service import Followed, Service
 from roost.store.rows import Filter
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"], default_response_class=JsonResponse)
@@ -53,21 +54,44 @@ def service(request: Request) -> Service:
 
 
 def caller(request: Request) -> Caller:
-    """Who asks."""
-    found: Caller = request.state.caller
+    """Who asks; the gate has seen to it that somebody does."""
+    found: Caller | None = request.state.caller
+    if found is None:
+        raise NotKnown("log in first", "roost login URL")
     return found
+
+
+def filler(request: Request, key: str) -> Callable[[Any], Any] | None:
+    """What puts the caller's defaults into the jobs of a body, under that key; None when he has none."""
+    defaults = service(request).people.defaults.get(caller(request).name)
+    if not defaults:
+        return None
+
+    def filled(job: Any) -> Any:
+        return {**fitting(defaults, job), **job} if isinstance(job, dict) else job
+
+    def fill(body: Any) -> Any:
+        asked = body.get(key) if isinstance(body, dict) else None
+        if isinstance(asked, list):
+            return {**body, key: [filled(job) for job in asked]}
+        return {**body, key: filled(asked)} if isinstance(asked, dict) else body
+
+    return fill
 
 
 @router.post("/jobs", status_code=201, openapi_extra=takes(SubmitBody))
 async def submit(request: Request) -> Response:
     """Queue jobs: all are checked before any is queued. Answers with the ids after they are on the disk."""
-    asked, who = await body(request, SubmitBody), caller(request)
+    who = caller(request)
+    asked = await body(request, SubmitBody, filler(request, "jobs"))
     if not asked.jobs:
         raise BadRequest("there is no job in it")
+    here = service(request)
+    accounts = here.people.accounts_for(who, {job.user for job in asked.jobs})
     if asked.dry_run:
-        return JsonResponse(await service(request).dry_run(who, asked.jobs))
-    engine = service(request).engine
-    return JsonResponse(await engine.ask(Submit(who.name, asked.jobs, asked.envs, who.home, asked.key)), 201)
+        return JsonResponse(await here.dry_run(who, asked.jobs))
+    command = Submit(who.name, asked.jobs, asked.envs, who.home, asked.key, accounts)
+    return JsonResponse(await here.ask(who, command), 201)
 
 
 @router.get("/jobs")
@@ -93,7 +117,9 @@ async def list_jobs(
     recent_ms = int(here.cluster.number("ls.recent_h") * 3_600_000)
     since = None if all or ids or states or sweep is not None else now_ms() - recent_ms
     users, labels = tuple(filter(None, user.split(","))), tuple(filter(None, label.split(",")))
-    return JsonResponse(await here.page(Filter(wanted.ids, states, users, labels, since, sweep), limit, cursor))
+    page = await here.page(Filter(wanted.ids, states, users, labels, since, sweep), limit, cursor)
+    veil = here.veil(caller(request))
+    return JsonResponse({**page, "jobs": [veil.job(job) for job in page["jobs"]]} if veil.is_down else page)
 
 
 @router.get("/jobs/wait")
@@ -111,7 +137,8 @@ async def show(request: Request, job: int) -> Response:
     """One job."""
     here = service(request)
     results = (await here.reported([job]))[job] if 0 < job < 1 << 63 else {}
-    return JsonResponse({"version": 1, **await here.job(job), "results": results, "story": await here.story(job)})
+    view = {"version": 1, **await here.job(job), "results": results, "story": await here.story(job)}
+    return JsonResponse(here.veil(caller(request)).job(view))
 
 
 @router.get("/jobs/{job}/env")
@@ -123,7 +150,9 @@ async def environment(request: Request, job: int) -> Response:
 @router.get("/jobs/{job}/why")
 async def why(request: Request, job: int) -> Response:
     """Every reason why a job waits, until when probably, and what would start now."""
-    return JsonResponse(await service(request).why(job))
+    here = service(request)
+    view = await here.why(job)
+    return JsonResponse(here.veil(caller(request)).why(view, (await here.row(job)).user))
 
 
 @router.post("/jobs/actions", openapi_extra=takes(ActionBody))
@@ -136,7 +165,10 @@ async def act(request: Request) -> Response:
     if asked.grace_s is not None and not 0 <= asked.grace_s <= 86_400:
         raise BadRequest(f"grace_s must lie between 0 and 86,400, not {asked.grace_s}")
     signal = asked.signal.removeprefix("SIG") if asked.signal else None
-    command = Act(who.name, asked.action, [], asked.changes, asked.grace_s, signal, asked.position, asked.gpu_ids, who.home)
+    owner = asked.changes.get("user")
+    accounts = service(request).people.accounts_for(who, [owner]) if isinstance(owner, str) else {}
+    how = (asked.changes, asked.grace_s, signal, asked.position, asked.gpu_ids, who.home, accounts)
+    command = Act(who.name, asked.action, [], *how)
     return JsonResponse({"version": 1, **await service(request).act(who, command, asked.select)})
 
 
@@ -152,6 +184,7 @@ async def log(
 ) -> Response:
     """A piece of what a job wrote, as bytes."""
     here = service(request)
+    await here.own(caller(request), job, "the log")
     found = await here.attempt(job, attempt)
     if found is None:
         return Response(b"", headers={"Roost-Offset": "0", "Roost-Size": "0"}, media_type="application/octet-stream")
@@ -176,12 +209,15 @@ async def follow(
     lines: int | None = None,
 ) -> Response:
     """What a job writes, line by line of JSON, to its end: all attempts from the last one or the named one on, or one."""
-    here = service(request)
+    here, who = service(request), caller(request)
+    await here.own(who, job, "the log")
     await here.attempt(job, attempt)
     pieces = here.follow(job, Followed(attempt, from_attempt), {"out": offset_out, "err": offset_err}, lines)
 
     async def encoded() -> AsyncIterator[bytes]:
         async for piece in pieces:
+            if not here.people.is_current(who):
+                return
             yield msgspec.json.encode(piece) + b"\n"
 
     return StreamingResponse(encoded(), media_type="application/x-ndjson")

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Request, Response
 from roost.api.jobs import caller
 from roost.api.wire import JsonResponse, body, takes
 from roost.core.errors import NotPermitted, TryLater
-from roost.server.service import Caller
 from roost.server.targets import NewTarget, Targets
 
 router = APIRouter(prefix="/api/v1", tags=["notify"], default_response_class=JsonResponse)
@@ -31,14 +30,14 @@ async def listed(request: Request) -> Response:
 async def add(request: Request) -> Response:
     """A new target of the caller's."""
     asked = await body(request, NewTarget)
-    return JsonResponse({"version": 1, **await targets(request).add(caller(request).name, asked)}, 201)
+    return JsonResponse({"version": 1, **await targets(request).add(caller(request).who, asked)}, 201)
 
 
 @router.get("/notify/failures")
 async def failures(request: Request, all: bool = False) -> Response:
     """Messages that could not be sent: the caller's, or everybody's for an administrator."""
     who = caller(request)
-    if all and not _sees_all(who):
+    if all and not who.is_admin:
         raise NotPermitted("what others could not be told is shown to administrators only", "roost notify failures")
     return JsonResponse({"version": 1, "failures": await targets(request).failures(None if all else who.name)})
 
@@ -46,7 +45,7 @@ async def failures(request: Request, all: bool = False) -> Response:
 @router.delete("/notify/{target}")
 async def remove(request: Request, target: int) -> Response:
     """Forget a target and what waits for it."""
-    await targets(request).remove(caller(request).name, target)
+    await targets(request).remove(caller(request).who, target)
     return JsonResponse({"version": 1, "removed": target})
 
 
@@ -54,7 +53,3 @@ async def remove(request: Request, target: int) -> Response:
 async def test(request: Request, target: int) -> Response:
     """Send a message there now, and say how that went."""
     return JsonResponse({"version": 1, **await targets(request).test(caller(request).name, target)})
-
-
-def _sees_all(who: Caller) -> bool:
-    return who.uid == 0

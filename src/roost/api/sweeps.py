@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from roost.api.jobs import caller, service
+from roost.api.jobs import caller, filler, service
 from roost.api.wire import JsonResponse, body, takes
 from roost.core.parameters import Given
 from roost.core.results import Result
@@ -70,19 +70,21 @@ def sweeps(request: Request) -> Sweeps:
 @router.post("/sweeps", status_code=201, openapi_extra=takes(SweepBody))
 async def make(request: Request) -> Response:
     """Queue a job for every point: all are checked before any is queued."""
-    asked, who = await body(request, SweepBody), caller(request)
+    who = caller(request)
+    asked = await body(request, SweepBody, filler(request, "job"))
     check_no_point(asked.job)
     design = Design(asked.job, asked.params, asked.points, asked.where, asked.dir, asked.samples, asked.seed)
-    command = MakeSweep(
-        who.name, [], asked.envs, who.home, asked.key, design=design, max_running=asked.max_running, dry_run=asked.dry_run
-    )
-    return JsonResponse({"version": 1, **await sweeps(request).make(command)}, 200 if asked.dry_run else 201)
+    accounts = service(request).people.accounts_for(who, [asked.job.user])
+    more: dict[str, Any] = {"design": design, "max_running": asked.max_running, "dry_run": asked.dry_run}
+    command = MakeSweep(who.name, [], asked.envs, who.home, asked.key, accounts, **more)
+    return JsonResponse({"version": 1, **await sweeps(request).make(who, command)}, 200 if asked.dry_run else 201)
 
 
 @router.get("/sweeps")
 async def listed(request: Request) -> Response:
     """The newest sweeps, with how far they are."""
-    return JsonResponse({"version": 1, "sweeps": await sweeps(request).listed()})
+    veil = service(request).veil(caller(request))
+    return JsonResponse({"version": 1, "sweeps": [veil.sweep(sweep) for sweep in await sweeps(request).listed()]})
 
 
 @router.get("/sweeps/last")
@@ -95,31 +97,40 @@ async def last(request: Request) -> Response:
 @router.get("/sweeps/{sweep}")
 async def show(request: Request, sweep: int) -> Response:
     """A sweep with all its points and their results."""
-    return JsonResponse({"version": 1, **await sweeps(request).shown(sweep)})
+    return JsonResponse({"version": 1, **service(request).veil(caller(request)).sweep(await sweeps(request).shown(sweep))})
 
 
 @router.post("/sweeps/{sweep}/extend", status_code=201, openapi_extra=takes(ExtendBody))
 async def extend(request: Request, sweep: int) -> Response:
     """Queue the points that the sweep does not have yet."""
     asked, who = await body(request, ExtendBody), caller(request)
-    job = design_of(await service(request).sweep(sweep)).job
+    row = await service(request).sweep(sweep)
+    # What is added is the sweep's owner's, whoever adds it.
+    job = msgspec.structs.replace(design_of(row).job, user=row.user if row.user != who.name else None)
     more = Design(job, asked.params, asked.points, asked.where, samples=asked.samples)
-    command = MakeSweep(who.name, [], [], who.home, asked.key, design=more, sweep=sweep, dry_run=asked.dry_run)
-    return JsonResponse({"version": 1, **await sweeps(request).make(command)}, 200 if asked.dry_run else 201)
+    accounts = service(request).people.accounts_for(who, [job.user])
+    kwargs: dict[str, Any] = {"design": more, "sweep": sweep, "dry_run": asked.dry_run}
+    command = MakeSweep(who.name, [], [], who.home, asked.key, accounts, **kwargs)
+    return JsonResponse({"version": 1, **await sweeps(request).make(who, command)}, 200 if asked.dry_run else 201)
 
 
 @router.post("/sweeps/{sweep}/limit", openapi_extra=takes(LimitBody))
 async def limit(request: Request, sweep: int) -> Response:
     """Change how many of its jobs may run at once."""
     asked = await body(request, LimitBody)
-    answer: dict[str, Any] = await service(request).engine.ask(LimitSweep(caller(request).name, sweep, asked.max_running))
+    answer: dict[str, Any] = await service(request).ask(
+        caller(request), LimitSweep(caller(request).name, sweep, asked.max_running)
+    )
     return JsonResponse({"version": 1, **answer})
 
 
 @router.get("/jobs/{job}/results")
 async def results(request: Request, job: int) -> Response:
     """What a job reported."""
-    return JsonResponse({"version": 1, "id": job, "results": await sweeps(request).results(job)})
+    here = service(request)
+    is_hidden = here.veil(caller(request)).hides((await here.row(job)).user)
+    results = {} if is_hidden else await sweeps(request).results(job)
+    return JsonResponse({"version": 1, "id": job, "results": results})
 
 
 @router.post("/jobs/{job}/results", openapi_extra=takes(ResultsBody))
@@ -127,4 +138,4 @@ async def report(request: Request, job: int) -> Response:
     """A job says how it went; the last word on a key stands."""
     asked = await body(request, ResultsBody)
     command = Report(caller(request).name, job, asked.results, asked.attempt)
-    return JsonResponse({"version": 1, **await service(request).engine.ask(command)})
+    return JsonResponse({"version": 1, **await service(request).ask(caller(request), command)})

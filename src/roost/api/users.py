@@ -1,31 +1,61 @@
-"""Routes about users: weights, quotas, and what each has now."""
+"""Routes about users: who there is, what each may and has, and an administrator's word on it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgspec
 from fastapi import APIRouter, Request, Response
 from msgspec import UNSET, UnsetType
 
 from roost.api.jobs import caller, service
+from roost.api.notify import targets
 from roost.api.wire import JsonResponse, body, takes
 from roost.core.errors import BadRequest
+from roost.server.people import PASSWORD
 
 router = APIRouter(prefix="/api/v1", tags=["users"], default_response_class=JsonResponse)
+MOST_ADDED = 1000
 
 
 class UserBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What changes about a user. A quota of null is lifted; what is not named stays."""
+    """What changes about a user. A quota of null is lifted, a `unix` of null unties; what is not named stays."""
 
     weight: float | UnsetType = UNSET
     max_gpus: int | UnsetType | None = UNSET
     max_jobs: int | UnsetType | None = UNSET
     max_queued: int | UnsetType | None = UNSET
+    admin: bool | UnsetType = UNSET
+    locked: bool | UnsetType = UNSET
+    unix: str | UnsetType | None = UNSET
+
+
+class AddBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Users to add. `unix` ties them to an account, `none` to none; left out: to the one of the same name, if any."""
+
+    names: list[str]
+    unix: str | None = None
+    admin: bool = False
 
 
 @router.get("/users")
 async def users(request: Request) -> Response:
-    """Everybody who has rules or a job that is not ended."""
+    """Everybody who was added, has rules, or has a job that is not ended."""
     return JsonResponse({"version": 1, "users": await service(request).users()})
+
+
+@router.post("/users", status_code=201, openapi_extra=takes(AddBody))
+async def add(request: Request) -> Response:
+    """Add users, all or none; each gets a one-time link to choose a password with."""
+    asked, here, who = await body(request, AddBody), service(request), caller(request)
+    if not 1 <= len(asked.names) <= MOST_ADDED:
+        raise BadRequest(f"{len(asked.names):,} users at once; from 1 to {MOST_ADDED:,} can be added", "send them in parts")
+    if asked.unix not in (None, "none") and len(asked.names) > 1:
+        raise BadRequest("one UNIX account is for one user", "leave unix out: each is tied to the account of his name")
+    rows = await here.people.add(who.who, asked.names, asked.unix, asked.admin)
+    links = [here.link_url(await here.people.new_link(who.who, row.name, PASSWORD)) for row in rows]
+    made = [{**await here.user(row.name), "link": link} for row, link in zip(rows, links, strict=True)]
+    return JsonResponse({"version": 1, "users": made}, 201)
 
 
 @router.get("/users/{name}")
@@ -36,8 +66,35 @@ async def user(request: Request, name: str) -> Response:
 
 @router.patch("/users/{name}", openapi_extra=takes(UserBody))
 async def change_user(request: Request, name: str) -> Response:
-    """Change a user's weight and quotas, live."""
-    asked = msgspec.to_builtins(await body(request, UserBody))
+    """Change a user, live: weight, quotas, administrator, lock, UNIX account. A lock ends sessions and tokens at once."""
+    asked: dict[str, Any] = msgspec.to_builtins(await body(request, UserBody))
     if not asked:
-        raise BadRequest("nothing to change: weight, max_gpus, max_jobs or max_queued is meant")
-    return JsonResponse({"version": 1, **await service(request).rule_user(caller(request), name, asked)})
+        raise BadRequest("nothing to change: weight, max_gpus, max_jobs, max_queued, admin, locked or unix is meant")
+    here, who = service(request), caller(request)
+    about = {
+        new: asked.pop(old)
+        for old, new in (("admin", "is_admin"), ("locked", "is_locked"), ("unix", "unix"))
+        if old in asked
+    }
+    if asked:
+        await here.rule_user(who, name, asked)
+    if about:
+        await here.people.change(who.who, name, **about)
+    return JsonResponse({"version": 1, **await here.user(name)})
+
+
+@router.delete("/users/{name}")
+async def delete(request: Request, name: str) -> Response:
+    """Delete a user: his jobs are ended, sessions, tokens and targets too; what he did stays in the history."""
+    done = await service(request).delete_user(caller(request), name)
+    await targets(request).forget(name)
+    return JsonResponse({"version": 1, **done})
+
+
+@router.post("/users/{name}/link")
+async def link(request: Request, name: str) -> Response:
+    """A one-time link with which the user chooses a new password."""
+    here, who = service(request), caller(request)
+    await here.known_user(name)
+    code = await here.people.new_link(who.who, name, PASSWORD)
+    return JsonResponse({"version": 1, "user": name, "url": here.link_url(code)})

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
 from fastapi import Request, Response
 from starlette.requests import ClientDisconnect
 
-from roost.core.errors import BadRequest, RoostError, TooLarge
+from roost.core.errors import BadRequest, NotKnown, RoostError, TooFast, TooLarge, TryLater
 
 T = TypeVar("T")
-MAX_BODY = 256 << 20
+MAX_BODY, MAX_BODY_OF_NOBODY = 256 << 20, 64 << 10
+"""The longest body, and the longest of somebody who is not known."""
+CHUNK_S, BODY_S = 30, 600
+"""How long the next piece of a body may take, and all of it."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -25,20 +31,37 @@ class JsonResponse(Response):
         return content if isinstance(content, bytes) else _encode(content)
 
 
-async def body(request: Request, kind: type[T]) -> T:
-    """The request's body as a value of that type; `BadRequest` says in one line what does not fit."""
+async def body(request: Request, kind: type[T], filled: Callable[[Any], Any] | None = None) -> T:
+    """The request's body as a value of that type; `BadRequest` says in one line what does not fit.
+
+    `filled` may put in what was left out, before the value is checked.
+    """
+    data = await _all_of(request)
+    if filled is not None:
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # said again, strictly, below
+            data = _encode(filled(msgspec.json.decode(data or b"{}")))
+    return decoded(data, kind)
+
+
+async def _all_of(request: Request) -> bytes:
+    most = MAX_BODY if request.state.caller is not None else MAX_BODY_OF_NOBODY
     length = request.headers.get("content-length", "0")
-    if length.isdecimal() and int(length) > MAX_BODY:
-        raise TooLarge(f"the request has {int(length):,} bytes, at most {MAX_BODY:,} are taken", "send it in parts")
+    if length.isdecimal() and int(length) > most:
+        raise TooLarge(f"the request has {int(length):,} bytes, at most {most:,} are taken", "send it in parts")
     data = bytearray()
+    pieces = request.stream().__aiter__()
     try:
-        async for chunk in request.stream():
-            data += chunk
-            if len(data) > MAX_BODY:
-                raise TooLarge(f"the request is longer than {MAX_BODY:,} bytes", "send it in parts")
+        async with asyncio.timeout(BODY_S):
+            while True:
+                data += await asyncio.wait_for(anext(pieces), CHUNK_S)
+                if len(data) > most:
+                    raise TooLarge(f"the request is longer than {most:,} bytes", "send it in parts")
+    except StopAsyncIteration:
+        return bytes(data)
     except ClientDisconnect:
         raise BadRequest("the request broke off") from None
-    return decoded(bytes(data), kind)
+    except TimeoutError:
+        raise TryLater("the request came too slowly", "send it again") from None
 
 
 def decoded(data: bytes, kind: type[T]) -> T:
@@ -69,6 +92,16 @@ def error_body(error: RoostError) -> dict[str, Any]:
     if error.index is not None:
         shape["index"] = error.index
     return {"error": shape}
+
+
+def error_answer(error: RoostError) -> JsonResponse:
+    """The answer that an error is, with what clients of HTTP expect beside it."""
+    headers = {}
+    if isinstance(error, TooFast):
+        headers["Retry-After"] = str(error.after_s)
+    if isinstance(error, NotKnown):
+        headers["WWW-Authenticate"] = "Bearer"
+    return JsonResponse(error_body(error), error.status, headers)
 
 
 def takes(kind: type) -> dict[str, Any]:

@@ -76,8 +76,10 @@ def autostart(roost: Roost) -> None:
 def explained(error: ServerUnreachable) -> ServerUnreachable:
     """The same error with the command that helps."""
     if error.hint is None:
-        if paths.is_foreign():
+        if os.environ.get("ROOST_SERVER"):
             error.hint = "ROOST_SERVER names that server; unset it to use your own"
+        elif paths.is_foreign():
+            error.hint = "it is this machine's own: sudo systemctl start roost; or `roost up` starts one of yours"
         elif not error.sent:
             error.hint = f"start one: {START_COMMAND}"
     return error

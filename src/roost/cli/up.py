@@ -15,7 +15,7 @@ VERB = Verb(
     "up",
     "start the server: real GPUs where there are, or simulated ones",
     options=(
-        Option("--sim", "simulated GPUs, like 4x24G; off: the real ones again", ONE, "NxSIZE", values.simulated),
+        Option("--sim", "simulated GPUs, like 4x24G; off: the real ones again", ONE, "[NAME:]NxSIZE", values.simulated),
         Option("-d --detach", "in the background"),
         Option("--host", "address to listen on (default 127.0.0.1)", ONE, "HOST"),
         Option("--port", "port to listen on (default: a free one)", ONE, "PORT", values.port),
@@ -23,6 +23,7 @@ VERB = Verb(
     examples=(
         ("roost up --detach", "in the background; stop it with `roost down`"),
         ("roost up --sim 4x24G", "four simulated GPUs with 24 GiB each, to try it"),
+        ("roost up --sim lab:4x24G", "the same, shared by all servers of this machine that name them so"),
     ),
     about="State lives in $ROOST_HOME, or in the XDG directories; one server for each home.",
 )
@@ -63,7 +64,7 @@ def _detached(arguments: tuple[str, ...]) -> int:
     from roost.client.client import Roost
     from roost.client.start import start_server
 
-    address = paths.socket_path()
+    address = paths.own_socket_path()
     if not start_server(paths.home(), address, arguments):
         raise AlreadyRunning(paths.home(), Roost(address).status().get("server_pid"))
     for line in where(Roost(address)):

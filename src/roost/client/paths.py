@@ -27,13 +27,26 @@ def home(environ: "Mapping[str, str] | None" = None, uid: int | None = None) -> 
     return state + "/roost"
 
 
+SYSTEM_SOCKET = "/run/roost/" + SOCKET_NAME
+"""Where a root server serves everybody on the machine."""
+
+
 def socket_path(environ: "Mapping[str, str] | None" = None, uid: int | None = None) -> str:
+    """The socket to speak to: of one's own server where there is one, else of the machine's, else of one's own to be."""
+    own = own_socket_path(environ, uid)
+    env = os.environ if environ is None else environ
+    if env.get("ROOST_HOME") or os.path.exists(own) or not os.path.isdir(os.path.dirname(SYSTEM_SOCKET)):
+        return own
+    return SYSTEM_SOCKET
+
+
+def own_socket_path(environ: "Mapping[str, str] | None" = None, uid: int | None = None) -> str:
     """The socket of the server of this home."""
     env = os.environ if environ is None else environ
     if env.get("ROOST_HOME"):
         return home(env, uid) + "/" + SOCKET_NAME
     if (os.getuid() if uid is None else uid) == 0:
-        return "/run/roost/" + SOCKET_NAME
+        return SYSTEM_SOCKET
     runtime = env.get("XDG_RUNTIME_DIR", "")
     if runtime.startswith("/") and os.path.isdir(runtime):
         return runtime + "/roost/" + SOCKET_NAME
@@ -47,8 +60,9 @@ def address(environ: "Mapping[str, str] | None" = None) -> str:
 
 
 def is_foreign(environ: "Mapping[str, str] | None" = None) -> bool:
-    """True when the address was named by `ROOST_SERVER`: such a server is not ours to start."""
-    return bool((os.environ if environ is None else environ).get("ROOST_SERVER"))
+    """True when the address was named by `ROOST_SERVER`, or is the machine's: such a server is not ours to start."""
+    named = bool((os.environ if environ is None else environ).get("ROOST_SERVER"))
+    return named or (os.getuid() != 0 and address(environ) == SYSTEM_SOCKET)
 
 
 def start_log(home_dir: str) -> str:

@@ -5,9 +5,11 @@
     ├── Impossible             422  understood, and it can never run
     ├── NotFound               404
     ├── Conflict               409  the state does not allow it
+    ├── NotKnown               401  nobody says who is asking
     ├── NotPermitted           403
     ├── TooLarge               413
     ├── OverQuota              429  no more may wait now: the user's quota, or the queue's
+    ├── TooFast                429  too many requests, or too many wrong passwords
     ├── NotInstalled           501  it needs a package that is not there
     ├── TryLater               503  shutting down, starting
     └── DiskFull               507
@@ -47,6 +49,10 @@ class Conflict(RoostError):
     code, status = "conflict", 409
 
 
+class NotKnown(RoostError):
+    code, status = "not_known", 401
+
+
 class NotPermitted(RoostError):
     code, status = "not_permitted", 403
 
@@ -57,6 +63,14 @@ class TooLarge(RoostError):
 
 class OverQuota(RoostError):
     code, status = "over_quota", 429
+
+
+class TooFast(RoostError):
+    code, status = "too_fast", 429
+
+    def __init__(self, message: str, after_s: float) -> None:
+        super().__init__(message, f"try again in {max(1, round(after_s))} s")
+        self.after_s = max(1, round(after_s))
 
 
 class NotInstalled(RoostError):

@@ -16,6 +16,7 @@ class Setting(msgspec.Struct, frozen=True):
     meaning: str
     low: float | None = None
     high: float | None = None
+    choices: tuple[str, ...] = ()
 
 
 TABLE: tuple[Setting, ...] = (
@@ -100,7 +101,7 @@ TABLE: tuple[Setting, ...] = (
         1 << 40,
     ),
     Setting("node.sample_ms", 500, int, "how often a node with running jobs reads its GPUs", 50, 600_000),
-    Setting("notify.enabled", 1, int, "1: people are told what they asked to be told (`roost notify`); 0: nobody is", 0, 1),
+    Setting("notify.enabled", True, bool, "whether people are told what they asked to be told, see `roost notify`"),
     Setting("notify.idle_min", 30.0, float, "minutes of no use of a GPU after which its holder is told", 0.001, 100_000),
     Setting(
         "notify.free_s", 30.0, float, "seconds that nobody uses or waits for a GPU before it is told as free", 0, 86_400
@@ -114,6 +115,32 @@ TABLE: tuple[Setting, ...] = (
         0.001,
         86_400,
     ),
+    Setting(
+        "job.max_priority",
+        1_000_000,
+        int,
+        "the highest priority that somebody who is no administrator may give a job",
+        -1_000_000,
+        1_000_000,
+    ),
+    Setting("users.private", False, bool, "whether commands, names and labels of others' jobs are hidden"),
+    Setting(
+        "users.admit",
+        "everybody",
+        str,
+        "who of this machine a root server serves: everybody, or only those added with `roost user add`",
+        choices=("everybody", "known"),
+    ),
+    Setting("login.session_h", 168, int, "hours after which a browser must log in again", 1, 100_000),
+    Setting(
+        "login.pam",
+        "",
+        str,
+        "PAM service that checks the passwords of UNIX accounts at a login from elsewhere, like `login`; empty: none",
+    ),
+    Setting("http.rate", 100, int, "requests a second that one user may make, after a burst", 1, 1_000_000),
+    Setting("http.burst", 2000, int, "requests that one user may make at once", 1, 1_000_000),
+    Setting("audit.keep_days", 730, int, "days for which the audit is kept; 0: for ever", 0, 100_000),
     Setting("disk.min_mib", 64, int, "free disk space under which nothing new is accepted", 0, 1 << 30),
 )
 
@@ -134,12 +161,24 @@ def check(key: str, value: object) -> Value:
     is_number = isinstance(converted, (int, float)) and row.low is not None and row.high is not None
     if is_number and not row.low <= converted <= row.high:  # type: ignore[operator]
         raise BadSetting(f"{key} must lie between {row.low:g} and {row.high:g}, not {converted}")
+    if row.choices and converted not in row.choices:
+        raise BadSetting(f"{key} is one of {', '.join(row.choices)}, not {converted!r}")
     return converted
+
+
+_BOOLEANS: dict[str | bool, bool] = {
+    True: True,
+    False: False,
+    **dict.fromkeys(("true", "on", "yes", "1"), True),
+    **dict.fromkeys(("false", "off", "no", "0"), False),
+}
 
 
 def _convert(row: Setting, value: object) -> Value:
     wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[row.kind]
     try:
+        if row.kind is bool:
+            return _BOOLEANS[value if isinstance(value, bool) else str(value).lower()]
         if isinstance(value, bool) or value is None:
             raise ValueError
         if row.kind is int:
@@ -151,5 +190,5 @@ def _convert(row: Setting, value: object) -> Value:
         if not isinstance(value, str):
             raise ValueError
         return value
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError, KeyError):
         raise BadSetting(f"{row.key} takes {wanted}, not {value!r}") from None

@@ -274,6 +274,43 @@ def _quoted(word: str) -> str:
     return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
+NO_DEFAULTS = frozenset(
+    {"command", "script", "env", "hold", "after", "after_any", "after_fail", "begin_at", "user", "sweep", "point"}
+)
+"""What belongs to one job and is never a personal default."""
+
+
+def check_defaults(values: dict[str, Any]) -> None:
+    """Raise `BadRequest` unless these could be said of any job."""
+    for key in values:
+        if key not in JobSpec.__struct_fields__ or key in NO_DEFAULTS:
+            known = ", ".join(sorted(set(JobSpec.__struct_fields__) - NO_DEFAULTS))
+            raise BadRequest(f"{key!r} cannot be a default", f"these can: {known}")
+    check(with_defaults({"command": ["true"]}, values))
+
+
+def with_defaults(asked: dict[str, Any], defaults: dict[str, Any]) -> JobSpec:
+    """The job as it was asked for, and as its user's jobs are where it does not say."""
+    try:
+        return msgspec.convert({**fitting(defaults, asked), **asked}, JobSpec)
+    except msgspec.ValidationError as error:
+        raise BadRequest(str(error)) from None
+
+
+def fitting(defaults: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """The defaults that do not contradict what was asked."""
+    dropped: set[str] = set()
+    if asked.get("gpus") == 0:
+        dropped |= {"mem_mib", "mem_auto", "exclusive", "gpu_ids", "prefer_gpus", "gpu_models", "min_gpu_mem_mib"}
+    if asked.get("exclusive"):
+        dropped |= {"mem_mib", "mem_auto"}
+    if asked.get("mem_mib") is not None or asked.get("mem_auto"):
+        dropped |= {"mem_mib", "mem_auto", "exclusive"}
+    if "gpus" in asked:
+        dropped |= {"gpu_ids"}
+    return {key: value for key, value in defaults.items() if key not in dropped}
+
+
 def changed(spec: JobSpec, changes: dict[str, Any]) -> JobSpec:
     """The spec with some keys replaced, decoded as strictly as a new one."""
     data = {**msgspec.to_builtins(spec), **changes}

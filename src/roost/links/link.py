@@ -135,6 +135,14 @@ class Link:
             if op == "follow":
                 self.send([{"op": "unfollow", "id": number}])
 
+    async def attached(self, longest_s: float) -> None:
+        """Wait until the node has said hello. Raises `LinkDown` when it does not come."""
+        deadline = time.monotonic() + longest_s
+        while self.hello is None:
+            if time.monotonic() > deadline or self._closing.is_set():
+                raise LinkDown(f"{self.node} cannot be reached")
+            await asyncio.sleep(0.01)
+
     def drop(self, reason: str) -> None:
         """End this attachment; `run` makes a new one."""
         if self._wire is not None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 PROTOCOL = 1
+
+# A program that works as an account is its user's: every number fits the store, every text is short.
+Number = Annotated[int, msgspec.Meta(ge=-1, le=1 << 53)]
+Small = Annotated[int, msgspec.Meta(ge=-1, le=1 << 31)]
+Name = Annotated[str, msgspec.Meta(max_length=200)]
+Text = Annotated[str, msgspec.Meta(max_length=20_000)]
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="op"):
@@ -14,69 +20,71 @@ class Message(msgspec.Struct, frozen=True, tag_field="op"):
 
 
 class GpuInfo(msgspec.Struct, frozen=True):
-    uuid: str
-    index: int
-    model: str
-    mem_mib: int
+    uuid: Name
+    index: Small
+    model: Text
+    mem_mib: Number
     mig: bool = False
 
 
 class RunStarted(Message, frozen=True, tag="started"):
-    run: str
-    pid: int
-    at_ms: int
+    run: Name
+    pid: Small
+    at_ms: Number
     paused: bool = False
 
 
 class RunExited(Message, frozen=True, tag="exited"):
-    run: str
-    at_ms: int
-    status: int | None = None
-    why: str | None = None
-    error: str | None = None
-    pid: int | None = None
-    started_ms: int | None = None
-    peak_mem_mib: int | None = None
-    peak_rss_mib: int | None = None
-    cpu_ms: int | None = None
+    run: Name
+    at_ms: Number
+    status: Small | None = None
+    why: Text | None = None
+    error: Text | None = None
+    pid: Small | None = None
+    started_ms: Number | None = None
+    peak_mem_mib: Number | None = None
+    peak_rss_mib: Number | None = None
+    cpu_ms: Number | None = None
     util_mean: float | None = None
-    memory: str | None = None
+    memory: Text | None = None
     """Which memory was too small, where `why` is `oom`: `gpu` or `host`."""
 
 
 class RunRefused(Message, frozen=True, tag="refused"):
-    run: str
-    reason: str
+    run: Name
+    reason: Text
+    claimed: bool = False
+    """Whether another Roost has a GPU of it: it can be tried as soon as a sample says that it is free."""
 
 
 class RunPaused(Message, frozen=True, tag="paused"):
-    run: str
-    at_ms: int
+    run: Name
+    at_ms: Number
 
 
 class RunResumed(Message, frozen=True, tag="resumed"):
-    run: str
-    at_ms: int
+    run: Name
+    at_ms: Number
 
 
 class RunGone(Message, frozen=True, tag="gone"):
-    run: str
+    run: Name
 
 
 class Hello(Message, frozen=True, tag="hello"):
-    protocol: int
-    program: str
-    node: str
-    pid: int
-    boot: str
-    cpus: int
-    mem_mib: int
+    protocol: Small
+    program: Name
+    node: Name
+    pid: Small
+    boot: Name
+    cpus: Small
+    mem_mib: Number
     gpus: list[GpuInfo]
     runs: list[RunStarted | RunExited]
-    python: str = ""
-    uid: int = 0
-    state_dir: str = ""
-    sim_dir: str | None = None
+    python: Name = ""
+    uid: Small = 0
+    state_dir: Text = ""
+    sim_dir: Text | None = None
     gpus_known: bool = True
 
 
@@ -85,31 +93,37 @@ class Inventory(Message, frozen=True, tag="inventory"):
 
 
 class ProcessInfo(msgspec.Struct, frozen=True):
-    pid: int
-    run: str | None = None
-    user: str = "?"
-    command: str = ""
-    mem_mib: int = 0
+    pid: Small
+    run: Name | None = None
+    user: Name = "?"
+    command: Text = ""
+    mem_mib: Number = 0
+
+
+class ClaimInfo(msgspec.Struct, frozen=True):
+    user: Name
+    pid: Small | None = None
 
 
 class GpuSample(msgspec.Struct, frozen=True):
-    uuid: str
-    mem_used_mib: int | None = None
-    util: int | None = None
-    temp_c: int | None = None
+    uuid: Name
+    mem_used_mib: Number | None = None
+    util: Small | None = None
+    temp_c: Small | None = None
     power_w: float | None = None
-    fault: str | None = None
+    fault: Text | None = None
     procs: list[ProcessInfo] = []
+    claimed_by: ClaimInfo | None = None
 
 
 class HostSample(msgspec.Struct, frozen=True):
-    mem_available_mib: int
-    mem_mib: int
+    mem_available_mib: Number
+    mem_mib: Number
     load: float = 0.0
 
 
 class Sample(Message, frozen=True, tag="sample"):
-    at_ms: int
+    at_ms: Number
     host: HostSample
     gpus: list[GpuSample]
 
@@ -117,15 +131,15 @@ class Sample(Message, frozen=True, tag="sample"):
 class Log(Message, frozen=True, tag="log"):
     id: int
     data: str
-    offset: int
-    size: int
+    offset: Number
+    size: Number
     eof: bool
-    dropped: tuple[int, int] | None = None
+    dropped: tuple[Number, Number] | None = None
 
 
 class LogData(Message, frozen=True, tag="log_data"):
     id: int
-    offset: int
+    offset: Number
     data: str
 
 
@@ -138,7 +152,7 @@ class Pong(Message, frozen=True, tag="pong"):
 
 
 class NodeError(Message, frozen=True, tag="error"):
-    message: str
+    message: Text
     id: int | None = None
 
 

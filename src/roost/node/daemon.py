@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 from roost.node import ending, libc, protocol
 from roost.node.adoption import Source
 from roost.node.cgroup import open_cgroups
+from roost.node.claims import Claims
 from roost.node.clock import boot_id
 from roost.node.dispatch import Dispatch
 from roost.node.follow import Followers
@@ -47,6 +48,7 @@ class Options(NamedTuple):
     program: str
     sim: Optional[str]
     use_cgroups: bool
+    claims: str
 
 
 def serve(state: StateDir, options: Options, is_ready: Callable[[], None]) -> None:
@@ -80,13 +82,17 @@ class Daemon:
         identity = state_id(state)
         libc.become_subreaper()
         self._cgroups = cgroups = open_cgroups(identity) if options.use_cgroups else None
+        self._claims = Claims(options.claims, self._journal.write)
         source = Source(state, identity, self._boot)
         self._life = Lifecycle(self._loop, source)
         self._notices, wrappers_end = open_notice_pipe()
         spawner = Spawner(state, cgroups, self._boot, self._node, wrappers_end)
+        spawner.claims = self._claims
         if cgroups is not None and hasattr(os, "memfd_create"):
             self._life.runners = spawner.runners = Runners(self._loop, cgroups, state.active, wrappers_end)
             self._life.runners.own_children = self._life.own_children
+            self._life.runners.claims_gpus = lambda: self._claims.is_lending and bool(self._sampling.gpus)
+            self._life.runners.open_claims = lambda: self._claims.spare(self._sampling.gpus or [])
         self._supervisor = Supervisor(source, self._loop, spawner, self._life)
         self._sampling = self._make_sampling(identity, spawner)
         self._followers = Followers(self._loop, self._send, self._is_congested)
@@ -106,7 +112,12 @@ class Daemon:
     def _join(self) -> None:
         self._life.send = self._dispatch.send = self._send
         self._life.on_end = self._run_ended
+        self._life.release = self._claims.release
+        self._life.on_adopted = self._adopt_claims
+        self._supervisor.claims = self._claims
+        self._supervisor.on_claimed = self._sampling.see_claims
         self._supervisor.find_gpu = self._sampling.find
+        self._sampling.look_at_claims = self._claims.others
         self._sampling.on_inventory = self._inventory_known
         self._sampling.on_sample = self._send_sample
         self._dispatch.report = self._journal.write
@@ -124,6 +135,7 @@ class Daemon:
             self._cgroups.sweep(set(self._life.runs))
         if self._life.runners is not None:
             self._life.runners.prove()
+        self._claims.tick(self._sampling.gpus or [])
         self._listener = listener
         self._loop.watch(listener.fileno(), READABLE, self._accept)
         self._loop.after(_TICK_S, self._tick)
@@ -139,6 +151,7 @@ class Daemon:
             self._life.runners.close()
         if self._cgroups is not None:
             self._cgroups.leave()
+        self._claims.leave()
         self._journal.write(f"daemon {os.getpid()} leaves")
 
     def _stop_listening(self) -> None:
@@ -255,7 +268,15 @@ class Daemon:
 
     # -- events
 
+    def _adopt_claims(self, run: Run) -> None:
+        """What an earlier daemon claimed for it, the run's own processes hold."""
+        if run.record is not None and run.record.gpus:
+            pids = [run.wrapper[0]] if run.wrapper is not None else []
+            pids += [run.main_pid] if run.main_pid is not None else []
+            self._claims.adopt(run.name, run.record.gpus, pids)
+
     def _inventory_known(self) -> None:
+        self._claims.tick(self._sampling.gpus or [])
         if self._waits_for_gpus:
             self._greet()
         else:
@@ -302,6 +323,7 @@ class Daemon:
         if is_busy:
             self._bound_logs()
         if self._ticks % _SLOW_TICKS == 0 or not is_busy:
+            self._claims.tick(self._sampling.gpus or [])
             self._sampling.tick()
             self._life.members.remember()
         if self._ticks % _KEEP_TICKS == 0:

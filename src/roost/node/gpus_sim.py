@@ -1,6 +1,7 @@
 """Simulated GPUs: cards that exist as a specification and processes that say what they use in small files.
 
 `sim/procs/<pid>-<starttime>-<index>.json` is one process on one card; the file of a dead process is dropped.
+A simulation with a name (`lab:4x24G`) has the same cards in every state directory, but each sees its own processes only.
 `sim/fault-<index>` makes a card faulty with its text; `sim/hang-<index>` makes the driver call for it block.
 """
 
@@ -9,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from roost.node.gpus import DriverError, Gpu, GpuProcess, Reading
 from roost.node.processes import is_alive
@@ -18,12 +20,13 @@ from roost.node.state import read_text
 
 _HANG_LOOK_S = 0.05
 _MOST_CARDS = 4096
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}\Z")
 
 
 def parse_sim_spec(text: str) -> List[int]:
-    """Card sizes in MiB: `4x24G`, `4` (of 24G each), `2x80G,1x24G`; raises ValueError with the reason."""
+    """Card sizes in MiB: `4x24G`, `4` (of 24G each), `2x80G,1x24G`, `lab:4x24G`; raises ValueError with the reason."""
     sizes: List[int] = []
-    for part in text.split(","):
+    for part in sim_name(text)[1].split(","):
         count, _, size = part.strip().lower().partition("x")
         if not count.isdigit():
             raise ValueError(f"simulated GPUs are written like 4x24G, not {text!r}")
@@ -31,6 +34,16 @@ def parse_sim_spec(text: str) -> List[int]:
     if len(sizes) > _MOST_CARDS:
         raise ValueError(f"more than {_MOST_CARDS} simulated GPUs")
     return sizes
+
+
+def sim_name(text: str) -> Tuple[Optional[str], str]:
+    """The name of a simulation that servers share, and the rest: `lab:4x24G`. None for one of one's own."""
+    name, colon, rest = text.strip().partition(":")
+    if not colon:
+        return None, text
+    if not _NAME.match(name):
+        raise ValueError(f"the name of a simulation has letters, digits, - and _, 32 at most, not {name!r}")
+    return name, rest
 
 
 def parse_mib(text: str) -> int:
@@ -56,7 +69,7 @@ class SimDriver:
         self._directory = directory
         self._procs = os.path.join(directory, "procs")
         self._gpus = [
-            Gpu(f"SIM-{identity}-{index}", index, f"Simulated {_size_name(mib)}", mib, False)
+            Gpu(f"SIM-{sim_name(spec)[0] or identity}-{index}", index, f"Simulated {_size_name(mib)}", mib, False)
             for index, mib in enumerate(parse_sim_spec(spec))
         ]
         os.makedirs(self._procs, mode=0o700, exist_ok=True)

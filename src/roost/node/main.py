@@ -12,6 +12,7 @@ import sys
 from typing import List, Optional
 
 from roost.node.attach import Wish, attach, own_command
+from roost.node.claim_modes import MODES, default_mode
 from roost.node.state import AlreadyServed, StateDir, StateError, prepare, read_text, write_text
 
 
@@ -39,8 +40,9 @@ def _parser() -> argparse.ArgumentParser:
     for verb, words in (("attach", "speak to the daemon over stdin and stdout"), ("daemon", "be the daemon")):
         one = verbs.add_parser(verb, help=words)
         one.add_argument("--state", required=True, metavar="DIR", help="the state directory")
-        one.add_argument("--sim", metavar="SPEC", help="simulated GPUs: 4x24G, or 2x80G,1x24G; `off` for real ones")
+        one.add_argument("--sim", metavar="SPEC", help="simulated GPUs: 4x24G, 2x80G,1x24G, lab:4x24G; `off` for real ones")
         one.add_argument("--no-cgroup", action="store_true", help="keep runs together without cgroups")
+        one.add_argument("--claims", choices=MODES, help="which GPUs to claim (default: root all, others what they use)")
     verbs.choices["daemon"].add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
     return parser
 
@@ -51,6 +53,7 @@ def _attach(options: argparse.Namespace, program: str) -> int:
     command = [*own_command(), "daemon", "--state", state.path]
     command += ["--sim", sim] if sim is not None else []
     command += ["--no-cgroup"] if options.no_cgroup else []
+    command += ["--claims", options.claims] if options.claims is not None else []
     attach(Wish(state, program, sim, command))
     return 0
 
@@ -71,7 +74,8 @@ def _daemon(options: argparse.Namespace, program: str) -> int:
     try:
         prepare(state)
         sim = remember_sim(state, _check_sim(options.sim))
-        serve(state, Options(program, sim, not options.no_cgroup), lambda: say("ready"))
+        asked = Options(program, sim, not options.no_cgroup, options.claims or default_mode())
+        serve(state, asked, lambda: say("ready"))
     except AlreadyServed:
         say("busy")
         return 75

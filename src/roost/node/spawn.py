@@ -14,12 +14,13 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from roost.node import command
 from roost.node.cgroup import Cgroups
+from roost.node.claims import Claims
 from roost.node.clock import boot_ms, wall_ms
 from roost.node.command import CannotStart
 from roost.node.environment import Place, build_environment
 from roost.node.gpus import Gpu
 from roost.node.rundir import Record, claim_output, is_own_log, log_paths, record_text
-from roost.node.runner import Runner, Runners
+from roost.node.runner import Runner, Runners, inherited
 from roost.node.spec import OPEN_APPEND, Spec
 from roost.node.state import StateDir
 from roost.node.wrapper import NOTICE_FD, SHELL, Script, run_script, wrapper_text
@@ -41,9 +42,10 @@ class Launch(NamedTuple):
 
 
 class Spawner:
-    """Starts runs on this node."""
+    """Starts runs on this node. Whatever claims of GPUs a run has, its wrapper holds too."""
 
     def __init__(self, state: StateDir, cgroups: Optional[Cgroups], boot: str, node: str, notices: int) -> None:
+        self.claims: Optional[Claims] = None
         self._state = state
         self._cgroups = cgroups
         self._boot = boot
@@ -84,12 +86,25 @@ class Spawner:
         argv, env = command.with_odd_names(command.resolve(spec, env, path, _fill_values(launch)), env)
         # A start that died half-way has made the files already: they are ours.
         self._claim_outputs(spec, path, OPEN_APPEND if is_repeated else spec.open)
-        runner = self.runners.take() if self.runners is not None and _is_short(argv, env) else None
+        runner = self._ready_runner(launch) if _is_short(argv, env) else None
         if runner is not None:
             record = self._record(launch, path, runner.cgroup)
             return record, self._order(runner, self._script_of(launch, record), env, argv)
         record = self._record(launch, path, self._cgroups.create(launch.name) if self._cgroups else None)
         return record, self._start(launch, record, argv, env)
+
+    def _ready_runner(self, launch: Launch) -> Optional[Runner]:
+        """A runner that can hold the run's claims; one that cannot was made before the GPUs were known, and leaves."""
+        if self.runners is None:
+            return None
+        has_claims = self.claims is not None and bool(self.claims.descriptors(launch.name))
+        if not has_claims or self.claims is None:
+            return self.runners.take()
+        runner = self.runners.take(with_claims=True) if self.claims.is_lending else None
+        if runner is None or self.claims.lend(launch.name, runner.claims):
+            return runner
+        self.runners.retire(runner.pid)
+        return None
 
     def _order(self, runner: Runner, script: Script, env: Dict[str, str], argv: List[str]) -> int:
         """Give the run to a runner that stands ready; its pid."""
@@ -155,8 +170,12 @@ class Spawner:
         run_dir, trace = self._state.run(launch.name), self._state.marker(launch.name)
         files = [self._umask_of(spec), record_text(record, spec), record.out, record.err]
         wrapper = [SHELL, "-c", self._text, run_dir, trace, record.cgroup or "", *files, *argv]
+        claims = self.claims.descriptors(launch.name) if self.claims is not None else []
         try:
-            return os.posix_spawn(SHELL, wrapper, env, file_actions=self._streams, setsid=True, setsigdef=_IGNORED_BY_PYTHON)
+            with inherited(claims):
+                return os.posix_spawn(
+                    SHELL, wrapper, env, file_actions=self._streams, setsid=True, setsigdef=_IGNORED_BY_PYTHON
+                )
         except OSError as problem:
             if problem.errno == errno.E2BIG:
                 raise CannotStart("the command and its environment are too long for the kernel (E2BIG)") from None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from roost.core import events as ev
+from roost.core.errors import NotPermitted
 from roost.core.model import RANK_STEP, Conditions, Job
 from roost.core.spec import JobSpec
 from roost.core.states import ACTIVE, Change, Outcome, State, is_allowed
-from roost.server.commands import Act
+from roost.server.commands import Act, Command
 from roost.server.quotas import check_room
 from roost.server.submitting import why_never
 from roost.server.turn import Turn
@@ -33,6 +34,17 @@ def known(turn: Turn, job: int) -> State:
     return state
 
 
+def check_own(turn: Turn, command: Command, job: int) -> None:
+    """Raise unless it is the asker's job, or he may act on all. A job that is not there is not his business here."""
+    if command.by.is_admin:
+        return
+    owner = turn.owner(job)
+    if owner is not None and owner.user != command.by.name:
+        raise NotPermitted(f"job {job} is {owner.user}'s", "only its owner and administrators may do that")
+    if owner is not None and owner.account != command.by.account:
+        raise NotPermitted(f"job {job} runs as another account than yours", "only administrators may do that")
+
+
 def kill(turn: Turn, job: int, command: Act) -> None:
     """End it, or with a signal only send that."""
     state = known(turn, job)
@@ -42,7 +54,7 @@ def kill(turn: Turn, job: int, command: Act) -> None:
         if state not in ACTIVE:
             raise Skip(f"it is {state.value}: there is no process to signal")
         active = turn.cluster.active[job]
-        turn.send(active.node, "signal", run=active.run, signal=command.signal)
+        turn.tell(active, "signal", signal=command.signal)
         return
     _stop(turn, job, state, "kill", command)
 
@@ -53,7 +65,7 @@ def _stop(turn: Turn, job: int, state: State, why: str, command: Act) -> None:
         active = turn.cluster.active[job]
         turn.record(ev.StopAsked(job, turn.now_ms, why), command.actor)
         grace = own_grace_ms(turn, job) if command.grace_s is None else command.grace_s * 1000
-        turn.send(active.node, "stop", run=active.run, why=why, grace_ms=grace)
+        turn.tell(active, "stop", why=why, grace_ms=grace)
     else:
         turn.end(ev.Ended(job, turn.now_ms, Outcome.KILLED, None, "ended before it started"), command.actor)
 
@@ -76,7 +88,7 @@ def pause(turn: Turn, job: int, command: Act) -> None:
         )
     active = turn.cluster.active[job]
     turn.record(ev.Paused(job, turn.now_ms), command.actor)
-    turn.send(active.node, "pause", run=active.run)
+    turn.tell(active, "pause")
 
 
 def resume(turn: Turn, job: int, command: Act) -> None:
@@ -89,7 +101,7 @@ def resume(turn: Turn, job: int, command: Act) -> None:
         )
     active = turn.cluster.active[job]
     turn.record(ev.Resumed(job, turn.now_ms), command.actor)
-    turn.send(active.node, "resume", run=active.run)
+    turn.tell(active, "resume")
 
 
 def hold(turn: Turn, job: int, command: Act) -> None:
@@ -157,11 +169,12 @@ def _drop(turn: Turn, job: int, actor: str | None) -> int:
 
 def remove(turn: Turn, job: int, actor: str | None) -> None:
     """Forget an ended job, its attempts and their directories."""
+    owner = turn.owner(job)
     attempts = _drop(turn, job, actor)
     runs = [f"{job}.{n}" for n in range(1, attempts + 1)]
     if runs:
         for node in turn.cluster.nodes:
-            turn.send(node, "remove", runs=runs)
+            turn.send(node, owner.account if owner else "", "remove", runs=runs)
 
 
 def spec_of(turn: Turn, job: int) -> tuple[JobSpec, str | None]:

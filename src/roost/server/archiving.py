@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 
 from roost.core.errors import RoostError
 from roost.core.states import State
-from roost.server.service import Service, caller_of
+from roost.server.service import Service
 from roost.store import reads
 
 PAUSE_S = 10.0
@@ -24,7 +23,7 @@ async def keep_bounded(service: Service) -> None:
             continue
         try:
             old = await service.read(reads.oldest_ended, keep, 10_000)
-            count = await service.archive(caller_of(os.getuid()), service.home / "archive.jsonl", old)
+            count = await service.archive(service.people.itself, service.home / "archive.jsonl", old)
             _log.info("archived %s ended jobs", count)
         except RoostError as error:
             _log.warning("cannot archive: %s", error.message)

@@ -14,8 +14,8 @@ from roost.core.states import Change, State, is_allowed
 from roost.server.acting import Skip, known, spec_of
 from roost.server.commands import Act, Submit
 from roost.server.quotas import check_room
-from roost.server.submitting import Checked, checked, kept, queue_job
-from roost.server.turn import StartRun, Turn, moved
+from roost.server.submitting import Checked, check_owner, checked, kept, queue_job
+from roost.server.turn import Owner, StartRun, Turn, moved
 
 MOST_PLACES = 1_000_000_000
 
@@ -113,7 +113,7 @@ def edit(turn: Turn, job: int, command: Act) -> None:
         request = this.shape.request
     if _leads_to(turn, conditions, job):
         raise Impossible(f"job {job} would wait for itself", f"roost why {job}")
-    shape = turn.shaped(this.shape.user, spec, request)
+    shape = turn.shaped(Owner(this.shape.user, this.shape.account), spec, request)
     turn.new[job] = kept(spec, digest or env)
     turn.record(ev.Edited(job, turn.now_ms, moved(this, shape, this.rank), conditions), command.actor)
 
@@ -142,13 +142,23 @@ def clone(turn: Turn, job: int, command: Act) -> int:
     """Queue a copy with changes; answers with its id."""
     is_held = known(turn, job) is State.HELD
     spec, env = spec_of(turn, job)
+    owner = turn.owner(job)
+    assert owner is not None
+    asked = Submit(
+        command.actor, [], [], command.home, accounts={owner.user: owner.account, **command.accounts}, by=command.by
+    )
+    # A copy stays its owner's, whoever asks for it.
+    spec = msgspec.structs.replace(spec, user=owner.user if owner.user != command.actor else None)
     spec, request, conditions, digest = _edited(
         turn,
         msgspec.structs.replace(spec, after=(), after_any=(), after_fail=(), begin_at=None, hold=is_held, sweep=None),
         command,
     )
-    check_room(turn, spec.user or command.actor)
-    return queue_job(turn, command.actor, spec, request, conditions, digest or env)
+    check_owner(asked, spec)
+    if asked.owner(spec) != owner and digest is None:
+        env = None  # nobody is given another's environment
+    check_room(turn, asked.owner(spec).user)
+    return queue_job(turn, asked, spec, request, conditions, digest or env)
 
 
 def _edited(turn: Turn, spec: JobSpec, command: Act) -> Checked:
@@ -158,7 +168,7 @@ def _edited(turn: Turn, spec: JobSpec, command: Act) -> Checked:
         spec = changed(spec, command.changes)
     except (msgspec.ValidationError, TypeError) as error:
         raise BadRequest(str(error)) from None
-    return checked(turn, Submit(command.actor, [], [], command.home), 0, spec, [])
+    return checked(turn, Submit(command.actor, [], [], command.home, by=command.by), 0, spec, [])
 
 
 def intend(turn: Turn, job: Job, place: Place, actor: str | None = None, granted_mib: int | None = None) -> None:

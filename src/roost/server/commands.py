@@ -10,9 +10,26 @@ import msgspec
 from roost.core.results import Result
 from roost.core.spec import JobSpec
 from roost.core.sweeps import Design
+from roost.server.turn import Owner
 
 
-class Command(msgspec.Struct, frozen=True):
+class Who(msgspec.Struct, frozen=True):
+    """Who asks, what he may, and from where: for permissions and for the audit."""
+
+    name: str = ""
+    is_admin: bool = True
+    via: str = "server"
+    address: str = ""
+    account: str = ""
+    """The UNIX account that his jobs run as."""
+
+
+class _Asked(msgspec.Struct, frozen=True, kw_only=True):
+    by: Who = Who()
+    """Unless somebody asks, it is the server itself, which may do everything and is not in the audit."""
+
+
+class Command(_Asked, frozen=True):
     """Something asked of the controller, by somebody."""
 
     actor: str
@@ -26,6 +43,13 @@ class Submit(Command, frozen=True):
     home: str = "/"
     key: str | None = None
     """Twice under one key is once: a client whose answer was lost asks again."""
+    accounts: dict[str, str] = {}
+    """The UNIX account that each user's jobs run as; who is not in it runs as the server's own."""
+
+    def owner(self, spec: JobSpec) -> Owner:
+        """Whose job that is."""
+        user = spec.user or self.actor
+        return Owner(user, self.accounts.get(user, ""))
 
 
 class MakeSweep(Submit, frozen=True, kw_only=True):
@@ -64,6 +88,8 @@ class Act(Command, frozen=True):
     position: int | None = None
     gpu_ids: list[str] = []
     home: str = "/"
+    accounts: dict[str, str] = {}
+    """As of `Submit`, for a clone that is to be another's."""
 
 
 class RuleGpus(Command, frozen=True):

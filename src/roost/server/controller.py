@@ -20,16 +20,17 @@ from roost.core.cluster import Cluster
 from roost.core.errors import DiskFull, RoostError, TryLater
 from roost.core.plan import plan
 from roost.core.states import State
+from roost.server.auditing import describe
 from roost.server.changing import intend
 from roost.server.commands import Command, Submit
 from roost.server.obeying import obey
 from roost.server.preempting import preempt
-from roost.server.reports import LinkLost, NodeReport, take_in
+from roost.server.reports import LinkLost, NodeReport, lose, take_in
 from roost.server.starting import start_message
 from roost.server.turn import Reply, Send, Turn
 from roost.store import reads
 from roost.store.load import Interned, load
-from roost.store.rows import JobRow, ResultRow, SweepRow
+from roost.store.rows import AuditRow, JobRow, ResultRow, SweepRow
 from roost.store.store import CommitFailed, Store, unpack_env
 from roost.store.writes import Batch
 
@@ -133,14 +134,17 @@ class Controller:
             take_in(turn, item, self.orphans)
             return None
         if isinstance(item, LinkLost):
-            turn.record(ev.NodeDetached(item.node, item.reason))
+            lose(turn, item)
             return None
         try:
             if isinstance(item, Submit) and self.disk_is_full:
                 raise DiskFull(
                     "the disk of the server is full: nothing new is accepted", "free some space, then submit again"
                 )
-            return Reply(obey(turn, item))
+            answer = obey(turn, item)
+            if item.by.via != "server" and (did := describe(item, answer)) is not None:
+                turn.audit.append(AuditRow(0, turn.now_ms, item.by.name, item.by.via, item.by.address, *did))
+            return Reply(answer)
         except RoostError as error:
             return Reply(error=error)
 
@@ -174,7 +178,8 @@ class Controller:
 
     def _start(self, turn: Turn, start: Any, rows: dict[int, JobRow]) -> Send:
         row = rows[start.job]
-        return Send(start.node, start_message(self.cluster, start, row, self._env(row.env), turn.now_ms, self.socket))
+        message = start_message(self.cluster, start, row, self._env(row.env), turn.now_ms, self.socket)
+        return Send(start.node, message, row.account)
 
     def _env(self, env: int | None) -> bytes:
         """An environment, encoded, from a small cache: a thousand jobs of one shell share one."""

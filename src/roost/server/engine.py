@@ -40,6 +40,9 @@ class Engine:
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
         self.links: dict[str, Link] = {}
+        self.open_account: Callable[[str, str], Link] | None = None
+        """How a root server reaches the program of another account; other servers have only their own."""
+        self.drop_accounts: Callable[[str], None] = lambda reason: None
         self.health: deque[str] = deque(maxlen=20)
         self.watchers: set[Callable[[ev.Event], None]] = set()
         self._inbox: list[tuple[Input, asyncio.Future[Any] | None]] = []
@@ -59,15 +62,15 @@ class Engine:
         self._wake.set()
         return await answer
 
-    def report(self, node: str, message: Report) -> None:
-        """A node said something."""
-        self._inbox.append((NodeReport(node, message), None))
+    def report(self, node: str, message: Report, account: str = "") -> None:
+        """A node said something, through the program that works there as `account`."""
+        self._inbox.append((NodeReport(node, message, account), None))
         self._wake.set()
 
-    def lost(self, node: str, reason: str) -> None:
+    def lost(self, node: str, reason: str, account: str = "", for_good: bool = False) -> None:
         """A link ended."""
-        _log.info("lost %s: %s", node, reason)
-        self._inbox.append((LinkLost(node, reason), None))
+        _log.info("lost %s: %s", f"{node} as {account}" if account else node, reason)
+        self._inbox.append((LinkLost(node, reason, account, for_good), None))
         self._wake.set()
 
     # -- the loop ---------------------------------------------------------------------------------------------------
@@ -146,12 +149,18 @@ class Engine:
                     watcher(event)
 
     def _send(self, sends: list[Send]) -> None:
-        by_node: dict[str, list[dict[str, Any]]] = {}
+        by_link: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for send in sends:
-            by_node.setdefault(send.node, []).append(send.message)
-        for node, messages in by_node.items():
-            if (link := self.links.get(node)) is not None:
+            by_link.setdefault((send.node, send.account), []).append(send.message)
+        for (node, account), messages in by_link.items():
+            if (link := self.link(node, account)) is not None:
                 link.send(messages)
+
+    def link(self, node: str, account: str = "") -> Link | None:
+        """The link to the program that works as that account on a node, made when there is none yet."""
+        if account and self.open_account is not None:
+            return self.open_account(node, account)
+        return self.links.get(node)
 
     # -- when it goes wrong -----------------------------------------------------------------------------------------
 
@@ -186,6 +195,7 @@ class Engine:
     def _reattach(self, reason: str) -> None:
         for link in self.links.values():
             link.drop(reason)
+        self.drop_accounts(reason)
 
     def _wake_at(self, at_ms: int | None) -> None:
         if at_ms is None:

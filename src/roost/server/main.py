@@ -21,15 +21,18 @@ from typing import Any
 
 import roost
 from roost.client import paths
+from roost.core.errors import RoostError
 from roost.links import local
 from roost.links.link import Link
 from roost.node.gpus_sim import parse_sim_spec
 from roost.server.archiving import keep_bounded
 from roost.server.clock import now_ms
+from roost.server.commands import Who
 from roost.server.controller import Controller
 from roost.server.engine import Engine
 from roost.server.lock import HomeInUse, take
 from roost.server.notifying import Notifier
+from roost.server.people import FIRST
 from roost.server.service import Service
 from roost.server.sockets import tcp_socket, unix_socket
 from roost.server.targets import Targets
@@ -58,7 +61,8 @@ def main(argv: list[str] | None = None) -> int:
             return _fail(str(error), "--sim 4x24G simulates four GPUs of 24 GiB", EXIT_USAGE)
     home = Path(options.home or paths.home())
     try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Under root, others pass through to what is theirs below; all else in it is the server's alone.
+        home.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
         held = take(home)
     except HomeInUse as error:
         return _fail(str(error), "`roost status` shows it, `roost down` stops it", EXIT_TRY_LATER)
@@ -138,7 +142,8 @@ async def _serve(home: Path, settings: dict[str, Any]) -> int:
     link = Link(node, local.command(home, settings.get("sim")), engine.report, engine.lost)
     engine.links[node] = link
     rounds = asyncio.create_task(engine.run())
-    tasks = [asyncio.create_task(t) for t in (link.run(), keep_bounded(service), _watch_disk(service), notifier.run())]
+    loops = (link.run(), keep_bounded(service), _watch_disk(service), _tidy(service), notifier.run())
+    tasks = [asyncio.create_task(t) for t in loops]
     try:
         await _first_hello(engine, link)
         await _listen(service, settings, Targets(notifier))
@@ -187,7 +192,7 @@ async def _first_hello(engine: Engine, link: Link) -> None:
 
 
 def _socket_path(home: Path) -> Path:
-    return Path(paths.socket_path()) if os.environ.get("ROOST_HOME") is None else home / paths.SOCKET_NAME
+    return Path(paths.own_socket_path()) if os.environ.get("ROOST_HOME") is None else home / paths.SOCKET_NAME
 
 
 async def _listen(service: Service, settings: dict[str, Any], targets: Targets) -> None:
@@ -199,7 +204,7 @@ async def _listen(service: Service, settings: dict[str, Any], targets: Targets) 
     host = settings.get("host") or "127.0.0.1"
     path = _socket_path(service.home)
     tcp = tcp_socket(host, settings.get("port"))
-    unix = unix_socket(path)
+    unix = unix_socket(path, for_all=service.people.is_root)
     service.socket = str(path)
     service.url = f"http://{f'[{host}]' if ':' in host else host}:{tcp.getsockname()[1]}"
     config = uvicorn.Config(
@@ -215,12 +220,12 @@ async def _listen(service: Service, settings: dict[str, Any], targets: Targets) 
     service.on_shutdown = lambda: setattr(server, "should_exit", True)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, service.on_shutdown)
-    _announce(service)
+    await _announce(service)
     await server.serve(sockets=[unix, tcp])
     path.unlink(missing_ok=True)
 
 
-def _announce(service: Service) -> None:
+async def _announce(service: Service) -> None:
     totals = service.status()["gpus"]
     _log.info(
         "roost %s serves %s at %s and %s, %s GPUs",
@@ -232,7 +237,20 @@ def _announce(service: Service) -> None:
     )
     if sys.stderr.isatty():
         sys.stderr.write(f"roost {roost.__version__}: {totals['total']} GPUs, {service.url}, state in {service.home}\n")
+        if not service.people.has_administrator:
+            code = await service.people.new_link(Who(), None, FIRST)
+            sys.stderr.write(f"The first administrator, once, from a browser: {service.link_url(code)}\n")
         sys.stderr.write("Ctrl-C stops the server; running jobs go on.\n")
+
+
+async def _tidy(service: Service) -> None:
+    """Now and then, keep what is known of people in order."""
+    while True:
+        await asyncio.sleep(60)
+        try:
+            await service.people.tidy()
+        except RoostError as error:
+            _log.warning("cannot keep what is known of people: %s", error.message)
 
 
 async def _watch_disk(service: Service) -> None:

@@ -75,7 +75,12 @@ class Notifier:
     @property
     def is_enabled(self) -> bool:
         """Whether anything is told at all."""
-        return bool(self.service.cluster.number("notify.enabled"))
+        return bool(self.service.cluster.settings["notify.enabled"])
+
+    def _is_locked(self, user: str) -> bool:
+        """Whether that user is told nothing for now."""
+        account = self.service.people.accounts.get(user)
+        return account is not None and account.is_locked
 
     def reload(self) -> None:
         """Targets changed: read them, and say what is to be kept for them."""
@@ -130,8 +135,10 @@ class Notifier:
         await self._look_at_gpus()
         now = now_ms()
         for target, line in self._lines.items():
-            if line.waits and line.task is None and max(line.due_ms, line.paused_ms) <= now:
-                line.task = asyncio.create_task(self._deliver(self.targets[target], line))
+            row = self.targets[target]
+            is_ready = line.waits and line.task is None and max(line.due_ms, line.paused_ms) <= now
+            if is_ready and not self._is_locked(row.user):
+                line.task = asyncio.create_task(self._deliver(row, line))
         if now - self._pruned_ms > PRUNE_S * 1000:
             self._pruned_ms = now
             await self._change(outbox.prune, now, now - GIVE_UP_MS)
@@ -147,7 +154,7 @@ class Notifier:
         await self.outgoing.close()
 
     async def _change(self, change: Any, *arguments: Any) -> Any:
-        return await asyncio.to_thread(self.service.store.change, change, *arguments)
+        return await asyncio.to_thread(self.service.store.transact, change, *arguments)
 
     # -- from notices to messages -----------------------------------------------------------------------------------
 
@@ -164,7 +171,7 @@ class Notifier:
         for row in rows:
             by_job = tuple(filter(None, row.events.split(",")))
             for each in self.targets.values():
-                if each.user == row.user and is_wanted(row.kind, each.words, by_job):
+                if each.user == row.user and is_wanted(row.kind, each.words, by_job) and not self._is_locked(row.user):
                     by_target.setdefault(each.id, []).append(row)
         kept = {target: wanted[-outbox.UNSENT_KEPT :] for target, wanted in by_target.items()}
         jobs = sorted({row.job for wanted in kept.values() for row in wanted})
@@ -209,7 +216,7 @@ class Notifier:
         if row is None or (not idle.was_seen_working and await self.service.read(outbox.was_told, IDLE, job, attempt)):
             return []
         by_job = row.decoded().notify
-        if NONE in by_job:
+        if NONE in by_job or self._is_locked(row.user):
             return []
         facts = idle_facts(idle, row, now_ms())
         return [
@@ -225,7 +232,8 @@ class Notifier:
         messages = []
         for target in self.targets.values():
             line = self._lines[target.id]
-            line.owed = (line.owed & self._free.free) | set(found) if GPU_FREE in target.words else set()
+            is_asked = GPU_FREE in target.words and not self._is_locked(target.user)
+            line.owed = (line.owed & self._free.free) | set(found) if is_asked else set()
             if line.owed and now - line.free_told_ms >= FREE_PAUSE_MS:
                 messages.append(self._message(target.id, Facts(GPU_FREE, where=tuple(sorted(line.owed)))))
                 line.free_told_ms, line.owed = now, set()

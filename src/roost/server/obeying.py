@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from roost.core.errors import BadRequest, RoostError
+from roost.core.errors import BadRequest, NotPermitted, RoostError
 from roost.server import acting, changing, preempting, ruling, submitting, sweeping
 from roost.server.commands import (
     Act,
@@ -34,11 +34,14 @@ def _act(turn: Turn, command: Act) -> dict[str, Any]:
     action = ACTIONS.get(command.action)
     if action is None:
         raise BadRequest(f"no action named {command.action!r}; known: {', '.join(ACTIONS)}")
+    if command.action in FOR_ADMINISTRATORS and not command.by.is_admin:
+        raise NotPermitted(f"only an administrator may {FOR_ADMINISTRATORS[command.action]}", "ask one, or: roost why JOB")
     done: list[int] = []
     skipped: list[dict[str, Any]] = []
     answer: dict[str, Any] = {"done": done, "skipped": skipped}
     for job in command.ids:
         try:
+            acting.check_own(turn, command, job)
             made = action(turn, job, command)
             done.append(job)
             if made is not None:
@@ -51,6 +54,13 @@ def _act(turn: Turn, command: Act) -> dict[str, Any]:
             skipped.append({"id": job, "code": error.code, "reason": error.message})
     return answer
 
+
+FOR_ADMINISTRATORS = {
+    "move": "move a job to another place of the queue",
+    "start": "start a job past the queue",
+    "forget": "archive jobs",
+}
+"""What touches others' jobs, even when it is done to one's own."""
 
 ACTIONS: dict[str, Callable[[Turn, int, Act], int | None]] = {
     "kill": acting.kill,

@@ -15,7 +15,8 @@ from roost.core.sweeps import Design, command_text, parameter_names
 from roost.server import views
 from roost.server.clock import rfc3339
 from roost.server.commands import MakeSweep
-from roost.server.service import Caller, Service
+from roost.server.people import Caller
+from roost.server.service import Service
 from roost.server.sweeping import expand
 from roost.store import reads
 from roost.store.rows import AttemptRow, JobRow, ResultRow, SweepRow
@@ -34,11 +35,11 @@ class Sweeps:
         self._service = service
         self._said: dict[tuple[int, int], dict[str, Result]] = {}
 
-    async def make(self, asked: MakeSweep) -> Json:
+    async def make(self, caller: Caller, asked: MakeSweep) -> Json:
         """Expand the design, off the loop, and queue the points: a new sweep, or what another does not have yet."""
         into = None if asked.sweep is None else design_of(await self._service.sweep(asked.sweep))
         design, jobs = await asyncio.to_thread(expand, asked.design, into)
-        answer: Json = await self._service.engine.ask(msgspec.structs.replace(asked, design=design, jobs=jobs))
+        answer: Json = await self._service.ask(caller, msgspec.structs.replace(asked, design=design, jobs=jobs))
         return answer
 
     async def last(self, caller: Caller) -> int:

@@ -18,7 +18,7 @@ def preempt(turn: Turn, job: int, for_job: int | None, actor: str | None = None)
     """Ask that running job to make room, for another if one is named. `may_preempt` must hold."""
     active = turn.cluster.active[job]
     turn.record(ev.StopAsked(job, turn.now_ms, stop_for(for_job)), actor)
-    turn.send(active.node, "stop", run=active.run, why=PREEMPT, grace_ms=own_grace_ms(turn, job))
+    turn.tell(active, "stop", why=PREEMPT, grace_ms=own_grace_ms(turn, job))
 
 
 def make_room(turn: Turn, job: int, command: Act) -> None:

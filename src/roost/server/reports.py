@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from roost.core import events as ev
-from roost.core.model import Active, Gpu, Host, Observation, Process
+from roost.core.model import Active, Claimant, Gpu, Host, Observation, Process
 from roost.core.preemption import PREEMPT, stop_word
 from roost.core.states import Outcome, State
 from roost.links import messages as m
@@ -24,45 +24,79 @@ RETRY_MS = 1_000
 """How long a job waits after a node refused to start it; doubled with every refusal, up to a minute."""
 
 
+class At(msgspec.Struct, frozen=True):
+    """Which program on a node speaks: the node's own, or the one that works as an account, which is believed only what it
+    says of that account's runs."""
+
+    node: str
+    account: str = ""
+
+
 class NodeReport(msgspec.Struct, frozen=True):
     """A message from a node."""
 
     node: str
     message: m.Report
+    account: str = ""
 
 
 class LinkLost(msgspec.Struct, frozen=True):
-    """The link to a node ended."""
+    """The link to a node ended; for good, when nobody can become that account there any more."""
 
     node: str
     reason: str
+    account: str = ""
+    for_good: bool = False
 
 
 def take_in(turn: Turn, report: NodeReport, orphans: set[str]) -> None:
     """Let a report have its consequences. `orphans` are runs on nodes that no job here knows."""
-    _TAKE[type(report.message)](turn, report.node, report.message, orphans)
+    if report.account and isinstance(report.message, (m.Inventory, m.Sample)):
+        return  # what the machine has and does is its own program's to say
+    _TAKE[type(report.message)](turn, At(report.node, report.account), report.message, orphans)
 
 
-def _hello(turn: Turn, node: str, hello: m.Hello, orphans: set[str]) -> None:
+def lose(turn: Turn, lost: LinkLost) -> None:
+    """A link ended. What runs is not touched by it, unless nobody will ever be asked about it again."""
+    if not lost.account:
+        turn.record(ev.NodeDetached(lost.node, lost.reason))
+    elif lost.for_good:
+        for active in _runs_at(turn, At(lost.node, lost.account)):
+            outcome = Outcome.CANNOT_START if active.state is State.STARTING else Outcome.LOST
+            settle(turn, active, ev.Ended(active.job.id, turn.now_ms, outcome, None, lost.reason), Causes())
+            _remove_if_asked(turn, active)
+
+
+def _runs_at(turn: Turn, at: At) -> list[Active]:
+    """What should run there under that account."""
+    return [a for a in turn.cluster.active.values() if a.node == at.node and a.job.shape.account == at.account]
+
+
+def _hello(turn: Turn, at: At, hello: m.Hello, orphans: set[str]) -> None:
     """A node attached: compare what it runs with what should run there, and set right what differs."""
+    if not at.account:
+        _attached(turn, at.node, hello)
+    turn.send(at.node, at.account, "configure", sample_ms=turn.cluster.settings["node.sample_ms"])
+    known = {run.run: run for run in hello.runs}
+    for active in _runs_at(turn, at):
+        report = known.pop(active.run, None)
+        if report is None:
+            _missing(turn, active)
+        elif isinstance(report, m.RunExited):
+            _exited(turn, at, report, orphans)
+        else:
+            _still_running(turn, at, report, orphans)
+    for run in known.values():
+        _unasked(turn, at, run, orphans)
+
+
+def _attached(turn: Turn, node: str, hello: m.Hello) -> None:
     if hello.gpus_known:
         _seen(turn, node, hello.gpus, hello.cpus, hello.mem_mib)
     else:  # a driver that is slow to answer: what was there before is still there, as far as anybody knows
         known_before = turn.cluster.node(node).gpus.values()
         _seen(turn, node, [m.GpuInfo(*msgspec.structs.astuple(g)) for g in known_before], hello.cpus, hello.mem_mib)
     turn.record(ev.NodeAttached(node))
-    turn.send(node, "configure", sample_ms=turn.cluster.settings["node.sample_ms"])
-    known = {run.run: run for run in hello.runs}
-    for active in [a for a in turn.cluster.active.values() if a.node == node]:
-        report = known.pop(active.run, None)
-        if report is None:
-            _missing(turn, active)
-        elif isinstance(report, m.RunExited):
-            _exited(turn, node, report, orphans)
-        else:
-            _still_running(turn, node, report, orphans)
-    for run in known.values():
-        _unasked(turn, node, run, orphans)
 
 
 def _missing(turn: Turn, active: Active) -> None:
@@ -75,7 +109,7 @@ def _missing(turn: Turn, active: Active) -> None:
             turn.starts.append(StartRun(active.node, active.job.id, active.attempt))
         case State.STOPPING:
             grace = own_grace_ms(turn, active.job.id)
-            turn.send(active.node, "stop", run=active.run, why=stop_word(active.stop), grace_ms=grace)
+            turn.tell(active, "stop", why=stop_word(active.stop), grace_ms=grace)
         case _:
             _lost(turn, active)
 
@@ -85,57 +119,67 @@ def _lost(turn: Turn, active: Active) -> None:
     settle(turn, active, ev.Ended(active.job.id, turn.now_ms, Outcome.LOST, None, error), Causes())
 
 
-def _still_running(turn: Turn, node: str, run: m.RunStarted, orphans: set[str]) -> None:
-    _started(turn, node, run, orphans)
+def _still_running(turn: Turn, at: At, run: m.RunStarted, orphans: set[str]) -> None:
+    _started(turn, at, run, orphans)
     active = turn.cluster.active[_job(run.run)]
     if active.state is State.STOPPING:
-        grace = own_grace_ms(turn, active.job.id)
-        turn.send(node, "stop", run=run.run, why=stop_word(active.stop), grace_ms=grace)
+        turn.tell(active, "stop", why=stop_word(active.stop), grace_ms=own_grace_ms(turn, active.job.id))
     elif (active.state is State.PAUSED) != run.paused:
-        turn.send(node, "pause" if active.state is State.PAUSED else "resume", run=run.run)
+        turn.tell(active, "pause" if active.state is State.PAUSED else "resume")
 
 
-def _unasked(turn: Turn, node: str, run: m.RunStarted | m.RunExited, orphans: set[str]) -> None:
+def _unasked(turn: Turn, at: At, run: m.RunStarted | m.RunExited, orphans: set[str]) -> None:
     """A run that is not active here: an old attempt is ended, one of an unknown job is left alone; both hold their GPU."""
     if isinstance(run, m.RunExited):
-        turn.send(node, "forget", runs=[run.run])
+        turn.send(at.node, at.account, "forget", runs=[run.run])
         return
+    owner = turn.owner(_job(run.run))
+    if at.account and (owner is None or owner.account != at.account):
+        return  # not a run of that account: nobody's word
     orphans.add(run.run)
-    if turn.exists(_job(run.run)):
-        turn.send(node, "stop", run=run.run, why="stale", grace_ms=None)
+    if owner is not None:
+        turn.send(at.node, at.account, "stop", run=run.run, why="stale", grace_ms=None)
 
 
-def _started(turn: Turn, node: str, run: m.RunStarted, orphans: set[str]) -> None:
-    active = _active(turn, node, run.run)
+def _started(turn: Turn, at: At, run: m.RunStarted, orphans: set[str]) -> None:
+    active = _active(turn, at, run.run)
     if active is None:
-        _unasked(turn, node, run, orphans)
+        _unasked(turn, at, run, orphans)
     elif active.pid is None:
         turn.record(ev.Started(active.job.id, run.at_ms, active.attempt, run.pid))
 
 
-def _refused(turn: Turn, node: str, run: m.RunRefused, orphans: set[str]) -> None:
-    active = _active(turn, node, run.run)
+def _refused(turn: Turn, at: At, run: m.RunRefused, orphans: set[str]) -> None:
+    active = _active(turn, at, run.run)
     if active is None:
         return
     job, now = active.job.id, turn.now_ms
     if active.state is State.STARTING:
-        wait = min(60_000, RETRY_MS << min(active.attempt - 1, 6))
+        # A GPU that another Roost has is known from the samples: it is not tried again before it is free.
+        wait = RETRY_MS if run.claimed else min(60_000, RETRY_MS << min(active.attempt - 1, 6))
         turn.record(ev.StartRefused(job, now, active.attempt, run.reason, now + wait))
     else:
         _never_began(turn, active)
-    turn.send(node, "forget", runs=[run.run])
+    turn.send(at.node, at.account, "forget", runs=[run.run])
 
 
-def _exited(turn: Turn, node: str, run: m.RunExited, orphans: set[str]) -> None:
-    orphans.discard(run.run)
-    if (active := _active(turn, node, run.run)) is not None:
+def _exited(turn: Turn, at: At, run: m.RunExited, orphans: set[str]) -> None:
+    _no_orphan(turn, at, run.run, orphans)
+    if (active := _active(turn, at, run.run)) is not None:
         outcome, error = _outcome(run, active)
         usage = ev.Usage(run.pid, run.started_ms, run.peak_mem_mib, run.peak_rss_mib, run.cpu_ms, run.util_mean)
         code = run.status if run.status is not None or outcome is not Outcome.KILLED else 137
         asked = run.why if run.why not in _BY_WHY else None
         settle(turn, active, ev.Ended(active.job.id, run.at_ms, outcome, code, error, usage), Causes(asked, run.memory))
         _remove_if_asked(turn, active)
-    turn.send(node, "forget", runs=[run.run])
+    turn.send(at.node, at.account, "forget", runs=[run.run])
+
+
+def _no_orphan(turn: Turn, at: At, run: str, orphans: set[str]) -> None:
+    """It is over, if whoever says so may."""
+    owner = turn.owner(_job(run))
+    if not at.account or (owner is not None and owner.account == at.account):
+        orphans.discard(run)
 
 
 _BY_WHY = {
@@ -165,13 +209,14 @@ def _outcome(run: m.RunExited, active: Active) -> tuple[Outcome, str | None]:
 def _remove_if_asked(turn: Turn, active: Active) -> None:
     if active.stop == "rm":
         remove(turn, active.job.id, None)
-        turn.send(active.node, "remove", runs=[f"{active.job.id}.{n}" for n in range(1, active.attempt + 1)])
+        runs = [f"{active.job.id}.{n}" for n in range(1, active.attempt + 1)]
+        turn.send(active.node, active.job.shape.account, "remove", runs=runs)
 
 
-def _gone(turn: Turn, node: str, run: m.RunGone, orphans: set[str]) -> None:
+def _gone(turn: Turn, at: At, run: m.RunGone, orphans: set[str]) -> None:
     """The answer to a stop or the like: there is no such run, so it never began, or its files are gone."""
-    orphans.discard(run.run)
-    active = _active(turn, node, run.run)
+    _no_orphan(turn, at, run.run, orphans)
+    active = _active(turn, at, run.run)
     if active is None or active.state is State.STARTING:
         return
     if active.state is State.STOPPING:
@@ -186,13 +231,13 @@ def _never_began(turn: Turn, active: Active) -> None:
     _remove_if_asked(turn, active)
 
 
-def _paused(turn: Turn, node: str, run: m.RunPaused, orphans: set[str]) -> None:
+def _paused(turn: Turn, at: At, run: m.RunPaused, orphans: set[str]) -> None:
     pass  # the state changed when it was asked; the node confirms
 
 
-def _inventory(turn: Turn, node: str, inventory: m.Inventory, orphans: set[str]) -> None:
-    known = turn.cluster.node(node)
-    _seen(turn, node, inventory.gpus, known.cpus, known.mem_mib)
+def _inventory(turn: Turn, at: At, inventory: m.Inventory, orphans: set[str]) -> None:
+    known = turn.cluster.node(at.node)
+    _seen(turn, at.node, inventory.gpus, known.cpus, known.mem_mib)
 
 
 def _seen(turn: Turn, node: str, gpus: list[m.GpuInfo], cpus: int, mem_mib: int) -> None:
@@ -202,21 +247,33 @@ def _seen(turn: Turn, node: str, gpus: list[m.GpuInfo], cpus: int, mem_mib: int)
         turn.record(ev.NodeSeen(node, cpus, mem_mib, found))
 
 
-def _sample(turn: Turn, node: str, sample: m.Sample, orphans: set[str]) -> None:
+def _sample(turn: Turn, at: At, sample: m.Sample, orphans: set[str]) -> None:
     host = Host(sample.host.mem_mib, sample.host.mem_available_mib, sample.host.load)
-    seen = tuple((g.uuid, _observation(g, orphans)) for g in sample.gpus)
-    turn.record(ev.Sampled(node, host, seen))
+    seen = tuple((g.uuid, _observation(turn, g, orphans)) for g in sample.gpus)
+    turn.record(ev.Sampled(at.node, host, seen))
 
 
-def _observation(g: m.GpuSample, orphans: set[str]) -> Observation:
-    procs = tuple(Process(p.pid, p.user, p.command, p.mem_mib, None if p.run in orphans else p.run) for p in g.procs)
-    return Observation(g.mem_used_mib, g.util, g.temp_c, g.power_w, g.fault, procs)
+def _observation(turn: Turn, g: m.GpuSample, orphans: set[str]) -> Observation:
+    procs = tuple(Process(p.pid, p.user, p.command, p.mem_mib, _run_of(turn, p, orphans)) for p in g.procs)
+    claimed_by = Claimant(g.claimed_by.user, g.claimed_by.pid) if g.claimed_by is not None else None
+    return Observation(g.mem_used_mib, g.util, g.temp_c, g.power_w, g.fault, procs, claimed_by)
 
 
-def _active(turn: Turn, node: str, run: str) -> Active | None:
-    """The active attempt of that name on that node; a report about anything else is stale."""
+def _run_of(turn: Turn, process: m.ProcessInfo, orphans: set[str]) -> str | None:
+    """The run that a process belongs to. It says so itself: it is believed when it has the account of that run."""
+    if process.run is None or process.run in orphans:
+        return None
+    active = turn.cluster.active.get(_job(process.run))
+    account = active.job.shape.account if active is not None else ""
+    return process.run if not account or process.user == account else None
+
+
+def _active(turn: Turn, at: At, run: str) -> Active | None:
+    """The active attempt of that name, there and of that account; a report about anything else is stale."""
     active = turn.cluster.active.get(_job(run))
-    return active if active is not None and active.run == run and active.node == node else None
+    if active is None or active.run != run or active.node != at.node or active.job.shape.account != at.account:
+        return None
+    return active
 
 
 def _job(run: str) -> int:
@@ -224,7 +281,7 @@ def _job(run: str) -> int:
     return int(job) if job.isdigit() else -1
 
 
-_TAKE: dict[type, Callable[[Turn, str, Any, set[str]], None]] = {
+_TAKE: dict[type, Callable[[Turn, At, Any, set[str]], None]] = {
     m.Hello: _hello,
     m.RunStarted: _started,
     m.RunRefused: _refused,

@@ -100,7 +100,7 @@ def set_values(turn: Turn, command: Change_) -> dict[str, Any]:
         turn.record(ev.SettingChanged(key, value), command.actor)
         if key == "node.sample_ms":
             for node in turn.cluster.nodes:
-                turn.send(node, "configure", sample_ms=value)
+                turn.send(node, "", "configure", sample_ms=value)
     return {"done": values}
 
 

@@ -6,7 +6,6 @@ import asyncio
 import base64
 import contextlib
 import os
-import pwd
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,16 +17,21 @@ from roost.core import events as ev
 from roost.core import policy as policies
 from roost.core.cluster import Cluster
 from roost.core.errors import BadRequest, Conflict, NotFound, NotPermitted, TryLater
+from roost.core.model import UserRules
 from roost.core.settings import TABLE
-from roost.core.spec import JobSpec
+from roost.core.spec import JobSpec, check_defaults
 from roost.core.states import State
+from roost.core.users import check_user
 from roost.links import messages as m
 from roost.links.link import Link, LinkDown
 from roost.server import views
 from roost.server.clock import now_ms, rfc3339
-from roost.server.commands import Act, Ask, Change_, RuleUser
+from roost.server.commands import Act, Ask, Change_, Command, RuleUser
 from roost.server.engine import Engine
 from roost.server.foreseeing import Foreseeing
+from roost.server.login import Login
+from roost.server.people import Caller, People
+from roost.server.privacy import Veil
 from roost.server.selecting import Select, parse_ids
 from roost.server.user_views import user_view, users_view, with_account
 from roost.store import reads
@@ -38,18 +42,12 @@ T = TypeVar("T")
 Json = dict[str, Any]
 MANY = 2_000_000
 ARCHIVE_CHUNK = 1000
+ATTACH_S = 15.0
+"""How long the program of an account may take to come, when it is asked something."""
 PLACES = 1000
 """How far down the queue a place is counted."""
 MOST_FORESEEN = 16
 """For so many jobs of a dry run it is thought out when they would start, each by itself."""
-
-
-class Caller(msgspec.Struct, frozen=True):
-    """Who asks, as the kernel says."""
-
-    uid: int
-    name: str
-    home: str
 
 
 class Followed(msgspec.Struct, frozen=True):
@@ -57,15 +55,6 @@ class Followed(msgspec.Struct, frozen=True):
 
     number: int | None = None
     since: int | None = None
-
-
-def caller_of(uid: int) -> Caller:
-    """The account behind a uid."""
-    try:
-        entry = pwd.getpwuid(uid)
-        return Caller(uid, entry.pw_name, entry.pw_dir)
-    except KeyError:
-        return Caller(uid, str(uid), "/")
 
 
 class Service:
@@ -77,6 +66,8 @@ class Service:
         self.url = ""
         self.socket = ""
         self.on_shutdown: Callable[[], None] = lambda: None
+        self.people = People(store, lambda key: self.cluster.settings[key], now_ms)
+        self.login = Login(self.people)
         self.foreseeing = Foreseeing(lambda: self.cluster, now_ms)
         engine.watchers.add(self.foreseeing.watch)
 
@@ -85,14 +76,13 @@ class Service:
         """The live state; read only."""
         return self.engine.controller.cluster
 
-    def admit(self, uid: int | None) -> Caller:
-        """The caller, when he may speak to this server at all: its owner, or root."""
-        if uid is None:
-            raise NotPermitted("the kernel does not say who you are on this connection", "use the UNIX socket")
-        if uid not in (0, os.getuid()):
-            owner = caller_of(os.getuid()).name
-            raise NotPermitted(f"this server belongs to {owner}", "`roost up` starts one of your own")
-        return caller_of(uid)
+    async def ask(self, caller: Caller, command: Command) -> Any:
+        """Have somebody's command obeyed: it is known whose it is, and what he did is in the audit."""
+        return await self.engine.ask(msgspec.structs.replace(command, by=caller.who))
+
+    def veil(self, caller: Caller) -> Veil:
+        """What is hidden from the caller, in private mode."""
+        return Veil(caller, bool(self.cluster.settings["users.private"]))
 
     async def read(self, question: Callable[..., T], *arguments: Any) -> T:
         """Ask the store, off the loop."""
@@ -136,7 +126,7 @@ class Service:
 
     async def dry_run(self, caller: Caller, jobs: list[JobSpec]) -> Json:
         """What would become of these jobs. Of the first that would wait it is said until when."""
-        answer = await self.engine.ask(Ask(caller.name, jobs))
+        answer = await self.ask(caller, Ask(caller.name, jobs))
         for at, supposed in list(answer.pop("supposed").items())[:MOST_FORESEEN]:
             answer["jobs"][at].update(await self.foreseeing.supposed(supposed))
         return dict(answer)
@@ -146,6 +136,13 @@ class Service:
         row = (await self.read(reads.jobs, [job])).get(job) if 0 < job < 1 << 63 else None
         if row is None:
             raise NotFound(f"there is no job {job}", "roost ls --all")
+        return row
+
+    async def own(self, caller: Caller, job: int, what: str) -> JobRow:
+        """One job's row, when the caller may see what only its owner and administrators may."""
+        row = await self.row(job)
+        if not caller.is_admin and (row.user != caller.name or row.account != caller.account):
+            raise NotPermitted(f"{what} of job {job} is shown to {row.user} and administrators only", f"roost show {job}")
         return row
 
     async def sweep(self, sweep: int) -> SweepRow:
@@ -169,9 +166,7 @@ class Service:
 
     async def environment(self, caller: Caller, job: int) -> dict[str, str]:
         """A job's environment, for its owner."""
-        row = await self.row(job)
-        if caller.uid != 0 and row.user != caller.name:
-            raise NotPermitted(f"the environment of job {job} is shown to {row.user} only")
+        row = await self.own(caller, job, "the environment")
         return await asyncio.to_thread(self.store.environment, row.env)
 
     async def select(self, caller: Caller, select: Select) -> list[int]:
@@ -207,11 +202,13 @@ class Service:
         return Filter(tuple(ranges), select.state_names(), users, tuple(select.labels), sweep=select.sweep)
 
     async def act(self, caller: Caller, command: Act, select: Select) -> Json:
-        """Resolve the selection, then do it."""
+        """Resolve the selection, then do it. Where no job is named, somebody who is no administrator means his own."""
+        if not caller.is_admin and not select.ids and not select.user:
+            select = msgspec.structs.replace(select, user=caller.name)
         ids = await self.select(caller, select)
         done: Json = {"done": [], "skipped": []}
         for start in range(0, len(ids), 5000):
-            part = await self.engine.ask(msgspec.structs.replace(command, ids=ids[start : start + 5000]))
+            part = await self.ask(caller, msgspec.structs.replace(command, ids=ids[start : start + 5000]))
             for key, values in part.items():
                 done.setdefault(key, []).extend(values)
         missing = [s for s in done["skipped"] if s["code"] == "not_found"]
@@ -258,16 +255,19 @@ class Service:
             raise NotFound(f"job {job} has no attempt {number}", f"roost show {job}")
         return found
 
-    def link(self, node: str) -> Link:
-        """The link to a node."""
-        if (link := self.engine.links.get(node)) is None:
-            raise TryLater(f"{node} is not attached")
+    async def link(self, attempt: AttemptRow) -> Link:
+        """The link to the program that has an attempt: what it wrote is read with its own account's rights."""
+        row = await self.row(attempt.job)
+        if (link := self.engine.link(attempt.node, row.account)) is None:
+            raise TryLater(f"{attempt.node} is not attached")
+        if row.account:
+            await link.attached(ATTACH_S)
         return link
 
     async def read_log(self, attempt: AttemptRow, **how: Any) -> m.Log:
         """A piece of a log."""
         try:
-            answer = await self.link(attempt.node).ask("read_log", run=f"{attempt.job}.{attempt.attempt}", **how)
+            answer = await (await self.link(attempt)).ask("read_log", run=f"{attempt.job}.{attempt.attempt}", **how)
         except LinkDown as error:
             raise TryLater(str(error), "the job is not touched by it: try again") from None
         if isinstance(answer, m.NodeError):
@@ -349,7 +349,8 @@ class Service:
                     if lines is not None and not offset:
                         tail = await self.read_log(attempt, stream=stream, lines=lines)
                         offset = tail.offset
-                    async for answer in self.link(attempt.node).listen("follow", run=run, stream=stream, offset=offset):
+                    link = await self.link(attempt)
+                    async for answer in link.listen("follow", run=run, stream=stream, offset=offset):
                         if isinstance(answer, m.LogData):
                             offset = answer.offset + len(base64.b64decode(answer.data))
                             await queue.put({"stream": stream, "data": answer.data, "offset": offset})
@@ -430,21 +431,60 @@ class Service:
 
     async def set_policy(self, caller: Caller, name: str) -> Json:
         """Change the policy, live."""
-        await self.engine.ask(Change_(caller.name, {"policy": name}))
+        await self.ask(caller, Change_(caller.name, {"policy": name}))
         return self.policy()
 
     async def users(self) -> list[Json]:
-        """Everybody who has rules or a job that is not ended."""
-        found = users_view(self.cluster)
+        """Everybody who was added, has rules, or has a job that is not ended."""
+        found = users_view(self.cluster, self.people)
         return await asyncio.to_thread(lambda: [with_account(view) for view in found])
 
     async def user(self, name: str) -> Json:
         """One user, known or not."""
-        return await asyncio.to_thread(with_account, user_view(self.cluster, name))
+        return await asyncio.to_thread(with_account, user_view(self.cluster, self.people, name))
+
+    async def known_user(self, name: str) -> None:
+        """Raise `NotFound` unless there is such a user, or an account on this machine that may become one."""
+        check_user(name)
+        if name not in self.people.accounts and self.people.unix_of(name) is None:
+            raise NotFound(f"there is no user {name}", f"roost user add {name}")
+
+    async def delete_user(self, caller: Caller, name: str) -> Json:
+        """End his jobs, then forget him."""
+        await self.people.delete(caller.who, [name])
+        live = ("held", "queued", "starting", "running", "paused", "stopping")
+        ids = await self.read(reads.ids, Filter(users=(name,), states=live), MANY)
+        ended = (
+            await self.act(caller, Act(caller.name, "kill", []), Select(ids=",".join(map(str, ids))))
+            if ids
+            else {"done": []}
+        )
+        if self.cluster.user(name) != UserRules():
+            await self.rule_user(caller, name, msgspec.structs.asdict(UserRules()))
+        return {"user": name, "ended": ended["done"]}
+
+    def link_url(self, code: str) -> str:
+        """The address of a one-time link."""
+        return f"{self.url}/welcome/{code}"
+
+    async def notice(self) -> Json | None:
+        """What everybody is to see."""
+        data = (await asyncio.to_thread(self.store.meta)).get("notice")
+        if data is None:
+            return None
+        found = msgspec.json.decode(data)
+        return {"text": found["text"], "by": found["by"], "at": rfc3339(found["at_ms"])}
+
+    async def set_defaults(self, caller: Caller, values: Json) -> Json:
+        """Keep the caller's defaults, checked as a job would be."""
+        values = {key: value for key, value in values.items() if value is not None}
+        check_defaults(values)
+        await self.people.set_defaults(caller.who, caller.name, values)
+        return values
 
     async def rule_user(self, caller: Caller, name: str, changes: Json) -> Json:
         """Change a user's weight and quotas, live."""
-        await self.engine.ask(RuleUser(caller.name, name, changes))
+        await self.ask(caller, RuleUser(caller.name, name, changes))
         return await self.user(name)
 
     async def archive(self, caller: Caller, path: Path, ids: list[int]) -> int:
@@ -460,7 +500,7 @@ class Service:
                 await asyncio.to_thread(_append, path, lines)
             except OSError as error:
                 raise BadRequest(f"cannot write {path}: {error.strerror}") from None
-            done = await self.engine.ask(Act(caller.name, "forget", [row.id for row in rows]))
+            done = await self.ask(caller, Act(caller.name, "forget", [row.id for row in rows]))
             count += len(done["done"])
         return count
 
@@ -481,7 +521,7 @@ class Service:
         self.engine.controller.is_leaving = True
         killed = list(self.cluster.active) if kill else []
         if killed:
-            await self.engine.ask(Act(caller.name, "kill", killed))
+            await self.ask(caller, Act(caller.name, "kill", killed))
             await self.wait(killed, None)
         self.on_shutdown()
         return {"killed": killed, "running": [] if kill else list(self.cluster.active)}

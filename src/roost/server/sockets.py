@@ -10,13 +10,13 @@ from pathlib import Path
 DEFAULT_PORT = 7667
 
 
-def unix_socket(path: Path) -> socket.socket:
-    """A listening UNIX socket, owner only. The home's lock is held, so what lies there is a dead server's."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+def unix_socket(path: Path, for_all: bool = False) -> socket.socket:
+    """A listening UNIX socket, owner only unless for all. The home's lock is held: what lies there is a dead server's."""
+    path.parent.mkdir(mode=0o755 if for_all else 0o700, parents=True, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    old = os.umask(0o177)
+    old = os.umask(0o111 if for_all else 0o177)
     directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         # The kernel takes 107 bytes of path: through the directory's descriptor any path is short.

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from roost.core import events as ev
-from roost.core.errors import BadRequest, Impossible, RoostError
+from roost.core.errors import BadRequest, Impossible, NotPermitted, RoostError
 from roost.core.model import RANK_STEP, Conditions, Job, Request
 from roost.core.placement import Space, impossible
 from roost.core.plan import effective, explain
@@ -25,23 +25,43 @@ from roost.store.writes import NewJob
 
 def submit(turn: Turn, command: Submit) -> dict[str, Any]:
     """Queue the jobs, all or none; twice under one key is once. Answers with the ids."""
-    if (ids := made_before(turn, command.key)) is not None:
+    if (ids := made_before(turn, command)) is not None:
         return {"ids": ids}
     for i, spec in enumerate(command.jobs):
         check_no_point(spec, i)
+        check_owner(command, spec, i)
     envs = [kept_env(turn, env) for env in command.envs]
     parts = [checked(turn, command, i, spec, envs) for i, spec in enumerate(command.jobs)]
     check_rooms(turn, [spec.user or command.actor for spec, *_ in parts])
-    if command.key is not None:
-        turn.submissions[command.key] = (turn.last_job + 1, len(parts))
-    return {"ids": [queue_job(turn, command.actor, *part) for part in parts]}
+    remember_key(turn, command, len(parts))
+    return {"ids": [queue_job(turn, command, *part) for part in parts]}
 
 
-def made_before(turn: Turn, key: str | None) -> list[int] | None:
-    """The ids that were made under that key; None when it is new."""
+def made_before(turn: Turn, command: Submit) -> list[int] | None:
+    """The ids that were made under that key of that user; None when it is new."""
+    key = _key(command)
     if key is None or (made := turn.submissions.get(key) or turn.memory.submission(key)) is None:
         return None
     return list(range(made[0], made[0] + made[1]))
+
+
+def remember_key(turn: Turn, command: Submit, count: int) -> None:
+    """Keep that the next so many ids are made under that key."""
+    if (key := _key(command)) is not None and count:
+        turn.submissions[key] = (turn.last_job + 1, count)
+
+
+def _key(command: Submit) -> str | None:
+    """The key as it is kept: another user's same key is another key."""
+    return None if command.key is None else f"{command.actor}:{command.key}"
+
+
+def check_owner(command: Submit | Ask, spec: JobSpec, index: int | None = None) -> None:
+    """Raise when somebody who is no administrator submits a job for another."""
+    if spec.user not in (None, command.actor) and not command.by.is_admin:
+        raise NotPermitted(
+            f"only an administrator submits jobs for {spec.user}", "leave out --owner: the job is yours then", index
+        )
 
 
 def check_no_point(spec: JobSpec, index: int | None = None) -> None:
@@ -57,6 +77,7 @@ def checked(turn: Turn, command: Submit, index: int, spec: JobSpec, envs: list[s
     """A spec that may be queued, with its parts; raises naming its position."""
     check(spec, index)
     try:
+        _check_priority(turn, command, spec)
         request = spec.request()
         if (never := why_never(turn, request)) is not None:
             raise never
@@ -75,6 +96,12 @@ def checked(turn: Turn, command: Submit, index: int, spec: JobSpec, envs: list[s
     except RoostError as error:
         error.index = index
         raise
+
+
+def _check_priority(turn: Turn, command: Submit, spec: JobSpec) -> None:
+    most = int(turn.cluster.number("job.max_priority"))
+    if spec.priority > most and not command.by.is_admin:
+        raise NotPermitted(f"a priority above {most:,} is for administrators (job.max_priority), not {spec.priority:,}")
 
 
 def why_never(turn: Turn, request: Request) -> RoostError | None:
@@ -113,29 +140,30 @@ def kept_env(turn: Turn, env: dict[str, str]) -> str:
     return digest
 
 
-def queue_job(turn: Turn, user: str, spec: JobSpec, request: Request, conditions: Conditions, env: str | None) -> int:
-    job_id = turn.next_id()
-    job = Job(job_id, turn.shaped(spec.user or user, spec, request), job_id * RANK_STEP, turn.now_ms)
-    turn.new[job_id] = kept(spec, env)
+def queue_job(turn: Turn, command: Submit, spec: JobSpec, request: Request, conditions: Conditions, env: str | None) -> int:
+    """Queue a checked job; its id."""
+    job_id, owner = turn.next_id(), command.owner(spec)
+    job = Job(job_id, turn.shaped(owner, spec, request), job_id * RANK_STEP, turn.now_ms)
+    turn.new[job_id] = kept(spec, env, command.actor if command.actor != owner.user else None)
     turn.record(ev.Submitted(job_id, turn.now_ms, job, conditions, spec.hold))
     return job_id
 
 
-def kept(spec: JobSpec, env: str | None) -> NewJob:
+def kept(spec: JobSpec, env: str | None, submitter: str | None = None) -> NewJob:
     """A spec as the store keeps it: without the environment."""
     name = spec.name or default_name(spec)
     bare = msgspec.structs.replace(spec, env=None) if spec.env is not None else spec
-    return NewJob(name, msgspec.json.encode(bare), tuple(dict.fromkeys(spec.labels)), env)
+    return NewJob(name, msgspec.json.encode(bare), tuple(dict.fromkeys(spec.labels)), env, submitter)
 
 
 def ask(turn: Turn, command: Ask) -> dict[str, Any]:
     """What would happen, from the same code that decides; `supposed` are the jobs that would wait, by position."""
     answers, supposed = [], {}
+    submit = Submit(command.actor, command.jobs, by=command.by)
     for i, spec in enumerate(command.jobs):
-        _, request, conditions, _ = checked(
-            turn, Submit(command.actor, command.jobs), i, msgspec.structs.replace(spec, env=None), []
-        )
-        job = Job(0, turn.shaped(spec.user or command.actor, spec, request), (turn.last_job + 1) * RANK_STEP, turn.now_ms)
+        check_owner(command, spec, i)
+        _, request, conditions, _ = checked(turn, submit, i, msgspec.structs.replace(spec, env=None), [])
+        job = Job(0, turn.shaped(submit.owner(spec), spec, request), (turn.last_job + 1) * RANK_STEP, turn.now_ms)
         answers.append(_would(turn, job, conditions, spec.hold))
         if answers[-1]["would"] == "wait":
             supposed[i] = Supposed(job, conditions, spec.hold)

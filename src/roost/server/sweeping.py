@@ -9,14 +9,14 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core import results
-from roost.core.errors import BadRequest, Conflict, NotFound
+from roost.core.errors import BadRequest, Conflict, NotFound, NotPermitted
 from roost.core.results import MAX_KEYS
 from roost.core.spec import JobSpec, display_command
 from roost.core.sweeps import Design, check_directories, expanded, extended, sweep_name, unused
-from roost.server.acting import spec_of
-from roost.server.commands import LimitSweep, MakeSweep, Report
+from roost.server.acting import check_own, spec_of
+from roost.server.commands import Command, LimitSweep, MakeSweep, Report
 from roost.server.quotas import check_rooms
-from roost.server.submitting import checked, kept_env, made_before, queue_job
+from roost.server.submitting import check_owner, checked, kept_env, made_before, queue_job, remember_key
 from roost.server.turn import Turn
 from roost.store.rows import ResultRow, SweepRow
 
@@ -26,7 +26,8 @@ MOST_RUNNING = 1_000_000
 def make_sweep(turn: Turn, command: MakeSweep) -> dict[str, Any]:
     """Queue the points, all or none; twice under one key is once. Answers with the sweep's id and those of its jobs."""
     check_limit(command.max_running)
-    if (ids := made_before(turn, command.key)) is not None:
+    check_owner(command, command.design.job)
+    if (ids := made_before(turn, command)) is not None:
         return {"sweep": _sweep_of(turn, ids[0]), "ids": ids, "unused": unused(command.design)}
     envs = [] if command.dry_run else [kept_env(turn, env) for env in command.envs]
     number = command.sweep or turn.next_sweep()
@@ -36,11 +37,10 @@ def make_sweep(turn: Turn, command: MakeSweep) -> dict[str, Any]:
     if command.dry_run:
         return {"points": [_planned(spec) for spec, *_ in parts], "dir": design.dir, "unused": unused(design)}
     check_rooms(turn, [spec.user or command.actor for spec, *_ in parts])
-    if parts and command.key is not None:
-        turn.submissions[command.key] = (turn.last_job + 1, len(parts))
+    remember_key(turn, command, len(parts))
     if parts:
         _keep(turn, command, number, design)
-    made = [queue_job(turn, command.actor, spec, request, wait, own or env) for spec, request, wait, own in parts]
+    made = [queue_job(turn, command, spec, request, wait, own or env) for spec, request, wait, own in parts]
     return {"sweep": number, "ids": made, "unused": unused(design)}
 
 
@@ -55,7 +55,7 @@ def expand(design: Design, into: Design | None = None) -> tuple[Design, list[Job
 def limit_sweep(turn: Turn, command: LimitSweep) -> dict[str, Any]:
     """Change how many of its jobs may run at once; what runs, runs on."""
     check_limit(command.max_running)
-    _known(turn, command.sweep)
+    _own(turn, command, command.sweep)
     turn.record(ev.GroupLimited(command.sweep, command.max_running), command.actor)
     return {"sweep": command.sweep, "max_running": command.max_running}
 
@@ -65,6 +65,7 @@ def report(turn: Turn, command: Report) -> dict[str, Any]:
     values = results.check(command.results)
     if not turn.exists(command.job):
         raise NotFound(f"there is no job {command.job}", "roost ls --all")
+    check_own(turn, command, command.job)
     known = {row.key for row in turn.memory.results(command.job)} | {key for job, key in turn.results if job == command.job}
     if len(known | set(values)) > MAX_KEYS:
         raise BadRequest(f"job {command.job} would have {len(known | set(values))} results, at most {MAX_KEYS} are kept")
@@ -93,7 +94,7 @@ def _sweep_of(turn: Turn, job: int) -> int | None:
 def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, str | None]:
     """The jobs that a sweep does not have yet, its design from now on, and the environment of its jobs."""
     assert command.sweep is not None
-    _known(turn, command.sweep)
+    _own(turn, command, command.sweep)
     there = list(_points(turn, command.sweep))
     if not there:
         raise Conflict(
@@ -101,7 +102,10 @@ def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, str
         )
     points = [spec.point for spec, _ in there]
     known = {_key(point) for point in points}
-    new = [job for job in command.jobs if _key(job.point) not in known]
+    row = _known(turn, command.sweep)
+    owner = row.user if row.user != command.actor else None  # what is added is the sweep's owner's, whoever adds it
+    jobs = [msgspec.structs.replace(job, user=owner) for job in command.jobs]
+    new = [job for job in jobs if _key(job.point) not in known]
     check_directories(command.design, [*(spec for spec, _ in there), *new])
     return new, command.design, there[-1][1]
 
@@ -126,6 +130,13 @@ def _known(turn: Turn, sweep: int) -> SweepRow:
     return row
 
 
+def _own(turn: Turn, command: Command, sweep: int) -> None:
+    """Raise unless it is the asker's sweep, or he may act on all."""
+    row = _known(turn, sweep)
+    if not command.by.is_admin and row.user != command.by.name:
+        raise NotPermitted(f"sweep {sweep} is {row.user}'s", "only its owner and administrators may change it")
+
+
 def _keep(turn: Turn, command: MakeSweep, number: int, design: Design) -> None:
     bare = msgspec.structs.replace(design, job=msgspec.structs.replace(design.job, env=None))
     text = msgspec.json.encode(bare).decode()
@@ -133,7 +144,9 @@ def _keep(turn: Turn, command: MakeSweep, number: int, design: Design) -> None:
         limit = turn.cluster.groups.get(number)
         turn.sweeps[number] = msgspec.structs.replace(row, design=text, max_running=limit)
         return
-    turn.sweeps[number] = SweepRow(number, command.actor, sweep_name(design), turn.now_ms, command.max_running, text)
+    turn.sweeps[number] = SweepRow(
+        number, command.owner(design.job).user, sweep_name(design), turn.now_ms, command.max_running, text
+    )
     if command.max_running is not None:
         turn.record(ev.GroupLimited(number, command.max_running), command.actor)
 

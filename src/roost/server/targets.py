@@ -14,6 +14,7 @@ from roost.notify import urls
 from roost.notify.message import Facts
 from roost.notify.outgoing import NoSender
 from roost.server.clock import now_ms, rfc3339
+from roost.server.commands import Who
 from roost.server.notifying import Notifier
 from roost.store import outbox
 from roost.store.outbox import MORE, MessageRow, TargetRow
@@ -52,8 +53,9 @@ class Targets:
         errors = await self._service.read(outbox.last_error)
         return [_view(row, waiting.get(row.id, 0), errors.get(row.id)) for row in self._of(user)]
 
-    async def add(self, user: str, asked: NewTarget) -> Json:
+    async def add(self, by: Who, asked: NewTarget) -> Json:
         """Have one more."""
+        user = by.name
         urls.check(asked.url)
         events = check_events(asked.events)
         if not events:
@@ -77,13 +79,21 @@ class Targets:
         }
         target = await self._change(outbox.add_target, row)
         self._notifier.reload()
+        await self._service.people.note(by, "notify add", f"target {target}", f"{row['shown']} on {row['events']}")
         return _view(self._notifier.targets[target], 0, None)
 
-    async def remove(self, user: str, target: int) -> None:
+    async def remove(self, by: Who, target: int) -> None:
         """Forget it and what waits for it."""
-        row = self._one(user, target)
-        await self._change(outbox.remove_target, row.id)
+        row = self._one(by.name, target)
+        await self._change(outbox.remove_targets, [row.id])
         self._notifier.reload()
+        await self._service.people.note(by, "notify rm", f"target {row.id}", row.shown)
+
+    async def forget(self, user: str) -> None:
+        """Forget all of somebody's: he is gone."""
+        if rows := self._of(user):
+            await self._change(outbox.remove_targets, [row.id for row in rows])
+            self._notifier.reload()
 
     async def test(self, user: str, target: int) -> Json:
         """Send a message there, now, and say how that went."""
@@ -117,7 +127,7 @@ class Targets:
 
     async def _change(self, change: Any, *arguments: Any) -> Any:
         try:
-            return await asyncio.to_thread(self._service.store.change, change, *arguments)
+            return await asyncio.to_thread(self._service.store.transact, change, *arguments)
         except CommitFailed as error:
             raise DiskFull(str(error), "free some space") if error.disk_full else TryLater(str(error)) from None
 

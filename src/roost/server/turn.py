@@ -10,11 +10,11 @@ import msgspec
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.errors import RoostError
-from roost.core.model import Job, Request, Shape
+from roost.core.model import Active, Job, Request, Shape
 from roost.core.spec import JobSpec, work_of
 from roost.core.states import Outcome
 from roost.store.load import Interned
-from roost.store.rows import JobRow, ResultRow, SweepRow
+from roost.store.rows import AuditRow, JobRow, ResultRow, SweepRow
 from roost.store.writes import Batch, NewJob
 
 
@@ -44,10 +44,18 @@ class Memory(Protocol):
 
 
 class Send(msgspec.Struct, frozen=True):
-    """A message for a node, to go out after the commit."""
+    """A message for a node, to go out after the commit: to the program there that works as `account`."""
 
     node: str
     message: dict[str, Any]
+    account: str = ""
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Whose job it is, and the UNIX account that it runs as; empty: the server's own."""
+
+    user: str
+    account: str = ""
 
 
 class StartRun(msgspec.Struct, frozen=True):
@@ -80,6 +88,7 @@ class Turn:
         self.sweeps: dict[int, SweepRow] = {}
         self.results: dict[tuple[int, str], ResultRow] = {}
         self.never: dict[Request, RoostError | None] = {}
+        self.audit: list[AuditRow] = []
 
     def record(self, event: ev.Event, actor: str | None = None) -> None:
         """It happened: apply it, and keep it for the commit."""
@@ -129,21 +138,23 @@ class Turn:
                 text = f"it was to start after job {cause.id}, which ended as {cause.outcome.value}"
                 self.end(ev.Ended(job, self.now_ms, Outcome.CANNOT_START, None, text), actor)
 
-    def send(self, node: str, op: str, **fields: Any) -> None:
-        """Say that to a node, after the commit."""
-        self.sends.append(Send(node, {"op": op, **fields}))
+    def send(self, node: str, account: str, op: str, **fields: Any) -> None:
+        """Say that to the program which works as that account on a node, after the commit."""
+        self.sends.append(Send(node, {"op": op, **fields}, account))
+
+    def tell(self, active: Active, op: str, **fields: Any) -> None:
+        """Say that about a run to the program which has it, after the commit."""
+        self.send(active.node, active.job.shape.account, op, run=active.run, **fields)
 
     def next_id(self) -> int:
         """A fresh job id."""
         self.last_job += 1
         return self.last_job
 
-    def shaped(self, user: str, spec: JobSpec, request: Request) -> Shape:
+    def shaped(self, owner: Owner, spec: JobSpec, request: Request) -> Shape:
         """The shared shape of a job that asks that."""
-        limit_s = spec.time_limit_s or 0
-        return self.interned.shape(
-            Shape(user, spec.priority, request, work_of(spec), spec.sweep or 0, spec.preemptible, limit_s)
-        )
+        rest = (work_of(spec), spec.sweep or 0, spec.preemptible, spec.time_limit_s or 0, owner.account)
+        return self.interned.shape(Shape(owner.user, spec.priority, request, *rest))
 
     def reshaped(self, shape: Shape, priority: int) -> Shape:
         """The same shape with another priority."""
@@ -160,6 +171,13 @@ class Turn:
     def next_sweep(self) -> int:
         """A fresh sweep id."""
         return max(self.memory.last_sweep(), *self.sweeps, 0) + 1
+
+    def owner(self, job: int) -> Owner | None:
+        """Whose job it is; None when there is none of that number."""
+        if (found := self.cluster.find(job)) is not None:
+            return Owner(found.shape.user, found.shape.account)
+        row = self.row(job)
+        return Owner(row.user, row.account) if row is not None else None
 
     def row(self, job: int) -> JobRow | None:
         """What the store knows of a job."""
@@ -187,7 +205,8 @@ class Turn:
         waits = {job: self.cluster.conditions.get(job, NO_CONDITIONS) for job in waiting}
         fetch = [s.job for s in self.starts]
         sweeps, results = list(self.sweeps.values()), list(self.results.values())
-        return Batch(self.events, self.new, self.envs, self.actors, fetch, last, keys, waits, sweeps, results, self.history)
+        rest = (keys, waits, sweeps, results, self.history, self.audit)
+        return Batch(self.events, self.new, self.envs, self.actors, fetch, last, *rest)
 
 
 class Reply(msgspec.Struct):

@@ -10,12 +10,13 @@ import msgspec
 
 from roost.core.cluster import Cluster
 from roost.core.users import check_user
+from roost.server.people import People
 
 Json = dict[str, Any]
 
 
-def users_view(cluster: Cluster) -> list[Json]:
-    """Everybody who has rules or a job that is not ended, by name."""
+def users_view(cluster: Cluster, people: People) -> list[Json]:
+    """Everybody who was added, has rules or a job that is not ended, by name."""
     gpus: Counter[str] = Counter()
     running: Counter[str] = Counter()
     for active in cluster.active.values():
@@ -23,24 +24,30 @@ def users_view(cluster: Cluster) -> list[Json]:
         gpus[user] += len(active.gpus)
         running[user] += 1
     waiting = (user for user, count in cluster.queued_by.items() if count)
-    names = sorted({*cluster.users, *running, *waiting})
-    return [_view(cluster, name, gpus[name], running[name]) for name in names]
+    names = sorted({*cluster.users, *people.accounts, *running, *waiting})
+    return [_view(cluster, people, name, gpus[name], running[name]) for name in names]
 
 
-def user_view(cluster: Cluster, name: str) -> Json:
+def user_view(cluster: Cluster, people: People, name: str) -> Json:
     """One of them, or somebody of whom nothing is known yet; `BadRequest` when nobody can be named so."""
     check_user(name)
     active = [a for a in cluster.active.values() if a.job.shape.user == name]
-    return _view(cluster, name, sum(len(a.gpus) for a in active), len(active))
+    return _view(cluster, people, name, sum(len(a.gpus) for a in active), len(active))
 
 
-def _view(cluster: Cluster, name: str, gpus: int, running: int) -> Json:
+def _view(cluster: Cluster, people: People, name: str, gpus: int, running: int) -> Json:
+    row = people.accounts.get(name)
     return {
         "user": name,
         "gpus": gpus,
         "running": running,
         "queued": cluster.queued_by[name],
         **msgspec.structs.asdict(cluster.user(name)),
+        "admin": people.is_administrator(name),
+        "locked": row is not None and row.is_locked,
+        "unix": row.unix if row is not None else None,
+        "password": row is not None and row.password is not None,
+        "added": row is not None,
     }
 
 

@@ -241,6 +241,8 @@ def gpu_state(cluster: Cluster, node: str, gpu: Gpu) -> tuple[str, str | None]:
         return "unknown", "not read yet"
     if gpu.uuid in cluster.claims:
         return "used", None
+    if seen.claimed_by is not None:
+        return "claimed", f"claimed by {seen.claimed_by.text()}"
     if seen.foreign:
         return "foreign", f"used by pid {', '.join(str(p.pid) for p in seen.foreign)}"
     return "free", None

@@ -109,7 +109,8 @@ def _active(row: JobRow, attempt: AttemptRow, interned: Interned) -> Active:
 def shape_of(row: JobRow, interned: Interned) -> Shape:
     """The shape of a kept job."""
     request = interned.request(row.request)
-    return interned.shape(Shape(row.user, row.priority, request, row.work, row.sweep, bool(row.preemptible), row.limit_s))
+    rest = (row.work, row.sweep, bool(row.preemptible), row.limit_s, row.account)
+    return interned.shape(Shape(row.user, row.priority, request, *rest))
 
 
 def _load_waiting(store: Store, cluster: Cluster, interned: Interned) -> None:

@@ -1,4 +1,4 @@
-"""Targets, notices and messages in the store: questions for `Store.read`, changes for `Store.change`.
+"""Targets, notices and messages in the store: questions for `Store.read`, changes for `Store.transact`.
 
 A notice becomes messages in the transaction that drops it: killed at any moment, it is told once, and never lost.
 """
@@ -156,10 +156,10 @@ def add_target(db: Connection, values: dict[str, Any]) -> int:
     return int(db.execute(insert(t.targets).values(values)).inserted_primary_key[0])  # type: ignore[index]
 
 
-def remove_target(db: Connection, target: int) -> None:
-    """Forget a target and all that waits for it."""
-    db.execute(delete(t.targets).where(t.targets.c.id == target))
-    db.execute(delete(t.outbox).where(_out.target == target))
+def remove_targets(db: Connection, ids: list[int]) -> None:
+    """Forget targets and all that waits for them."""
+    db.execute(delete(t.targets).where(t.targets.c.id.in_(ids)))
+    db.execute(delete(t.outbox).where(_out.target.in_(ids)))
 
 
 def put(db: Connection, messages: Sequence[Message], last_notice: int, now_ms: int) -> None:

@@ -222,7 +222,7 @@ def waiting(db: Connection) -> Iterator[Any]:
     """Every job that waits: what its place in the queue, its conditions and its shape are made of."""
     job = t.jobs.c
     order = (job.id, job.user, job.priority, job.rank, job.request, job.waits, job.attempts, job.submitted_ms, job.state)
-    columns = (*order, job.work, job.sweep, job.preemptible, job.limit_s)
+    columns = (*order, job.work, job.sweep, job.preemptible, job.limit_s, job.account)
     yield from db.execution_options(yield_per=10_000).execute(select(*columns).where(text(t.WAITING)))
 
 

@@ -33,6 +33,8 @@ class JobRow(msgspec.Struct, frozen=True):
     preemptible: bool = False
     retried: int = 0
     oom_retried: int = 0
+    account: str = ""
+    submitter: str | None = None
 
     def decoded(self) -> JobSpec:
         """What was asked for."""
@@ -106,6 +108,69 @@ class ResultRow(msgspec.Struct, frozen=True):
 
 
 RESULT_COLUMNS = ResultRow.__struct_fields__
+
+
+class AccountRow(msgspec.Struct, frozen=True):
+    """Somebody of whom more is known than that the kernel named him."""
+
+    name: str
+    unix: str | None = None
+    password: str | None = None
+    is_admin: bool = False
+    is_locked: bool = False
+    created_ms: int = 0
+
+    def __repr__(self) -> str:
+        return f"AccountRow({self.name})"
+
+
+class TokenRow(msgspec.Struct, frozen=True):
+    """A token as it is kept: never the token itself."""
+
+    id: int
+    user: str
+    label: str
+    digest: str
+    created_ms: int
+    expires_ms: int | None
+    used_ms: int | None
+
+
+class SessionRow(msgspec.Struct, frozen=True):
+    """A browser that has logged in."""
+
+    digest: str
+    user: str
+    csrf: str
+    address: str
+    created_ms: int
+    expires_ms: int
+
+
+class LinkRow(msgspec.Struct, frozen=True):
+    """A one-time link; `user` is None for the one that makes the first administrator."""
+
+    digest: str
+    user: str | None
+    purpose: str
+    created_ms: int
+    expires_ms: int
+
+
+class AuditRow(msgspec.Struct, frozen=True):
+    """Something that a person did."""
+
+    id: int
+    at_ms: int
+    user: str
+    via: str
+    address: str
+    action: str
+    target: str
+    detail: str
+
+
+AUDIT_COLUMNS = AuditRow.__struct_fields__
 
 
 class Filter(msgspec.Struct, frozen=True):

@@ -56,6 +56,8 @@ jobs = Table(
     Column("preemptible", Boolean, nullable=False, server_default=text("0")),
     Column("retried", Integer, nullable=False, server_default=text("0")),
     Column("oom_retried", Integer, nullable=False, server_default=text("0")),
+    Column("account", String, nullable=False, server_default=""),
+    Column("submitter", String),
     Index("jobs_waiting", text("priority DESC"), "rank", "id", sqlite_where=text(WAITING), postgresql_where=text(WAITING)),
     Index("jobs_of", "user", "id"),
     Index("jobs_of_sweep", "sweep", "id", sqlite_where=text(IN_SWEEP), postgresql_where=text(IN_SWEEP)),
@@ -199,6 +201,70 @@ results = Table(
     sqlite_with_rowid=False,
 )
 """What jobs report of themselves; the last word on a key stands."""
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("unix", String),
+    Column("password", String),
+    Column("is_admin", Boolean, nullable=False),
+    Column("is_locked", Boolean, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+)
+"""Everybody of whom more is known than that the kernel named him: may log in, is an administrator, is locked, is tied."""
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("user", String, nullable=False),
+    Column("label", String, nullable=False),
+    Column("digest", String, nullable=False, unique=True),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("expires_ms", BigInteger),
+    Column("used_ms", BigInteger),
+    sqlite_autoincrement=True,
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("digest", String, primary_key=True),
+    Column("user", String, nullable=False),
+    Column("csrf", String, nullable=False),
+    Column("address", String, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("expires_ms", BigInteger, nullable=False),
+)
+
+links = Table(
+    "links",
+    metadata,
+    Column("digest", String, primary_key=True),
+    Column("user", String),
+    Column("purpose", String, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("expires_ms", BigInteger, nullable=False),
+)
+"""One-time links: to choose a password, to log in once, to become the first administrator."""
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("user", String, nullable=False, index=True),
+    Column("via", String, nullable=False),
+    Column("address", String, nullable=False),
+    Column("action", String, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+)
+"""Who did what, when, from where."""
+
+defaults = Table("defaults", metadata, Column("user", String, primary_key=True), Column("data", Text, nullable=False))
+"""What a user's jobs are like unless he says otherwise, as JSON."""
 
 targets = Table(
     "targets",

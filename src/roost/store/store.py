@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import Connection, Engine, create_engine, event, select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection, Engine, Executable, create_engine, event, select
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from roost.store import reads, schema
@@ -96,8 +96,8 @@ class Store:
         with self.reader() as db:
             return question(db, *arguments)
 
-    def change(self, change: Callable[..., T], *arguments: Any) -> T:
-        """One of the changes of `outbox`, as a transaction of its own between the batches."""
+    def transact(self, change: Callable[..., T], *arguments: Any) -> T:
+        """One of the changes of `outbox`, as a transaction of its own between two commits of the controller's."""
         with self._writing.connect() as db, self._lock:
             db.exec_driver_sql("BEGIN IMMEDIATE")
             try:
@@ -129,6 +129,22 @@ class Store:
         """Keep a small fact."""
         with self._lock:
             self._driver.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def change(self, *statements: Executable) -> None:
+        """Write these in one transaction, between two commits of the controller's. For what is rare: people, not jobs."""
+        with self._lock, self._writing.connect() as db:
+            db.exec_driver_sql("BEGIN IMMEDIATE")
+            try:
+                for statement in statements:
+                    db.execute(statement)
+                db.exec_driver_sql("COMMIT")
+            except SQLAlchemyError as error:
+                db.exec_driver_sql("ROLLBACK")
+                cause = error.orig if isinstance(error, DBAPIError) else None
+                is_full = isinstance(cause, sqlite3.Error) and _is_disk_full(cause)
+                raise CommitFailed(
+                    "the disk is full" if is_full else f"the database refused: {cause or error}", is_full
+                ) from None
 
     def rename_node(self, old: str, new: str) -> None:
         """The machine has another name now, or the state another machine: what was there is here."""

@@ -16,7 +16,7 @@ from roost.core.model import Conditions
 from roost.core.states import State
 from roost.store import schema as t
 from roost.store.notices import notices_of
-from roost.store.rows import RESULT_COLUMNS, SWEEP_COLUMNS, ResultRow, SweepRow
+from roost.store.rows import AUDIT_COLUMNS, RESULT_COLUMNS, SWEEP_COLUMNS, AuditRow, ResultRow, SweepRow
 
 Row = dict[str, Any]
 _encode = msgspec.json.encode
@@ -30,6 +30,8 @@ class NewJob(msgspec.Struct, frozen=True):
     labels: tuple[str, ...]
     env: str | None
     """Digest of its environment, which travels once, in `Batch.envs`; or `#` and the number of one that is kept already."""
+    submitter: str | None = None
+    """Who submitted it, where that is not whose job it is."""
 
 
 class Batch(msgspec.Struct):
@@ -51,12 +53,14 @@ class Batch(msgspec.Struct):
     results: list[ResultRow] = []
     history: list[dict[str, Any]] = []
     """Runs that ended, as the table of them has it."""
+    audit: list[AuditRow] = []
+    """What people did in it."""
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to write and nothing to fetch."""
         is_momentary = all(isinstance(e, ev.MOMENTARY) for e in self.events)
-        return is_momentary and not (self.fetch or self.sweeps or self.results)
+        return is_momentary and not (self.fetch or self.sweeps or self.results or self.audit)
 
 
 class Writer:
@@ -79,6 +83,7 @@ class Writer:
             self._run(cursor, "submission", [{"key": key, "first": first, "count": count, "at_ms": at_ms}])
         self._run(cursor, "sweep", map(msgspec.structs.asdict, batch.sweeps))
         self._run(cursor, "result", map(msgspec.structs.asdict, batch.results))
+        self._run(cursor, "audit", map(msgspec.structs.asdict, batch.audit))
         stored = [(i, e) for i, e in enumerate(batch.events) if not isinstance(e, ev.MOMENTARY)]
         for kind, group in groupby(stored, key=lambda pair: type(pair[1])):
             pairs = list(group)
@@ -147,6 +152,8 @@ class Writer:
                     "sweep": shape.group,
                     "preemptible": shape.preemptible,
                     "limit_s": shape.limit_s,
+                    "account": shape.account,
+                    "submitter": new.submitter,
                 }
             )
         self._run(cursor, "submit", rows)
@@ -405,6 +412,8 @@ def _statements() -> dict[str, Executable]:
         "sweep",
         "preemptible",
         "limit_s",
+        "account",
+        "submitter",
     ]
     node_put = upsert(t.nodes).values({c: bindparam(c) for c in ("name", "cpus", "mem_mib", "drained")})
     usage = ("peak_mem_mib", "peak_rss_mib", "cpu_ms", "util_mean")
@@ -461,6 +470,7 @@ def _statements() -> dict[str, Executable]:
         "group": update(t.sweeps).where(t.sweeps.c.id == bindparam("b_id")).values(max_running=bindparam("max_running")),
         "sweep": put(t.sweeps, SWEEP_COLUMNS[0], *SWEEP_COLUMNS[1:]),
         "result": put(t.results, "job key", *RESULT_COLUMNS[2:]),
+        "audit": insert(t.audit).values({c: bindparam(c) for c in AUDIT_COLUMNS[1:]}),
         "gpu": _put_gpu(),
         "gpus_gone": update(t.gpus).where(t.gpus.c.node == bindparam("b_node")).values(node=None),
         "drain": node_put.on_conflict_do_update(["name"], set_={"drained": node_put.excluded.drained}),

@@ -13,8 +13,14 @@ from roost.core.errors import BadRequest, OverQuota
 from roost.core.model import UserRules
 from roost.core.spec import JobSpec
 from roost.server.commands import Ask, Change_, RuleUser, Submit
+from roost.server.people import People
 from roost.server.user_views import user_view, users_view
 from roost.store import schema
+
+
+def people(server: Server) -> People:
+    """Everybody of that server."""
+    return People(server.store, lambda key: server.cluster.settings[key], lambda: server.now)
 
 
 def rule(server: Server, user: str = "ada", **changes: Any) -> Any:
@@ -147,13 +153,13 @@ def test_everybody_with_rules_or_a_job_that_is_not_ended(server: Server) -> None
     server.ask(Submit("bob", [JobSpec("true", hold=True), JobSpec("true")]))
     gone = int(server.ask(Submit("cyd", [JobSpec("true", hold=True)]))["ids"][0])
     server.act("kill", gone)
-    shown = {v["user"]: (v["gpus"], v["running"], v["queued"]) for v in users_view(server.cluster)}
+    shown = {v["user"]: (v["gpus"], v["running"], v["queued"]) for v in users_view(server.cluster, people(server))}
     assert shown == {"ada": (2, 1, 0), "bob": (0, 0, 2), "zoe": (0, 0, 0)}
-    assert user_view(server.cluster, "ada") == users_view(server.cluster)[0]
+    assert user_view(server.cluster, people(server), "ada") == users_view(server.cluster, people(server))[0]
 
 
 def test_somebody_of_whom_nothing_is_known(server: Server) -> None:
-    assert user_view(server.cluster, "eve") == {
+    assert user_view(server.cluster, people(server), "eve") == {
         "user": "eve",
         "gpus": 0,
         "running": 0,
@@ -162,6 +168,11 @@ def test_somebody_of_whom_nothing_is_known(server: Server) -> None:
         "max_gpus": None,
         "max_jobs": None,
         "max_queued": None,
+        "admin": False,
+        "locked": False,
+        "unix": None,
+        "password": False,
+        "added": False,
     }
     with pytest.raises(BadRequest):
-        user_view(server.cluster, "e ve")
+        user_view(server.cluster, people(server), "e ve")

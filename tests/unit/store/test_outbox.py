@@ -16,7 +16,7 @@ DAY_MS = 86_400_000
 
 def add(store: Store, user: str = "ada", events: str = "end,idle", url: str = "json://s3cret") -> int:
     row = {"user": user, "url": url, "shown": "json://***", "events": events, "lang": "en", "created_ms": NOW}
-    return store.change(outbox.add_target, row)
+    return store.transact(outbox.add_target, row)
 
 
 def kinds(store: Store) -> list[tuple[int, str]]:
@@ -84,9 +84,9 @@ def test_a_notice_goes_in_the_transaction_that_makes_its_message(store: Store) -
     (notice,) = store.read(outbox.notices, 10)
     broken: Any = Message(target, "succeeded", None, "{}")  # type: ignore[arg-type]
     with pytest.raises(CommitFailed):
-        store.change(outbox.put, [broken], notice.id, NOW)
+        store.transact(outbox.put, [broken], notice.id, NOW)
     assert store.read(outbox.notices, 10) == [notice] and store.read(outbox.waiting) == {}
-    store.change(outbox.put, [Message(target, "succeeded", "it went well", "{}", notice.job, 1)], notice.id, NOW)
+    store.transact(outbox.put, [Message(target, "succeeded", "it went well", "{}", notice.job, 1)], notice.id, NOW)
     assert store.read(outbox.notices, 10) == [] and store.read(outbox.waiting) == {target: 1}
     assert store.read(outbox.was_told, "succeeded", notice.job, 1)
     assert not store.read(outbox.was_told, "idle", notice.job, 1)
@@ -94,14 +94,14 @@ def test_a_notice_goes_in_the_transaction_that_makes_its_message(store: Store) -
 
 def test_an_error_of_the_database_carries_no_values(store: Store) -> None:
     with pytest.raises(CommitFailed) as refused:
-        store.change(outbox.add_target, {"user": None, "url": "json://s3cret"})
+        store.transact(outbox.add_target, {"user": None, "url": "json://s3cret"})
     assert "s3cret" not in str(refused.value) and refused.value.__cause__ is None
     assert "s3cret" not in repr(TargetRow(1, "ada", "json://s3cret", "json://***", "end", "en", None, NOW))
 
 
 def put(store: Store, target: int, count: int, now_ms: int = NOW, first: int = 0) -> None:
     messages = [Message(target, "failed", f"message {first + i}", "{}", first + i) for i in range(count)]
-    store.change(outbox.put, messages, 0, now_ms)
+    store.transact(outbox.put, messages, 0, now_ms)
 
 
 def unsent(store: Store, target: int) -> list[str]:
@@ -109,7 +109,7 @@ def unsent(store: Store, target: int) -> list[str]:
     found = []
     while (message := store.read(outbox.next_message, target, NOW + DAY_MS)) is not None:
         found.append(message.facts if message.kind == MORE else message.subject)
-        store.change(outbox.sent, message.id, NOW)
+        store.transact(outbox.sent, message.id, NOW)
     return found
 
 
@@ -131,10 +131,10 @@ def test_what_failed_goes_behind_the_others_and_waits_for_its_time(store: Store)
     put(store, target, 2)
     first = store.read(outbox.next_message, target, NOW)
     assert first is not None and first.subject == "message 0"
-    store.change(outbox.settle, first.id, {"tries": 1, "error": "connection refused", "next_ms": NOW + 500})
+    store.transact(outbox.settle, first.id, {"tries": 1, "error": "connection refused", "next_ms": NOW + 500})
     second = store.read(outbox.next_message, target, NOW)
     assert second is not None and second.subject == "message 1"
-    store.change(outbox.sent, second.id, NOW)
+    store.transact(outbox.sent, second.id, NOW)
     assert store.read(outbox.next_message, target, NOW) is None
     assert store.read(outbox.soonest, target) == NOW + 500
     assert [(m.subject, user, to) for m, user, to in store.read(outbox.failures, "ada", 10)] == [
@@ -142,14 +142,14 @@ def test_what_failed_goes_behind_the_others_and_waits_for_its_time(store: Store)
     ]
     assert store.read(outbox.failures, "bob", 10) == [] and len(store.read(outbox.failures, None, 10)) == 1
     assert store.read(outbox.last_error) == {target: "connection refused"}
-    store.change(outbox.hurry, target, NOW)
+    store.transact(outbox.hurry, target, NOW)
     assert store.read(outbox.next_message, target, NOW) is not None
 
 
 def test_a_target_goes_with_all_that_waits_for_it_and_its_number_is_not_given_again(store: Store) -> None:
     target = add(store)
     put(store, target, 3)
-    store.change(outbox.remove_target, target)
+    store.transact(outbox.remove_targets, [target])
     assert store.read(outbox.waiting) == {} and store.read(outbox.targets) == []
     assert add(store) == target + 1
 
@@ -158,9 +158,9 @@ def test_old_messages_are_given_up_and_later_forgotten(store: Store) -> None:
     target = add(store)
     put(store, target, 1, NOW)
     put(store, target, 1, NOW + DAY_MS, first=1)
-    store.change(outbox.prune, NOW + DAY_MS + 1, NOW + 1)
+    store.transact(outbox.prune, NOW + DAY_MS + 1, NOW + 1)
     ((given_up, _, _),) = store.read(outbox.failures, "ada", 10)
     assert given_up.subject == "message 0" and given_up.next_ms is None and given_up.error
     assert unsent(store, target) == ["message 1"]
-    store.change(outbox.prune, NOW + 8 * DAY_MS, NOW)
+    store.transact(outbox.prune, NOW + 8 * DAY_MS, NOW)
     assert store.read(outbox.failures, "ada", 10) == []

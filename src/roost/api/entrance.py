@@ -1,0 +1,80 @@
+"""Routes for coming in and going out: passwords, one-time links, sessions."""
+
+from __future__ import annotations
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from roost.api.gate import COOKIE, address_of
+from roost.api.jobs import caller, service
+from roost.api.wire import JsonResponse, body, takes
+from roost.server.people import Caller
+
+router = APIRouter(prefix="/api/v1", tags=["entrance"], default_response_class=JsonResponse)
+
+
+class LoginBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A name and a password; with `token`, the label of a token that is wanted instead of a session."""
+
+    user: str
+    password: str
+    token: str | None = None
+
+    def __repr__(self) -> str:
+        return f"LoginBody({self.user})"
+
+
+class LinkBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the link asks for: a name for the first administrator, a password where one is to be chosen."""
+
+    name: str | None = None
+    password: str | None = None
+
+    def __repr__(self) -> str:
+        return "LinkBody()"
+
+
+@router.post("/login", openapi_extra=takes(LoginBody))
+async def log_in(request: Request) -> Response:
+    """Begin a session, or get a token, by name and password."""
+    asked, here = await body(request, LoginBody), service(request)
+    address = address_of(request.scope)
+    user = await here.login.by_password(asked.user, asked.password, address)
+    if asked.token is None:
+        return await begin(request, user, "password")
+    known = Caller(user, False, "password", address)
+    row, secret = await here.people.new_token(known, asked.token, None)
+    return JsonResponse({"version": 1, "user": user, "token": secret, "id": row.id})
+
+
+@router.post("/logout")
+async def log_out(request: Request) -> Response:
+    """End the session."""
+    await service(request).people.end_session(caller(request))
+    answer = JsonResponse({"version": 1})
+    answer.delete_cookie(COOKIE)
+    return answer
+
+
+@router.get("/link/{code}")
+async def link(request: Request, code: str) -> Response:
+    """What a one-time link is for; it stays usable."""
+    row = service(request).people.link(code)
+    return JsonResponse({"version": 1, "purpose": row.purpose, "user": row.user})
+
+
+@router.post("/link/{code}", openapi_extra=takes(LinkBody))
+async def use_link(request: Request, code: str) -> Response:
+    """Use a one-time link: choose a password where it asks for one, and be logged in."""
+    asked = await body(request, LinkBody)
+    user = await service(request).login.by_link(code, asked.name, asked.password, address_of(request.scope))
+    return await begin(request, user, "link")
+
+
+async def begin(request: Request, user: str, via: str) -> Response:
+    """A fresh session in a fresh cookie: one that a browser brought along is never taken over."""
+    row, secret = await service(request).people.new_session(user, address_of(request.scope), via)
+    answer = JsonResponse({"version": 1, "user": user, "csrf": row.csrf})
+    lives_s = (row.expires_ms - row.created_ms) // 1000
+    answer.set_cookie(COOKIE, secret, max_age=lives_s, httponly=True, samesite="lax", secure=request.url.scheme == "https")
+    return answer

@@ -1,0 +1,91 @@
+"""Private mode: what of others' jobs is hidden from somebody who is no administrator. Pure: views in, views out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roost.server.people import Caller
+
+Json = dict[str, Any]
+HIDDEN = "(private)"
+_TEXTS = ("name", "command_line")
+_NOTHING = ("desc", "cwd", "stdout", "stderr", "point", "error", "retry")
+
+
+class Veil:
+    """What one caller is shown."""
+
+    def __init__(self, caller: Caller, is_private: bool) -> None:
+        self._name = caller.name
+        self.is_down = is_private and not caller.is_admin
+
+    def hides(self, user: str | None) -> bool:
+        """Whether what that user does is hidden."""
+        return self.is_down and user != self._name
+
+    def job(self, view: Json) -> Json:
+        """A job, whole or as the point of a sweep."""
+        if not self.is_down:
+            return view
+        view = {**view, "reasons": [self._reason(reason) for reason in view.get("reasons", [])]}
+        if view.get("user") == self._name:
+            return view
+        shut: Json = {key: HIDDEN for key in _TEXTS if key in view}
+        shut |= {key: None for key in _NOTHING if key in view}
+        shut |= {key: [] for key in ("command", "labels", "story") if key in view}
+        shut |= {key: {} for key in ("results",) if key in view}
+        if "attempts" in view:
+            shut["attempts"] = [{**attempt, "error": None} for attempt in view["attempts"]]
+        return {**view, **shut}
+
+    def gpus(self, view: Json) -> Json:
+        """Every GPU: the jobs and processes on it."""
+        if not self.is_down:
+            return view
+        return {**view, "gpus": [self._gpu(gpu) for gpu in view["gpus"]]}
+
+    def _gpu(self, gpu: Json) -> Json:
+        jobs = [{**job, "name": HIDDEN} if self.hides(job["user"]) else job for job in gpu["jobs"]]
+        return {**gpu, "jobs": jobs, "procs": [self._process(process) for process in gpu["procs"]]}
+
+    def _process(self, process: Json) -> Json:
+        return {**process, "command": HIDDEN} if self.hides(process.get("user")) else process
+
+    def _reason(self, reason: Json) -> Json:
+        """A reason names processes: what they run is their users' own business."""
+        procs = reason.get("procs")
+        if not procs:
+            return reason
+        text = reason["text"]
+        for process in procs:
+            if self.hides(process.get("user")) and process.get("command"):
+                text = text.replace(process["command"], HIDDEN)
+        return {**reason, "text": text, "procs": [self._process(process) for process in procs]}
+
+    def why(self, view: Json, user: str) -> Json:
+        """Why a job waits. Of another's, only that it does."""
+        if not self.is_down:
+            return view
+        reasons = [self._reason(reason) for reason in view["reasons"]] if not self.hides(user) else []
+        text = "; ".join(reason["text"] for reason in reasons) or (view["text"] if not self.hides(user) else HIDDEN)
+        return {**view, "reasons": reasons, "text": text}
+
+    def event(self, data: Json, user: str | None) -> Json:
+        """Something that happened to a job."""
+        if not self.hides(user):
+            return data
+        return {key: data[key] for key in ("type", "id", "at_ms", "attempt", "outcome", "node", "gpus") if key in data}
+
+    def sweep(self, view: Json) -> Json:
+        """A sweep, with its points where they are in it."""
+        if not self.hides(view["user"]):
+            return view
+        shut: Json = {"name": HIDDEN}
+        shut |= {key: HIDDEN for key in ("command_line",) if key in view}
+        shut |= {key: None for key in ("where", "dir") if key in view}
+        shut |= {key: [] for key in ("params", "keys", "points") if key in view}
+        return {**view, **shut}
+
+    def run(self, view: Json) -> Json:
+        """A run that ended, of the history."""
+        return {**view, "work": HIDDEN} if self.hides(view["user"]) else view

@@ -1,0 +1,53 @@
+"""The UNIX accounts of this machine, asked for once in a while: a directory in the network may be slow to answer."""
+
+from __future__ import annotations
+
+import pwd
+import time
+
+import msgspec
+
+_LIVES_S = 30.0
+
+
+class Unix(msgspec.Struct, frozen=True):
+    """A UNIX account."""
+
+    uid: int
+    name: str
+    home: str
+
+
+_by_uid: dict[int, tuple[float, Unix]] = {}
+_by_name: dict[str, tuple[float, Unix | None]] = {}
+
+
+def unix_of_uid(uid: int) -> Unix:
+    """The account behind a uid; one without a name is called by its number."""
+    found = _by_uid.get(uid)
+    if found is None or found[0] < time.monotonic():
+        try:
+            entry = pwd.getpwuid(uid)
+            account = Unix(uid, entry.pw_name, entry.pw_dir)
+        except KeyError:
+            account = Unix(uid, str(uid), "/")
+        found = _by_uid[uid] = (time.monotonic() + _LIVES_S, account)
+    return found[1]
+
+
+def unix_name(name: str) -> Unix | None:
+    """The account of that name; None when there is none."""
+    found = _by_name.get(name)
+    if found is None or found[0] < time.monotonic():
+        if len(_by_name) > 10_000:
+            _by_name.clear()
+        found = _by_name[name] = (time.monotonic() + _LIVES_S, _asked(name))
+    return found[1]
+
+
+def _asked(name: str) -> Unix | None:
+    try:
+        entry = pwd.getpwnam(name)
+    except (KeyError, ValueError, OSError):
+        return None
+    return Unix(entry.pw_uid, entry.pw_name, entry.pw_dir)
