@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 from tests.contract.conftest import Api
 
 from roost.notify.outgoing import NoSender, Outgoing
+from roost.server.people import Caller
 from roost.store import outbox
 
 URL = "json://me:s3cret@127.0.0.1:9/s3cret"
@@ -145,3 +147,48 @@ async def test_the_url_is_in_no_repr_and_no_error(api: Api, sender: FakeSender) 
     assert "s3cret" not in repr(api.notifier.targets)
     answer = await api.call("POST", "/notify", {"url": URL, "events": "s3cret"})
     assert answer.status == 400 and b"s3cret" not in answer.body
+
+
+async def test_everybodys_failures_are_for_administrators(api: Api, sender: FakeSender) -> None:
+    people = api.service.people
+    await people.add(people.itself.who, ["zoe"], "none")
+    _, token = await people.new_token(Caller("zoe", False, "socket"), "test", None)
+    uid, api.uid = api.uid, None
+    api.headers = {"authorization": f"Bearer {token}"}
+    added = await api.post("/notify", {"url": URL})
+    assert added["user"] == "zoe"
+    api.service.store.transact(outbox.put, [outbox.Message(added["id"], "failed", "x", "{}", 1, 1)], 0, 1000)
+    message = api.service.store.read(outbox.next_message, added["id"], 2000)
+    assert message is not None
+    api.service.store.transact(outbox.settle, message.id, {"tries": 1, "error": "no answer in time"})
+    assert [each["user"] for each in (await api.get("/notify/failures"))["failures"]] == ["zoe"]
+    refused = await api.call("GET", "/notify/failures?all=true")
+    assert (refused.status, refused.json["error"]["code"]) == (403, "not_permitted")
+    api.uid, api.headers = uid, {}
+    assert (await api.get("/notify"))["targets"] == [] and (await api.get("/notify/failures"))["failures"] == []
+    everybodys = await api.call("GET", "/notify/failures?all=true")
+    assert [each["user"] for each in everybodys.json["failures"]] == ["zoe"] and b"s3cret" not in everybodys.body
+    lines = await api.call("GET", "/audit")
+    assert b"notify add" in lines.body and b"json://***@127.0.0.1" in lines.body and b"s3cret" not in lines.body
+    await api.call("DELETE", "/users/zoe")
+    assert api.notifier.targets == {}
+
+
+async def test_somebody_who_is_locked_is_told_nothing(api: Api, sender: FakeSender) -> None:
+    people = api.service.people
+    await people.add(people.itself.who, ["zoe"], "none")
+    row = {"user": "zoe", "url": URL, "shown": "json://***", "events": "end", "lang": "en", "created_ms": 1}
+    target = api.service.store.transact(outbox.add_target, row)
+    api.notifier.reload()
+    api.service.store.transact(outbox.put, [outbox.Message(target, "test", "x", '{"kind":"test"}')], 0, 1000)
+    await people.change(people.itself.who, "zoe", is_locked=True)
+    await api.notifier._round()
+    await asyncio.sleep(0)
+    assert sender.sent == []
+    await people.change(people.itself.who, "zoe", is_locked=False)
+    await api.notifier._round()
+    async with asyncio.timeout(10):
+        while not sender.sent:
+            await asyncio.sleep(0.01)
+    assert sender.sent == [(URL, "Roost: a test")]
+    await api.notifier.close()

@@ -74,9 +74,9 @@ ROUTES: dict[str, Right] = {
     "POST /api/v1/tokens": Right.USER,
     "DELETE /api/v1/tokens/{token}": Right.OWN,
     # being told
-    "GET /api/v1/notify": Right.OWN,
+    "GET /api/v1/notify": Right.USER,
     "POST /api/v1/notify": Right.USER,
-    "GET /api/v1/notify/failures": Right.OWN,
+    "GET /api/v1/notify/failures": Right.USER,
     "DELETE /api/v1/notify/{target}": Right.OWN,
     "POST /api/v1/notify/{target}/test": Right.OWN,
     # coming in and going out
@@ -86,3 +86,5 @@ ROUTES: dict[str, Right] = {
     "POST /api/v1/link/{code}": Right.PUBLIC,
     "GET /api/v1/openapi.json": Right.PUBLIC,
 }
+
+VERBS: dict[str, tuple[str, ...]] = {}

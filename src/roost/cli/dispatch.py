@@ -17,7 +17,7 @@ GROUPS = (
     ("being told", ("notify", "notify add", "notify ls", "notify test", "notify rm", "notify failures")),
     ("GPUs and scheduling", ("gpus", "top", "gpu", "drain", "undrain", "scheduler", "policy", "simulate", "users",
                              "user", "set")),
-    ("the server", ("up", "down", "status", "backup", "restore", "bench")),
+    ("the server", ("up", "down", "status", "install", "uninstall", "backup", "restore", "bench")),
     ("trying it out", ("sim-job", "sim-gpu")),
     ("this program", ("help", "completion", "version")),
 )  # fmt: skip

@@ -1,7 +1,8 @@
 """Where a server keeps its state and where it listens.
 
 `ROOST_HOME` puts all of it in one place. Otherwise root has /var/lib/roost and /run/roost; everybody else the XDG
-directories. `ROOST_SERVER` (a URL or the path of a socket) names a server that is not ours to start.
+directories. `ROOST_SERVER` (a URL or the path of a socket) names a server that is not ours to start; `ROOST_CA_FILE` whose
+certificates such a server may show.
 """
 
 import os
@@ -63,6 +64,11 @@ def is_foreign(environ: "Mapping[str, str] | None" = None) -> bool:
     """True when the address was named by `ROOST_SERVER`, or is the machine's: such a server is not ours to start."""
     named = bool((os.environ if environ is None else environ).get("ROOST_SERVER"))
     return named or (os.getuid() != 0 and address(environ) == SYSTEM_SOCKET)
+
+
+def ca_file(environ: "Mapping[str, str] | None" = None) -> str | None:
+    """The authorities to trust instead of the system's, for a server of `https://`."""
+    return (os.environ if environ is None else environ).get("ROOST_CA_FILE") or None
 
 
 def start_log(home_dir: str) -> str:

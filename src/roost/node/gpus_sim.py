@@ -72,7 +72,14 @@ class SimDriver:
             Gpu(f"SIM-{sim_name(spec)[0] or identity}-{index}", index, f"Simulated {_size_name(mib)}", mib, False)
             for index, mib in enumerate(parse_sim_spec(spec))
         ]
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make the directory, unless root has made it for everybody."""
+        if os.path.isdir(self._procs) and os.stat(self._procs).st_uid != os.geteuid():
+            return
         os.makedirs(self._procs, mode=0o700, exist_ok=True)
+        directory = self._directory
         with open(os.path.join(directory, "cards.json.new"), "w", encoding="ascii") as file:
             json.dump([gpu.to_json() for gpu in self._gpus], file)
         os.replace(os.path.join(directory, "cards.json.new"), os.path.join(directory, "cards.json"))
@@ -112,7 +119,7 @@ def processes_on(directory: str, uuid: str) -> List[Dict[str, Any]]:
 
 def _read_user(path: str) -> Optional[Dict[str, Any]]:
     try:
-        user = json.loads(read_text(path) or "")
+        user = json.loads(_read_small(path))
         return {
             "pid": int(user["pid"]),
             "starttime": int(user["starttime"]),
@@ -122,6 +129,20 @@ def _read_user(path: str) -> Optional[Dict[str, Any]]:
         }
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _read_small(path: str) -> str:
+    """A short plain file. Others may put anything here: nothing else is followed or waited for."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return os.read(fd, 4096).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)
 
 
 def _size_name(mib: int) -> str:

@@ -45,6 +45,20 @@ def check_own(turn: Turn, command: Command, job: int) -> None:
         raise NotPermitted(f"job {job} runs as another account than yours", "only administrators may do that")
 
 
+WHAT_RUNS = frozenset(("command", "script", "env", "cwd", "stdout", "stderr", "open", "fill", "umask"))
+
+
+def check_run_as(turn: Turn, command: Act, job: int) -> None:
+    """Raise when somebody would say what runs as an account that he may not run things as."""
+    owner = turn.owner(job)
+    if owner is None or WHAT_RUNS.isdisjoint(command.changes) or command.by.may_run_as(owner.account):
+        return
+    raise NotPermitted(
+        f"job {job} runs as the server's own account: what it runs is not yours to change",
+        "root, on the machine itself, may do that",
+    )
+
+
 def kill(turn: Turn, job: int, command: Act) -> None:
     """End it, or with a signal only send that."""
     state = known(turn, job)

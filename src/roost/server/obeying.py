@@ -42,6 +42,7 @@ def _act(turn: Turn, command: Act) -> dict[str, Any]:
     for job in command.ids:
         try:
             acting.check_own(turn, command, job)
+            acting.check_run_as(turn, command, job)
             made = action(turn, job, command)
             done.append(job)
             if made is not None:

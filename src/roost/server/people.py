@@ -133,10 +133,17 @@ class People:
     def is_administrator(self, name: str) -> bool:
         """Whether he may act on all: by an administrator's word, or because the server is his, or he is root."""
         row = self.accounts.get(name)
-        if row is not None and row.is_admin:
-            return True
-        unix = self.unix_of(name)
+        return row.is_admin if row is not None else self._is_ruler(name)
+
+    def _is_ruler(self, name: str) -> bool:
+        """Whether that is the name of the server's own account, or root's. Being tied to it does not make one so."""
+        unix = unix_name(name)
         return unix is not None and unix.uid in (0, self.own.uid)
+
+    def _fresh(self, name: str) -> AccountRow:
+        """A row for somebody whom only the kernel knows so far."""
+        unix = unix_name(name)
+        return AccountRow(name, unix.name if unix is not None else None, None, self._is_ruler(name), False, self._now_ms())
 
     def is_current(self, caller: Caller) -> bool:
         """Whether he would still be let in: for streams that outlive the request that began them."""
@@ -200,11 +207,12 @@ class People:
             check_user(name)
             if name in self.accounts:
                 raise Conflict(f"{name} is there already", f"roost user show {name}")
+        now, wanted = self._now_ms(), dict.fromkeys(names)
         rows = [
-            AccountRow(name, self._tied(name, unix), None, is_admin, False, self._now_ms()) for name in dict.fromkeys(names)
+            AccountRow(name, self._tied(name, unix), None, is_admin or self._is_ruler(name), False, now) for name in wanted
         ]
         for row in rows:
-            self._check_tie(row)
+            self._check_tie(row, by)
         lines = [self._line(by, "user add", row.name, f"unix={row.unix or 'none'}" + " admin" * is_admin) for row in rows]
         await self._write(*map(kept.put, rows), *lines)
         self.accounts.update({row.name: row for row in rows})
@@ -215,9 +223,12 @@ class People:
             return None if unix == "none" else unix
         return name if unix_name(name) is not None else None
 
-    def _check_tie(self, row: AccountRow) -> None:
-        if row.unix is None:
+    def _check_tie(self, row: AccountRow, by: Who) -> None:
+        known = self.accounts.get(row.name)
+        if row.unix is None or (known is not None and known.unix == row.unix):
             return
+        if self.is_root and row.unix == self.own.name and not (by.via in ("socket", "server") and by.account == ""):
+            raise NotPermitted(f"only root ties somebody to {row.unix}", "sudo roost user set …, on the machine itself")
         if unix_name(row.unix) is None:
             raise NotFound(f"this machine has no account {row.unix}", "--unix none: without one; no job can be run then")
         other = self._row_of(row.unix)
@@ -228,11 +239,11 @@ class People:
         """Change a user: `unix`, `is_admin`, `is_locked`. Somebody only the kernel knows gets a row by that."""
         check_user(name)
         known = self.accounts.get(name)
-        row = known or AccountRow(name, name if unix_name(name) is not None else None, created_ms=self._now_ms())
+        row = known or self._fresh(name)
         if known is None and row.unix is None:
             raise NotFound(f"there is no user {name}", f"roost user add {name}")
         row = msgspec.structs.replace(row, **changes)
-        self._check_tie(row)
+        self._check_tie(row, by)
         if row.is_locked or not row.is_admin:
             self._check_not_last(row, by)
         detail = " ".join(f"{key}={value}" for key, value in changes.items())
@@ -266,10 +277,7 @@ class People:
 
     async def set_password(self, by: Who, name: str, password_hash: str, keep: str | None = None) -> None:
         """Keep the hash of a new password; sessions that the old one began end, but for the one with that digest."""
-        row = self.accounts.get(name)
-        if row is None:
-            row = AccountRow(name, name if unix_name(name) is not None else None, created_ms=self._now_ms())
-        row = msgspec.structs.replace(row, password=password_hash)
+        row = msgspec.structs.replace(self.accounts.get(name) or self._fresh(name), password=password_hash)
         others = [s.digest for s in self._sessions.values() if s.user == name and s.digest != keep]
         ended = kept.drop(schema.sessions, "digest", others)
         await self._write(kept.put(row), ended, self._line(by, "password", name, ""))

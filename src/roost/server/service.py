@@ -288,7 +288,7 @@ class Service:
         try:
             while True:
                 attempt = await self._followed(job, which)
-                while attempt is None or (which.number is None and attempt.state == "starting"):
+                while attempt is None or (which.number is None and self._is_starting(attempt)):
                     row = await self.row(job)
                     if row.state == "ended":
                         break
@@ -306,6 +306,12 @@ class Service:
             yield {"end": {"state": row.state, "outcome": row.outcome, "exit_code": row.exit_code, "error": row.error}}
         finally:
             self.engine.watchers.discard(watch)
+
+    def _is_starting(self, attempt: AttemptRow) -> bool:
+        """Whether its process is not there yet. Memory knows a start before the row does, which is committed lazily."""
+        active = self.cluster.active.get(attempt.job)
+        has_begun = active is not None and active.attempt == attempt.attempt and active.pid is not None
+        return attempt.state == "starting" and not has_begun
 
     async def _followed(self, job: int, which: Followed) -> AttemptRow | None:
         """The attempt to follow; None while there is none."""

@@ -135,6 +135,8 @@ def _own(turn: Turn, command: Command, sweep: int) -> None:
     row = _known(turn, sweep)
     if not command.by.is_admin and row.user != command.by.name:
         raise NotPermitted(f"sweep {sweep} is {row.user}'s", "only its owner and administrators may change it")
+    if isinstance(command, MakeSweep) and not command.by.may_run_as(command.accounts.get(row.user, "")):
+        raise NotPermitted(f"sweep {sweep} runs as the server's own account", "root, on the machine itself, may extend it")
 
 
 def _keep(turn: Turn, command: MakeSweep, number: int, design: Design) -> None:

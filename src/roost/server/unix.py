@@ -7,7 +7,8 @@ import time
 
 import msgspec
 
-_LIVES_S = 30.0
+_LIVES_S, _ABSENT_S = 30.0, 2.0
+"""How long an answer is believed, and how long that there is no such account."""
 
 
 class Unix(msgspec.Struct, frozen=True):
@@ -41,7 +42,8 @@ def unix_name(name: str) -> Unix | None:
     if found is None or found[0] < time.monotonic():
         if len(_by_name) > 10_000:
             _by_name.clear()
-        found = _by_name[name] = (time.monotonic() + _LIVES_S, _asked(name))
+        asked = _asked(name)
+        found = _by_name[name] = (time.monotonic() + (_LIVES_S if asked is not None else _ABSENT_S), asked)
     return found[1]
 
 
