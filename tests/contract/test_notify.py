@@ -9,6 +9,7 @@ import pytest
 from tests.contract.conftest import Api
 
 from roost.notify.outgoing import NoSender, Outgoing
+from roost.server.clock import now_ms
 from roost.server.people import Caller
 from roost.store import outbox
 
@@ -180,7 +181,7 @@ async def test_somebody_who_is_locked_is_told_nothing(api: Api, sender: FakeSend
     row = {"user": "zoe", "url": URL, "shown": "json://***", "events": "end", "lang": "en", "created_ms": 1}
     target = api.service.store.transact(outbox.add_target, row)
     api.notifier.reload()
-    api.service.store.transact(outbox.put, [outbox.Message(target, "test", "x", '{"kind":"test"}')], 0, 1000)
+    api.service.store.transact(outbox.put, [outbox.Message(target, "test", "x", '{"kind":"test"}')], 0, now_ms())
     await people.change(people.itself.who, "zoe", is_locked=True)
     await api.notifier._round()
     await asyncio.sleep(0)
