@@ -128,9 +128,11 @@ class Notifier:
             await asyncio.sleep(GATHER_S)
 
     def _pause_s(self) -> float | None:
-        return LOOK_S if self.targets and self.is_enabled else None
+        is_needed = (self.targets and self.is_enabled) or self.outgoing.pid is not None
+        return LOOK_S if is_needed else None
 
     async def _round(self) -> None:
+        await self.outgoing.tidy()
         if not self.targets or not self.is_enabled:
             return
         now = now_ms()
@@ -150,7 +152,6 @@ class Notifier:
         if now - self._pruned_ms > PRUNE_S * 1000:
             self._pruned_ms = now
             await self._change(outbox.prune, now, now - GIVE_UP_MS)
-        await self.outgoing.tidy()
 
     async def close(self) -> None:
         """Let what is being sent be sent, for a moment, then leave."""

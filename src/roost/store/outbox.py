@@ -157,9 +157,10 @@ def add_target(db: Connection, values: dict[str, Any]) -> int:
 
 
 def remove_targets(db: Connection, ids: list[int]) -> None:
-    """Forget targets and all that waits for them."""
+    """Forget targets and all that waits for them, and what was to be told to somebody who has none left."""
     db.execute(delete(t.targets).where(t.targets.c.id.in_(ids)))
     db.execute(delete(t.outbox).where(_out.target.in_(ids)))
+    db.execute(delete(t.notices).where(t.notices.c.user.not_in(select(t.targets.c.user))))
 
 
 def put(db: Connection, messages: Sequence[Message], last_notice: int, now_ms: int, sending: Collection[int] = ()) -> None:

@@ -172,6 +172,16 @@ def test_a_target_goes_with_all_that_waits_for_it_and_its_number_is_not_given_ag
     assert add(store) == target + 1
 
 
+def test_what_was_to_be_told_goes_with_the_last_target_of_a_user(store: Store) -> None:
+    server, first, second = Server(store), add(store), add(store)
+    store.tell({"ada": frozenset({"end"})})
+    job = run(server)
+    store.transact(outbox.remove_targets, [first])
+    assert kinds(store) == [(job, "succeeded")]
+    store.transact(outbox.remove_targets, [second])
+    assert kinds(store) == []
+
+
 def test_old_messages_are_given_up_and_later_forgotten(store: Store) -> None:
     target = add(store)
     put(store, target, 1, NOW)
