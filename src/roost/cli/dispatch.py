@@ -14,6 +14,7 @@ GROUPS = (
                         "clone", "rm", "clean", "archive")),
     ("sweeps and results", ("sweep", "sweep show", "sweep ls", "sweep extend", "sweep limit", "sweep kill", "sweep rerun",
                             "report")),
+    ("being told", ("notify", "notify add", "notify ls", "notify test", "notify rm", "notify failures")),
     ("GPUs and scheduling", ("gpus", "top", "gpu", "drain", "undrain", "scheduler", "policy", "simulate", "set")),
     ("yourself", ("user", "defaults", "defaults set", "defaults unset", "defaults clear", "login", "logout", "web",
                   "password", "token", "token new", "token ls", "token revoke")),
