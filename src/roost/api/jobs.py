@@ -91,7 +91,7 @@ async def submit(request: Request) -> Response:
     if asked.dry_run:
         return JsonResponse(await here.dry_run(who, asked.jobs))
     command = Submit(who.name, asked.jobs, asked.envs, who.home, asked.key, accounts)
-    return JsonResponse(await here.ask(who, command), 201)
+    return JsonResponse({**await here.ask(who, command), "notice": await here.notice()}, 201)
 
 
 @router.get("/jobs")
@@ -119,7 +119,8 @@ async def list_jobs(
     users, labels = tuple(filter(None, user.split(","))), tuple(filter(None, label.split(",")))
     page = await here.page(Filter(wanted.ids, states, users, labels, since, sweep), limit, cursor)
     veil = here.veil(caller(request))
-    return JsonResponse({**page, "jobs": [veil.job(job) for job in page["jobs"]]} if veil.is_down else page)
+    shown = [veil.job(job) for job in page["jobs"]] if veil.is_down else page["jobs"]
+    return JsonResponse({**page, "jobs": shown, "notice": await here.notice()})
 
 
 @router.get("/jobs/wait")

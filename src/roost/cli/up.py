@@ -67,9 +67,16 @@ def _detached(arguments: tuple[str, ...]) -> int:
     address = paths.own_socket_path()
     if not start_server(paths.home(), address, arguments):
         raise AlreadyRunning(paths.home(), Roost(address).status().get("server_pid"))
-    for line in where(Roost(address)):
+    roost = Roost(address)
+    for line in [*where(roost), *first_administrator(roost)]:
         print(line, file=sys.stderr)
     return 0
+
+
+def first_administrator(roost: "Roost") -> list[str]:
+    """How the first administrator comes in from elsewhere, where nobody can yet."""
+    link = roost.people.first_link()
+    return [] if link is None else [f"roost: the first administrator, once, from a browser: {link}"]
 
 
 def where(roost: "Roost") -> list[str]:

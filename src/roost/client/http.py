@@ -11,7 +11,7 @@ try:
 except ImportError:  # pragma: no cover - an interpreter without the C module of that name
     import socket  # type: ignore[no-redef]
 
-from roost.client.errors import ServerUnreachable
+from roost.client.errors import RoostError, ServerUnreachable
 
 CONNECT_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 120.0
@@ -94,10 +94,13 @@ def _length(status: int, headers: dict[str, str]) -> int | None:
 class Connection:
     """A connection to one server, opened at the first request. `timeout_s` bounds the wait for an answer."""
 
-    def __init__(self, address: str, timeout_s: float | None = ANSWER_TIMEOUT_S) -> None:
+    def __init__(self, address: str, timeout_s: float | None = ANSWER_TIMEOUT_S, token: str | None = None) -> None:
+        self._socket: socket.socket | None = None
+        if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
+            raise RoostError("that is not a token", "one is like roost_…: roost token new LABEL, or roost login URL")
         self.address = address
         self.timeout_s = timeout_s
-        self._socket: socket.socket | None = None
+        self._token = token
         self._buffer = b""
 
     def request(self, method: str, path: str, body: bytes | None = None, *, timeout_s: float | None = -1.0) -> Response:
@@ -196,6 +199,8 @@ class Connection:
 
     def _head(self, method: str, path: str, body: bytes | None) -> bytes:
         head = f"{method} {path} HTTP/1.1\r\nHost: {self._host_name()}\r\n"
+        if self._token is not None:
+            head += f"Authorization: Bearer {self._token}\r\n"
         if body is not None:
             head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         return (head + "\r\n").encode("ascii")

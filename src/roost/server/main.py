@@ -28,11 +28,9 @@ from roost.node.gpus_sim import parse_sim_spec
 from roost.server.account_links import AccountLinks
 from roost.server.archiving import keep_bounded
 from roost.server.clock import now_ms
-from roost.server.commands import Who
 from roost.server.controller import Controller
 from roost.server.engine import Engine
 from roost.server.lock import HomeInUse, take
-from roost.server.people import FIRST
 from roost.server.service import Service
 from roost.server.sockets import tcp_socket, unix_socket
 from roost.store.store import Store, WrongVersion
@@ -239,9 +237,8 @@ async def _announce(service: Service) -> None:
     )
     if sys.stderr.isatty():
         sys.stderr.write(f"roost {roost.__version__}: {totals['total']} GPUs, {service.url}, state in {service.home}\n")
-        if not service.people.has_administrator:
-            code = await service.people.new_link(Who(), None, FIRST)
-            sys.stderr.write(f"The first administrator, once, from a browser: {service.link_url(code)}\n")
+        if (link := await service.first_link()) is not None:
+            sys.stderr.write(f"The first administrator, once, from a browser: {link}\n")
         sys.stderr.write("Ctrl-C stops the server; running jobs go on.\n")
 
 

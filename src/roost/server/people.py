@@ -68,6 +68,9 @@ class People:
         self._sessions = {row.digest: row for row in found.sessions}
         self._links = {row.digest: row for row in found.links}
         self.defaults: dict[str, dict[str, Any]] = {user: msgspec.json.decode(data) for user, data in found.defaults.items()}
+        notice = store.meta().get("notice")
+        self.notice: dict[str, Any] | None = msgspec.json.decode(notice) if notice is not None else None
+        """What everybody is to see: `text`, `by`, `at_ms`."""
         self._used: dict[int, int] = {}
         self.on_leave: set[Callable[[str], None]] = set()
         """Told whose sessions and tokens have just ended."""
@@ -138,6 +141,10 @@ class People:
         unix = self.unix_of(name)
         return unix is not None and unix.uid in (0, self.own.uid)
 
+    def is_admitted(self, name: str) -> bool:
+        """Whether the kernel's word alone would let somebody of that name in, were he not known."""
+        return self.is_root and self._setting("users.admit") == "everybody" and unix_name(name) is not None
+
     def is_current(self, caller: Caller) -> bool:
         """Whether he would still be let in: for streams that outlive the request that began them."""
         try:
@@ -194,17 +201,20 @@ class People:
 
     # -- accounts ---------------------------------------------------------------------------------------------------
 
-    async def add(self, by: Who, names: list[str], unix: str | None = None, is_admin: bool = False) -> list[AccountRow]:
-        """Add users, all or none. Who has a UNIX account of the same name is tied to it."""
+    async def add(
+        self, by: Who, names: list[str], unix: str | None = None, is_admin: bool = False, ties: dict[str, str] | None = None
+    ) -> list[AccountRow]:
+        """Add users, all or none. Each is tied to the UNIX account of his name, unless `unix` or `ties` name another."""
         for name in names:
             check_user(name)
             if name in self.accounts:
                 raise Conflict(f"{name} is there already", f"roost user show {name}")
-        rows = [
-            AccountRow(name, self._tied(name, unix), None, is_admin, False, self._now_ms()) for name in dict.fromkeys(names)
-        ]
+        tied = {name: self._tied(name, (ties or {}).get(name, unix)) for name in names}
+        rows = [AccountRow(name, account, None, is_admin, False, self._now_ms()) for name, account in tied.items()]
         for row in rows:
             self._check_tie(row)
+            if twin := next((r.name for r in rows if r.unix is not None and r.unix == row.unix and r is not row), None):
+                raise Conflict(f"{row.unix} cannot be tied to {row.name} and to {twin}", "one UNIX account is for one user")
         lines = [self._line(by, "user add", row.name, f"unix={row.unix or 'none'}" + " admin" * is_admin) for row in rows]
         await self._write(*map(kept.put, rows), *lines)
         self.accounts.update({row.name: row for row in rows})
@@ -373,10 +383,10 @@ class People:
 
     async def set_notice(self, by: Who, text: str | None) -> None:
         """Keep what everybody is to see."""
-        value = (
-            None if text is None else msgspec.json.encode({"text": text, "by": by.name, "at_ms": self._now_ms()}).decode()
-        )
+        notice = None if text is None else {"text": text, "by": by.name, "at_ms": self._now_ms()}
+        value = None if notice is None else msgspec.json.encode(notice).decode()
         await self._write(kept.put_meta("notice", value), self._line(by, "notice", text or "none", ""))
+        self.notice = notice
 
     async def note(self, by: Who, action: str, target: str, detail: str = "") -> None:
         """A line of the audit about what was done elsewhere."""

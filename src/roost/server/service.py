@@ -26,11 +26,11 @@ from roost.links import messages as m
 from roost.links.link import Link, LinkDown
 from roost.server import views
 from roost.server.clock import now_ms, rfc3339
-from roost.server.commands import Act, Ask, Change_, Command, RuleUser
+from roost.server.commands import Act, Ask, Change_, Command, RuleUser, Who
 from roost.server.engine import Engine
 from roost.server.foreseeing import Foreseeing
 from roost.server.login import Login
-from roost.server.people import Caller, People
+from roost.server.people import FIRST, NOBODYS, Caller, People
 from roost.server.privacy import Veil
 from roost.server.selecting import Select, parse_ids
 from roost.server.user_views import user_view, users_view, with_account
@@ -112,7 +112,8 @@ class Service:
             head = await self.read(reads.queue_head, PLACES) if waiting else []
             queue = {job: n for n, (job, _, _) in enumerate(head)}
         now = now_ms()
-        return [views.job_view(self.cluster, row, attempts.get(row.id, []), now, queue.get(row.id)) for row in rows]
+        own = self.people.own.name
+        return [views.job_view(self.cluster, row, attempts.get(row.id, []), now, queue.get(row.id), own) for row in rows]
 
     async def job(self, job: int) -> Json:
         """One job."""
@@ -461,7 +462,7 @@ class Service:
         )
         if self.cluster.user(name) != UserRules():
             await self.rule_user(caller, name, msgspec.structs.asdict(UserRules()))
-        return {"user": name, "ended": ended["done"]}
+        return {"user": name, "ended": ended["done"], "admitted": self.people.is_admitted(name)}
 
     def link_url(self, code: str) -> str:
         """The address of a one-time link."""
@@ -469,11 +470,19 @@ class Service:
 
     async def notice(self) -> Json | None:
         """What everybody is to see."""
-        data = (await asyncio.to_thread(self.store.meta)).get("notice")
-        if data is None:
+        found = self.people.notice
+        return None if found is None else {"text": found["text"], "by": found["by"], "at": rfc3339(found["at_ms"])}
+
+    def you(self, caller: Caller) -> Json:
+        """Who the caller is, what he may, and as which account his jobs run; None: as nobody, they are refused."""
+        runs_as = None if caller.account == NOBODYS else caller.account or self.people.own.name
+        return {"user": caller.name, "admin": caller.is_admin, "via": caller.via, "unix": caller.unix, "runs_as": runs_as}
+
+    async def first_link(self) -> str | None:
+        """A one-time link for the first administrator; None when one can log in from elsewhere already."""
+        if self.people.has_administrator:
             return None
-        found = msgspec.json.decode(data)
-        return {"text": found["text"], "by": found["by"], "at": rfc3339(found["at_ms"])}
+        return self.link_url(await self.people.new_link(Who(), None, FIRST))
 
     async def set_defaults(self, caller: Caller, values: Json) -> Json:
         """Keep the caller's defaults, checked as a job would be."""

@@ -21,8 +21,10 @@ from roost.store.rows import AttemptRow, JobRow
 Json = dict[str, Any]
 
 
-def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: int, place: int | None) -> Json:
-    """A job, whole; `place` is its place in the queue, as far as it is counted."""
+def job_view(
+    cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: int, place: int | None, own: str | None = None
+) -> Json:
+    """A job, whole; `place` is its place in the queue, as far as it is counted; `own` is the server's own account."""
     spec = row.decoded()
     state = _state(cluster, row)
     attempts = _ahead(cluster, attempts)
@@ -33,6 +35,8 @@ def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: 
         "name": row.name,
         "desc": spec.desc,
         "user": row.user,
+        "submitter": row.submitter or row.user,
+        "runs_as": row.account or own,
         "state": state,
         "outcome": row.outcome,
         "exit_code": row.exit_code,
