@@ -16,7 +16,9 @@ from roost.api.peer import SCOPE_KEY
 from roost.links import messages as m
 from roost.server.controller import Controller
 from roost.server.engine import Engine
+from roost.server.notifying import Notifier
 from roost.server.service import Service
+from roost.server.targets import Targets
 from roost.sim.world import fresh_store
 
 GPUS = [m.GpuInfo(f"gpu{i}", i, "Sim", 24_000) for i in range(2)]
@@ -39,7 +41,8 @@ class Api:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self._app = make_app(service)
+        self.notifier = Notifier(service)
+        self._app = make_app(service, Targets(self.notifier))
         self.uid: int | None = os.getuid()
         self.headers: dict[str, str] = {}
 

@@ -121,6 +121,7 @@ def test_the_tree_of_errors_has_one_code_and_status_each() -> None:
         "too_large": 413,
         "over_quota": 429,
         "too_fast": 429,
+        "not_installed": 501,
         "try_later": 503,
         "disk_full": 507,
     }

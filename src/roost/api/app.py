@@ -10,17 +10,18 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 import roost
-from roost.api import box, entrance, history, jobs, people, sweeps, users
+from roost.api import box, entrance, history, jobs, notify, people, sweeps, users
 from roost.api.gate import Gate, check_right
 from roost.api.wire import JsonResponse, components, error_answer, error_body
 from roost.core.errors import BadRequest, NotFound, RoostError
 from roost.server.points import Sweeps
 from roost.server.service import Service
+from roost.server.targets import Targets
 
 _log = logging.getLogger("roost.api")
 
 
-def make_app(service: Service) -> FastAPI:
+def make_app(service: Service, targets: Targets | None = None) -> FastAPI:
     """The application of a running server."""
     app = FastAPI(
         title="Roost",
@@ -32,11 +33,13 @@ def make_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     app.state.sweeps = Sweeps(service)
+    app.state.targets = targets
     app.include_router(jobs.router)
     app.include_router(box.router)
     app.include_router(users.router)
     app.include_router(sweeps.router)
     app.include_router(history.router)
+    app.include_router(notify.router)
     app.include_router(people.router)
     app.include_router(entrance.router)
     app.add_api_route("/api/v1/openapi.json", _openapi, include_in_schema=False)

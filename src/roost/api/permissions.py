@@ -73,6 +73,12 @@ ROUTES: dict[str, Right] = {
     "GET /api/v1/tokens": Right.OWN,
     "POST /api/v1/tokens": Right.USER,
     "DELETE /api/v1/tokens/{token}": Right.OWN,
+    # being told
+    "GET /api/v1/notify": Right.OWN,
+    "POST /api/v1/notify": Right.USER,
+    "GET /api/v1/notify/failures": Right.OWN,
+    "DELETE /api/v1/notify/{target}": Right.OWN,
+    "POST /api/v1/notify/{target}/test": Right.OWN,
     # coming in and going out
     "POST /api/v1/login": Right.PUBLIC,
     "POST /api/v1/logout": Right.USER,

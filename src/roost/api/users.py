@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 from msgspec import UNSET, UnsetType
 
 from roost.api.jobs import caller, service
+from roost.api.notify import targets
 from roost.api.wire import JsonResponse, body, takes
 from roost.core.errors import BadRequest
 from roost.server.people import PASSWORD
@@ -88,8 +89,10 @@ async def change_user(request: Request, name: str) -> Response:
 
 @router.delete("/users/{name}")
 async def delete(request: Request, name: str) -> Response:
-    """Delete a user: his jobs are ended, sessions and tokens too; what he did stays in the history."""
-    return JsonResponse({"version": 1, **await service(request).delete_user(caller(request), name)})
+    """Delete a user: his jobs are ended, sessions, tokens and targets too; what he did stays in the history."""
+    done = await service(request).delete_user(caller(request), name)
+    await targets(request).forget(name)
+    return JsonResponse({"version": 1, **done})
 
 
 @router.post("/users/{name}/link")

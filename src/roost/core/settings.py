@@ -101,6 +101,20 @@ TABLE: tuple[Setting, ...] = (
         1 << 40,
     ),
     Setting("node.sample_ms", 500, int, "how often a node with running jobs reads its GPUs", 50, 600_000),
+    Setting("notify.enabled", True, bool, "whether people are told what they asked to be told, see `roost notify`"),
+    Setting("notify.idle_min", 30.0, float, "minutes of no use of a GPU after which its holder is told", 0.001, 100_000),
+    Setting(
+        "notify.free_s", 30.0, float, "seconds that nobody uses or waits for a GPU before it is told as free", 0, 86_400
+    ),
+    Setting("notify.log_lines", 20, int, "last lines of a job's log in a message; 0: none", 0, 200),
+    Setting(
+        "notify.retry_s",
+        10.0,
+        float,
+        "pause after a message could not be sent; the next ones are 3, 12, 60 and 360 times as long",
+        0.001,
+        86_400,
+    ),
     Setting(
         "job.max_priority",
         1_000_000,

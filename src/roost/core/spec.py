@@ -11,6 +11,7 @@ import msgspec
 
 from roost.core.errors import BadRequest, RoostError, TooLarge
 from roost.core.model import Conditions, Dependency, Request
+from roost.core.telling import NONE, OF_A_JOB, check_events
 from roost.core.users import check_user
 
 MAX_ARGUMENT_BYTES = 131_071
@@ -63,6 +64,8 @@ class JobSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     retries: int = 0
     retry_oom: int = 0
     preemptible: bool = False
+    notify: tuple[str, ...] = ()
+    """What its user is told of this job; empty: what each of his targets is for; `none`: nothing."""
     user: str | None = None
     """Whose job it is, in the order and in the quotas, where one account serves several people; None: the caller's."""
     sweep: int | None = None
@@ -218,6 +221,8 @@ def _check_texts(spec: JobSpec) -> None:
             raise BadRequest(f"a label is not empty and has no comma: {label!r}")
     if spec.user is not None:
         check_user(spec.user)
+    if spec.notify and spec.notify != (NONE,):
+        check_events(spec.notify, OF_A_JOB)
     _check_names("a node's name", (*spec.nodes, *spec.prefer_nodes), ",")
     _check_names("a GPU's model", spec.gpu_models, ",|")
     if spec.cwd is not None and not spec.cwd.startswith("/"):

@@ -31,8 +31,10 @@ from roost.server.clock import now_ms
 from roost.server.controller import Controller
 from roost.server.engine import Engine
 from roost.server.lock import HomeInUse, take
+from roost.server.notifying import Notifier
 from roost.server.service import Service
 from roost.server.sockets import tcp_socket, unix_socket
+from roost.server.targets import Targets
 from roost.store.store import Store, WrongVersion
 
 EXIT_TRY_LATER, EXIT_USAGE, EXIT_ERROR = 75, 2, 1
@@ -135,6 +137,7 @@ async def _serve(home: Path, settings: dict[str, Any]) -> int:
     _calm_collector()
     engine = Engine(controller)
     service = Service(home, store, engine)
+    notifier = Notifier(service)
     node = _local_node(store, controller)
     link = Link(node, local.command(home, settings.get("sim")), engine.report, engine.lost)
     engine.links[node] = link
@@ -142,15 +145,16 @@ async def _serve(home: Path, settings: dict[str, Any]) -> int:
     accounts = AccountLinks(node, lambda account: local.account_command(home, account, settings.get("sim")), engine)
     if service.people.is_root:
         accounts.begin()
-    loops = (link.run(), keep_bounded(service), _watch_disk(service), _tidy(service), accounts.tend())
+    loops = (link.run(), keep_bounded(service), _watch_disk(service), _tidy(service), accounts.tend(), notifier.run())
     tasks = [asyncio.create_task(t) for t in loops]
     try:
         await _first_hello(engine, link)
-        await _listen(service, settings)
+        await _listen(service, settings, Targets(notifier))
     finally:
         for task in tasks:
             task.cancel()
         await accounts.close()
+        await notifier.close()
         link.send([{"op": "shutdown", "when_idle": True}])
         await link.flushed()
         link.close()
@@ -195,7 +199,7 @@ def _socket_path(home: Path) -> Path:
     return Path(paths.own_socket_path()) if os.environ.get("ROOST_HOME") is None else home / paths.SOCKET_NAME
 
 
-async def _listen(service: Service, settings: dict[str, Any]) -> None:
+async def _listen(service: Service, settings: dict[str, Any], targets: Targets) -> None:
     import uvicorn
 
     from roost.api.app import make_app
@@ -208,7 +212,7 @@ async def _listen(service: Service, settings: dict[str, Any]) -> None:
     service.socket = str(path)
     service.url = f"http://{f'[{host}]' if ':' in host else host}:{tcp.getsockname()[1]}"
     config = uvicorn.Config(
-        make_app(service),
+        make_app(service, targets),
         http=PeerProtocol,
         log_config=None,
         access_log=False,
