@@ -20,7 +20,7 @@ GROUPS = (
     ("everybody", ("users", "user show", "user add", "user del", "user lock", "user unlock", "user admin", "user set",
                    "user link", "notice", "audit")),
     ("being told", ("notify", "notify add", "notify ls", "notify test", "notify rm", "notify failures")),
-    ("the server", ("up", "down", "status", "backup", "restore", "bench")),
+    ("the server", ("up", "down", "status", "install", "uninstall", "backup", "restore", "bench")),
     ("trying it out", ("sim-job", "sim-gpu")),
     ("this program", ("help", "completion", "version")),
 )  # fmt: skip

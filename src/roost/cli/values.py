@@ -190,6 +190,18 @@ def port(text: str) -> int:
     return value
 
 
+def file(text: str) -> str:
+    """A file by its whole path."""
+    import os
+
+    return os.path.abspath(text)
+
+
+def file_or_off(text: str) -> str:
+    """A file by its whole path, or `off`."""
+    return text if text == "off" else file(text)
+
+
 def percent(text: str) -> int:
     """0 to 100, with or without the sign."""
     value = count(text.removesuffix("%"))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
+
+from roost.core.networks import networks
 
 Value = str | int | float | bool | None
 
@@ -17,6 +21,8 @@ class Setting(msgspec.Struct, frozen=True):
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
+    fits: Callable[[str], object] | None = None
+    """Raises ValueError with the reason when a text is none that it takes."""
 
 
 TABLE: tuple[Setting, ...] = (
@@ -141,6 +147,13 @@ TABLE: tuple[Setting, ...] = (
     Setting("http.rate", 100, int, "requests a second that one user may make, after a burst", 1, 1_000_000),
     Setting("http.burst", 2000, int, "requests that one user may make at once", 1, 1_000_000),
     Setting("audit.keep_days", 730, int, "days for which the audit is kept; 0: for ever", 0, 100_000),
+    Setting(
+        "http.proxies",
+        "",
+        str,
+        "addresses or networks, with commas between, of reverse proxies whose X-Forwarded headers are believed",
+        fits=networks,
+    ),
     Setting("disk.min_mib", 64, int, "free disk space under which nothing new is accepted", 0, 1 << 30),
 )
 
@@ -163,6 +176,11 @@ def check(key: str, value: object) -> Value:
         raise BadSetting(f"{key} must lie between {row.low:g} and {row.high:g}, not {converted}")
     if row.choices and converted not in row.choices:
         raise BadSetting(f"{key} is one of {', '.join(row.choices)}, not {converted!r}")
+    if row.fits is not None:
+        try:
+            row.fits(str(converted))
+        except ValueError as error:
+            raise BadSetting(f"{key}: {error}") from None
     return converted
 
 
