@@ -50,6 +50,14 @@ def check(url: str) -> None:
         raise BadRequest(f"{read[0]}= would read a file of the server's machine: it is not taken", _HINT)
 
 
+def natural(url: str) -> str:
+    """The URL of a service for the address that it gives people to copy, where only we know that one."""
+    for start, scheme in _GIVEN:
+        if url.startswith(start) and (token := url.removeprefix(start)).isascii() and token:
+            return f"{scheme}://{token}/"
+    return url
+
+
 def scheme_of(url: str) -> str:
     """The service that a URL names."""
     scheme, found, _ = url.partition("://")
@@ -70,4 +78,9 @@ def shown(url: str) -> str:
     return f"{scheme}://***@{host}" if host else f"{scheme}://***"
 
 
+_GIVEN = (
+    ("https://open.feishu.cn/open-apis/bot/v2/hook/", "feishu"),
+    ("https://open.larksuite.com/open-apis/bot/v2/hook/", "lark"),
+    ("https://oapi.dingtalk.com/robot/send?access_token=", "dingtalk"),
+)
 _HINT = "ready ones for mail, Feishu, DingTalk, WeCom, Slack, Telegram, ntfy: docs/notify.md"

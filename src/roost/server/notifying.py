@@ -24,12 +24,13 @@ from roost.server.service import Service
 from roost.store import outbox, reads
 from roost.store.outbox import MORE, Message, MessageRow, NoticeRow, TargetRow
 
-GATHER_S = 0.3
-"""Between two rounds: what ends in a burst is taken in lots, and the commits have the disk to themselves."""
+GATHER_S, PATIENCE_MS = 0.3, 30_000
+"""Between two rounds: what ends in a burst is taken in lots. When no target could take more now, the lots may be larger:
+of most of what they hold it will then only be said how much it was."""
 LOOK_S = 2.0
 """How often it is looked for idle and free GPUs, and for notices whose commit came after the news of them."""
 PRUNE_S = 3600.0
-NOTICES = 500
+NOTICES = 5000
 AT_ONCE = 32
 FACTORS = (1, 3, 12, 60, 360)
 GIVE_UP_MS = 86_400_000
@@ -46,6 +47,7 @@ class _Line:
     def __init__(self) -> None:
         self.waits = True
         self.task: asyncio.Task[None] | None = None
+        self.sending = 0
         self.due_ms = 0
         """When the next of them may be tried; 0: now."""
         self.failures = 0
@@ -65,6 +67,7 @@ class Notifier:
         self.targets: dict[int, TargetRow] = {}
         self._lines: dict[int, _Line] = {}
         self._wake = asyncio.Event()
+        self._taken_ms = self._looked_ms = 0
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._idle, self._free = IdleWatch(), FreeWatch()
         self._pruned_ms = 0
@@ -130,14 +133,19 @@ class Notifier:
     async def _round(self) -> None:
         if not self.targets or not self.is_enabled:
             return
-        while await self._take_notices():
-            pass
-        await self._look_at_gpus()
         now = now_ms()
+        is_ready = any(line.task is None and line.paused_ms <= now for line in self._lines.values())
+        if is_ready or now - self._taken_ms >= PATIENCE_MS:
+            self._taken_ms = now
+            while await self._take_notices():
+                pass
+        if now - self._looked_ms >= LOOK_S * 1000:
+            self._looked_ms = now
+            await self._look_at_gpus()
         for target, line in self._lines.items():
             row = self.targets[target]
-            is_ready = line.waits and line.task is None and max(line.due_ms, line.paused_ms) <= now
-            if is_ready and not self._is_locked(row.user):
+            can_go = line.waits and line.task is None and max(line.due_ms, line.paused_ms) <= now
+            if can_go and not self._is_locked(row.user):
                 line.task = asyncio.create_task(self._deliver(row, line))
         if now - self._pruned_ms > PRUNE_S * 1000:
             self._pruned_ms = now
@@ -193,7 +201,7 @@ class Notifier:
 
     async def _put(self, messages: list[Message], last_notice: int = 0) -> None:
         messages = [message for message in messages if message.target in self.targets]
-        await self._change(outbox.put, messages, last_notice, now_ms())
+        await self._change(outbox.put, messages, last_notice, now_ms(), {line.sending for line in self._lines.values()})
         for message in messages:
             if (line := self._lines.get(message.target)) is not None:
                 line.waits, line.due_ms = True, 0
@@ -245,18 +253,22 @@ class Notifier:
         """Send what waits for a target, one after the other, until nothing is left or one fails."""
         try:
             while self._lines.get(target.id) is line and self.is_enabled:
+                line.waits = False  # before looking: what comes while we look sets it again
                 message = await self.service.read(outbox.next_message, target.id, now_ms())
                 if message is None:
                     soonest = await self.service.read(outbox.soonest, target.id)
-                    line.waits, line.due_ms = soonest is not None, soonest or 0
+                    if soonest is not None and not line.waits:
+                        line.waits, line.due_ms = True, soonest
                     return
+                line.waits, line.sending = True, message.id
                 if not await self._send(target, line, message):
                     return
         except Exception as error:
             _log.error("a message to target %s could not be handled: %s", target.id, type(error).__name__)
             line.paused_ms = now_ms() + int(LOOK_S * 1000)
         finally:
-            line.task = None
+            line.task, line.sending = None, 0
+            self._wake.set()
 
     async def _send(self, target: TargetRow, line: _Line, message: MessageRow) -> bool:
         subject, body = await self._text(target, message)

@@ -55,8 +55,8 @@ class Targets:
 
     async def add(self, by: Who, asked: NewTarget) -> Json:
         """Have one more."""
-        user = by.name
-        urls.check(asked.url)
+        user, url = by.name, urls.natural(asked.url)
+        urls.check(url)
         events = check_events(asked.events)
         if not events:
             raise BadRequest("a target that is told nothing is none", "roost notify add --on end,idle URL")
@@ -65,13 +65,13 @@ class Targets:
         label = text.cleaned(asked.label, MAX_LABEL) if asked.label else None
         if len(self._of(user)) >= MOST:
             raise Conflict(f"you have {MOST} targets, which is the most", "roost notify rm ID")
-        error = await self._sender(self._notifier.outgoing.check(asked.url))
+        error = await self._sender(self._notifier.outgoing.check(url))
         if error is not None:
-            raise BadRequest(f"{urls.scheme_of(asked.url)}://: {error}", "docs/notify.md has ready ones")
+            raise BadRequest(f"{urls.scheme_of(url)}://: {error}", "ready ones: docs/notify.md; a webhook is jsons://…")
         row = {
             "user": user,
-            "url": asked.url,
-            "shown": urls.shown(asked.url),
+            "url": url,
+            "shown": urls.shown(url),
             "events": ",".join(events),
             "lang": asked.lang,
             "label": label,

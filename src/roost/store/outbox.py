@@ -5,7 +5,7 @@ A notice becomes messages in the transaction that drops it: killed at any moment
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -162,24 +162,25 @@ def remove_targets(db: Connection, ids: list[int]) -> None:
     db.execute(delete(t.outbox).where(_out.target.in_(ids)))
 
 
-def put(db: Connection, messages: Sequence[Message], last_notice: int, now_ms: int) -> None:
-    """Take notices up to one as told, by these messages."""
+def put(db: Connection, messages: Sequence[Message], last_notice: int, now_ms: int, sending: Collection[int] = ()) -> None:
+    """Take notices up to one as told, by these messages. What is being sent stays where it is."""
     db.execute(delete(t.notices).where(t.notices.c.id <= last_notice))
     if messages:
         rows = [{**msgspec.structs.asdict(m), "created_ms": now_ms, "next_ms": now_ms, "tries": 0} for m in messages]
         db.execute(insert(t.outbox), rows)
     for target in sorted({message.target for message in messages}):
-        _bound(db, target, now_ms)
+        _bound(db, target, now_ms, sending)
 
 
-def _bound(db: Connection, target: int, now_ms: int) -> None:
-    """Of too many that wait, the oldest become one that says how many they were."""
+def _bound(db: Connection, target: int, now_ms: int, sending: Collection[int]) -> None:
+    """Of too many that wait, the oldest become one that says how many they were. What failed stays, to be seen."""
     of_it = and_(_UNSENT, _out.target == target)
     count = db.execute(select(func.count()).where(of_it)).scalar_one()
     if count <= UNSENT_KEPT:
         return
-    excess = select(_out.id, _out.kind, _out.facts).where(of_it).order_by(_out.kind != MORE, _out.id)
-    rows = db.execute(excess.limit(count - UNSENT_KEPT + 1)).all()
+    excess = select(_out.id, _out.kind, _out.facts).where(of_it, _out.id.not_in(sending))
+    excess = excess.order_by(_out.kind != MORE, _out.tries, _out.id).limit(count - UNSENT_KEPT + 1)
+    rows = db.execute(excess).all()
     were = sum(int(facts) if kind == MORE else 1 for _, kind, facts in rows)
     ids = [row[0] for row in rows]
     for start in range(0, len(ids), 500):

@@ -6,7 +6,7 @@ import pytest
 
 from roost.core.errors import BadRequest
 from roost.notify.sender import words_for
-from roost.notify.urls import check, shown
+from roost.notify.urls import check, natural, shown
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,19 @@ def test_what_is_refused_is_refused_without_a_word_of_the_secret(url: str) -> No
 @pytest.mark.parametrize("url", ["json://10.0.0.7/hook", "mailtos://a:b@c.org", "feishu://x", "tgram://1:2/3", "ntfy://t"])
 def test_services_and_private_networks_are_taken(url: str) -> None:
     check(url)
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ("https://open.feishu.cn/open-apis/bot/v2/hook/1a2b-3c", "feishu://1a2b-3c/"),
+        ("https://oapi.dingtalk.com/robot/send?access_token=abc", "dingtalk://abc/"),
+        ("https://hooks.slack.com/services/A/B/C", "https://hooks.slack.com/services/A/B/C"),
+        ("https://open.feishu.cn/open-apis/bot/v2/hook/", "https://open.feishu.cn/open-apis/bot/v2/hook/"),
+    ],
+)
+def test_the_address_that_a_service_gives_is_understood(given: str, url: str) -> None:
+    assert natural(given) == url
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,24 @@ def test_of_too_many_the_oldest_become_one_that_counts_them(store: Store) -> Non
     assert len(left) == UNSENT_KEPT and unsent(store, other) == ["message 0"]
 
 
+def test_what_failed_and_what_is_being_sent_are_not_among_those_that_are_only_counted(store: Store) -> None:
+    target = add(store)
+    put(store, target, 2)
+    failed, sending = (message.id for message in _all(store, target))
+    store.transact(outbox.settle, failed, {"tries": 1, "error": "connection refused"})
+    many = [Message(target, "failed", f"later {i}", "{}", i) for i in range(UNSENT_KEPT + 50)]
+    store.transact(outbox.put, many, 0, NOW, {sending})
+    assert {failed, sending} <= {message.id for message in _all(store, target)}
+    assert len(_all(store, target)) == UNSENT_KEPT
+    assert [message.error for message, _, _ in store.read(outbox.failures, "ada", 10)] == ["connection refused"]
+
+
+def _all(store: Store, target: int) -> list[outbox.MessageRow]:
+    with store.reader() as db:
+        rows = db.exec_driver_sql("SELECT * FROM outbox WHERE target = ? AND next_ms IS NOT NULL ORDER BY id", (target,))
+        return [outbox.MessageRow(**row) for row in rows.mappings()]
+
+
 def test_what_failed_goes_behind_the_others_and_waits_for_its_time(store: Store) -> None:
     target = add(store)
     put(store, target, 2)
