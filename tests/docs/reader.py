@@ -1,6 +1,7 @@
-"""Somebody who types what a page says: a server, jobs 1 to 30, users and files, brought before each command to where it begins.
+"""Somebody who types what a page says, with a server, jobs 1 to 30, users and files.
 
-What a verb presupposes is in `_BEFORE`: `resume` a paused job, `user lock` a user who is there.
+Before each command all of it is brought to where the command begins. What a verb
+presupposes is in `_BEFORE`: `resume` a paused job, `user lock` a user who is there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 from tests.box import Box, Ran, until
@@ -33,7 +35,7 @@ FILES = {
     "users.txt": "# a name a line\nana\nbob\n",
     "tasks.txt": "-g 1 --name small bash task.sh --width 64\n-g 2 --name big bash task.sh --width 512\n",
     "jobs.txt": "-g 1 --name small python train.py --width 64\n-g 1 --name large python train.py --width 512\n",
-    "sweep.esy": "run_0;;out/run_0.txt;;python -u train.py --lr 0.1;;;\nrun_1;;out/run_1.txt;;python -u train.py --lr 0.01;;;\n",
+    "sweep.esy": "run_0;;out/0.txt;;python -u train.py --lr 0.1;;;\nrun_1;;out/1.txt;;python -u train.py --lr 0.01;;;\n",
     "points.csv": "lr,seed\n0.1,1\n0.01,2\n",
 }
 _ACTIVE = ["starting", "running", "paused", "stopping"]
@@ -199,7 +201,7 @@ class Reader:
     def _named_ids(self, words: list[str]) -> list[int]:
         """The ids that stand in the command."""
         ids: list[int] = []
-        for before, word in zip(words, words[1:], strict=False):
+        for before, word in pairwise(words):
             if word == "--":
                 break
             if span := re.fullmatch(r"(\d+)-(\d+)", word):

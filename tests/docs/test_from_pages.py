@@ -1,4 +1,4 @@
-"""The pages for people who come from another tool: all that they say to type is typed, and nothing of that tool is left out."""
+"""The pages for people who come from another tool: what they say to type is typed, and nothing of that tool is left out."""
 
 from __future__ import annotations
 
