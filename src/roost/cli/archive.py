@@ -49,7 +49,7 @@ def run(args: Args) -> int:
     roost = server(timeout_s=None)
     if args.limit is not None:
         select = {"ids": ",".join(map(str, _first(roost, select, args.limit)))}
-    answer = roost.archive(path, select)
+    answer = {"archived": 0, "path": path} if select.get("ids") == "" else roost.archive(path, select)
     if args.json:
         print_json({"version": 1, **answer})
     else:
