@@ -202,6 +202,11 @@ class Reader:
             if not self._is(job, states):
                 _TO[states[0]](self, job)
 
+    def ending(self, words: list[str]) -> None:
+        """Something that ended, or runs and soon does."""
+        self.bring(words, "succeeded", "failed", "killed")
+        self._go.touch()
+
     def cleaned(self, words: list[str]) -> None:
         """Something that ended, and nothing of what later commands name."""
         self.bring(words, "succeeded")
@@ -328,7 +333,7 @@ _BEFORE: dict[str, Callable[[Reader, list[str]], None]] = {
     "start": _in("queued"),
     "edit": _in("queued"),
     "why": _in("queued"),
-    "wait": _in("succeeded", "failed", "killed"),
+    "wait": Reader.ending,
     "log": _in("succeeded", "failed", "killed"),
     "rerun": _in("killed", "failed", "succeeded"),
     "rm": _in("succeeded", "failed", "killed"),
