@@ -77,6 +77,10 @@ def load(name: str) -> "ModuleType":
 def _unknown(name: str) -> UsageError:
     from difflib import get_close_matches
 
+    from roost.cli.former import FORMER
+
+    if name in FORMER:
+        return UsageError(f"no such verb: {name}", f"here that is: roost {FORMER[name]}")
     close = get_close_matches(name, [*VERBS, *ALIASES], 1)
     hint = f"did you mean: roost {close[0]}?" if close else "roost help"
     return UsageError(f"no such verb: {name}", hint)
