@@ -47,6 +47,8 @@ class Ear:
             target.shutdown(socket.SHUT_WR)
         except OSError:
             pass
+        finally:
+            source.close()
 
     def close(self) -> None:
         """Hear no more."""
@@ -70,7 +72,7 @@ def typed(job: int, sweep: int) -> dict[str, list[str]]:
         "run": ["-g", "0", "true"], "submit": ["-g", "0", "true"], "ls": [], "show": [one, "--env"], "log": [one],
         "why": [one], "wait": [one], "kill": [one], "pause": [one], "resume": [one], "hold": [one], "release": [one],
         "rerun": [one], "preempt": [one], "move": [one, "1"], "start": [one], "edit": [one, "--name", "x"], "clone": [one],
-        "rm": [one], "clean": ["--older", "1d"], "archive": ["a.jsonl"], "sweep": ["-p", "a=1,2", "-g", "0", "echo {a}"],
+        "rm": [one], "clean": ["killed"], "archive": ["--to", "a.jsonl"], "sweep": ["-p", "a=1,2", "-g", "0", "echo {a}"],
         "sweep show": [], "sweep ls": [], "sweep extend": [str(sweep), "-p", "a=9"], "sweep limit": [str(sweep), "1"],
         "sweep kill": [str(sweep)], "sweep rerun": [str(sweep)], "report": ["--job", one, "x=1"], "notify": [],
         "notify add": ["json://localhost:9/"], "notify ls": [], "notify test": ["1"], "notify rm": ["1"],
