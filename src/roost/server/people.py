@@ -211,10 +211,11 @@ class People:
                 raise Conflict(f"{name} is there already", f"roost user show {name}")
         tied = {name: self._tied(name, (ties or {}).get(name, unix)) for name in names}
         rows = [AccountRow(name, account, None, is_admin, False, self._now_ms()) for name, account in tied.items()]
+        owners: dict[str, str] = {}
         for row in rows:
             self._check_tie(row)
-            if twin := next((r.name for r in rows if r.unix is not None and r.unix == row.unix and r is not row), None):
-                raise Conflict(f"{row.unix} cannot be tied to {row.name} and to {twin}", "one UNIX account is for one user")
+            if row.unix is not None and (twin := owners.setdefault(row.unix, row.name)) != row.name:
+                raise Conflict(f"{row.unix} cannot be tied to {twin} and to {row.name}", "one UNIX account is for one user")
         lines = [self._line(by, "user add", row.name, f"unix={row.unix or 'none'}" + " admin" * is_admin) for row in rows]
         await self._write(*map(kept.put, rows), *lines)
         self.accounts.update({row.name: row for row in rows})
