@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -112,6 +113,9 @@ class Box:
             if not key.startswith(("ROOST_", "PYTEST_", "COV_")) and key not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
         }
         self.env |= {"ROOST_HOME": str(self.home), "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "PATH": self._path()}
+        self.claims = self.work / "claims"  # tests keep out of everybody else's way
+        self.claims.mkdir(0o700)
+        self.env["ROOST_CLAIMS"] = str(self.claims)
         if len(program()) > 1:
             self.env["PYTHONPATH"] = str(ROOT / "src")
 
@@ -181,8 +185,11 @@ class Box:
         return int(self.do("submit", "-q", *words, **more))
 
     def http(self, method: str, path: str, body: Any = None, *, tcp: bool = False, **headers: str) -> Answer:
-        """One request, over the UNIX socket or TCP; bytes go as they are."""
+        """One request, over the UNIX socket, or TCP with a token unless `Authorization` is empty; bytes go as they are."""
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        if tcp and "Authorization" not in headers:
+            headers["Authorization"] = f"Bearer {self.token}"
+        headers = {name: value for name, value in headers.items() if value}
         connection = self._tcp() if tcp else _UnixConnection(str(self.home / "roost.sock"))
         with contextlib.closing(connection):
             connection.request(method, f"/api/v1{path}", data, {"Content-Type": "application/json"} | headers)
@@ -192,6 +199,11 @@ class Box:
     def _tcp(self) -> HTTPConnection:
         host, _, port = self.url.removeprefix("http://").rpartition(":")
         return HTTPConnection(host, int(port), timeout=60)
+
+    @cached_property
+    def token(self) -> str:
+        """A token of whoever runs the tests."""
+        return self.do("token", "new", "for tests").strip()
 
     @property
     def url(self) -> str:

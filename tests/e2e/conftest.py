@@ -55,7 +55,7 @@ def own(new_box: Callable[..., Box]) -> Box:
 
 def put_in_order(box: Box) -> None:
     """Remove what an earlier test left: jobs, files, rules, users, defaults, the notice."""
-    for path in (box.home / "node" / "sim").glob("*-[0-9]"):
+    for path in (box.home / "sim").glob("*-[0-9]"):
         path.unlink()  # faults and hangs
     everything = {"select": {"all": True}}
     box.http("POST", "/jobs/actions", {"action": "kill", "grace_s": 0, **everything})

@@ -81,3 +81,5 @@ ROUTES: dict[str, Right] = {
     "POST /api/v1/link/{code}": Right.PUBLIC,
     "GET /api/v1/openapi.json": Right.PUBLIC,
 }
+
+VERBS: dict[str, tuple[str, ...]] = {}

@@ -19,7 +19,7 @@ GROUPS = (
                   "password", "token", "token new", "token ls", "token revoke")),
     ("everybody", ("users", "user show", "user add", "user del", "user lock", "user unlock", "user admin", "user set",
                    "user link", "notice", "audit")),
-    ("the server", ("up", "down", "status", "backup", "restore", "bench")),
+    ("the server", ("up", "down", "status", "install", "uninstall", "backup", "restore", "bench")),
     ("trying it out", ("sim-job", "sim-gpu")),
     ("this program", ("help", "completion", "version")),
 )  # fmt: skip

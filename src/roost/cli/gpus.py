@@ -31,7 +31,7 @@ _COLUMNS = (
 )
 _NAME = 30
 _INTERPRETERS = ("python", "bash", "sh", "dash", "zsh", "perl", "ruby", "node", "julia", "Rscript")
-_COLOURS = {"free": "green", "used": "", "foreign": "yellow", "drained": "yellow", "disabled": "dim"}
+_COLOURS = {"free": "green", "used": "", "foreign": "yellow", "claimed": "yellow", "drained": "yellow", "disabled": "dim"}
 
 
 def run(args: Args) -> int:

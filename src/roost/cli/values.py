@@ -101,13 +101,22 @@ def least_memory(text: str) -> int:
 
 
 def simulated(text: str) -> str:
-    """Simulated GPUs: `4`, `4x24G`, `2x80G,1x24G`; `off` for real ones."""
+    """Simulated GPUs: `4`, `4x24G`, `2x80G,1x24G`, `lab:4x24G` for those that servers share; `off` for real ones."""
     word = text.strip()
-    for part in () if word == "off" else word.split(","):
+    name, colon, rest = word.partition(":")
+    if colon and not is_simulation_name(name):
+        raise ValueError("the name of a simulation has letters, digits, - and _, 32 at most, like lab:4x24G")
+    for part in () if word == "off" else (rest if colon else word).split(","):
         number, cross, amount = part.strip().lower().partition("x")
         if not number.isdecimal() or not 0 < int(number) <= 4096 or (cross and not _is_size(amount)):
             raise ValueError("simulated GPUs are like 4 or 4x24G, real ones: off")
     return word
+
+
+def is_simulation_name(text: str) -> bool:
+    """Whether a simulation that servers share can be called that."""
+    plain = text.replace("-", "a").replace("_", "a")
+    return text[:1].isalpha() and len(text) <= 32 and plain.isascii() and plain.isalnum()
 
 
 def _is_size(text: str) -> bool:
@@ -179,6 +188,18 @@ def port(text: str) -> int:
     if value > 65535:
         raise ValueError("a port is at most 65535")
     return value
+
+
+def file(text: str) -> str:
+    """A file by its whole path."""
+    import os
+
+    return os.path.abspath(text)
+
+
+def file_or_off(text: str) -> str:
+    """A file by its whole path, or `off`."""
+    return text if text == "off" else file(text)
 
 
 def percent(text: str) -> int:

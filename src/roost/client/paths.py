@@ -1,8 +1,8 @@
 """Where a server keeps its state and where it listens.
 
 `ROOST_HOME` puts all of it in one place. Otherwise root has /var/lib/roost and /run/roost; everybody else the XDG
-directories. `ROOST_SERVER` (a URL or the path of a socket) names a server that is not ours to start; without it and
-without a server here, the one that `roost login` remembered is meant.
+directories. `ROOST_SERVER` (a URL or the path of a socket) names a server that is not ours to start; `ROOST_CA_FILE` whose
+certificates such a server may show. Without it and without a server here, the one that `roost login` remembered is meant.
 """
 
 import os
@@ -81,6 +81,11 @@ def is_foreign(environ: "Mapping[str, str] | None" = None) -> bool:
         return True
     found = address(environ)
     return "://" in found or (os.getuid() != 0 and found == SYSTEM_SOCKET)
+
+
+def ca_file(environ: "Mapping[str, str] | None" = None) -> str | None:
+    """The authorities to trust instead of the system's, for a server of `https://`."""
+    return (os.environ if environ is None else environ).get("ROOST_CA_FILE") or None
 
 
 def start_log(home_dir: str) -> str:

@@ -158,6 +158,17 @@ class Process(msgspec.Struct, frozen=True):
     run: str | None = None
 
 
+class Claimant(msgspec.Struct, frozen=True):
+    """Whose Roost has claimed a GPU of the same machine; the pid of its node program, where that is known."""
+
+    user: str
+    pid: int | None = None
+
+    def text(self) -> str:
+        """`ana's Roost (pid 4711)`."""
+        return f"{self.user}'s Roost" + (f" (pid {self.pid})" if self.pid is not None else "")
+
+
 class Observation(msgspec.Struct, frozen=True):
     """What the driver said of a device last. Unknown is None, and unknown is not free."""
 
@@ -167,6 +178,8 @@ class Observation(msgspec.Struct, frozen=True):
     power_w: float | None = None
     fault: str | None = None
     procs: tuple[Process, ...] = ()
+    claimed_by: Claimant | None = None
+    """Another Roost on the same machine has given it out."""
 
     @property
     def foreign(self) -> tuple[Process, ...]:

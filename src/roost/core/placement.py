@@ -17,6 +17,7 @@ from roost.core.model import Active, Claim, Gpu, GpuRules, Observation, Request
 from roost.core.reasons import (
     CpuSlots,
     GpuBusy,
+    GpuClaimed,
     GpuClosed,
     GpuFault,
     GpuForeign,
@@ -228,14 +229,14 @@ class Space:
         rules, seen = self.cluster.rules, self.cluster.seen
         for uuid in node.gpus:
             known = seen.get(uuid)
-            if known is None or known.fault is not None or known.procs or uuid in rules:
+            if known is None or known.fault is not None or known.claimed_by or known.procs or uuid in rules:
                 return False
         return True
 
     def would_do(self, node: Node, gpu: Gpu, request: Request) -> bool:
         """Whether that GPU would do once nobody has it."""
         rules, seen = self.cluster.rules_of(gpu.uuid), self.cluster.seen.get(gpu.uuid)
-        is_sound = seen is not None and seen.fault is None and not seen.foreign
+        is_sound = seen is not None and seen.fault is None and seen.claimed_by is None and not seen.foreign
         return is_sound and not rules.disabled and not rules.drained and may_use(self.cluster, node, gpu, request)
 
     def could(self, request: Request) -> bool:
@@ -398,7 +399,7 @@ class Space:
         """Whether that GPU will do for that request now; the same answer as `refuses` gives, without its words."""
         cluster, uuid = self.cluster, gpu.uuid
         seen = cluster.seen.get(uuid)
-        if seen is None or seen.fault is not None or not may_use(cluster, node, gpu, request):
+        if seen is None or seen.fault is not None or seen.claimed_by is not None or not may_use(cluster, node, gpu, request):
             return False
         rules = cluster.rules.get(uuid, NO_RULES)
         if request.mem_mib is None and rules.slots == 1 and not seen.procs:  # by far the most: a whole GPU, seen empty
@@ -419,6 +420,8 @@ class Space:
             return GpuUnknown(gpu=f"{node.name}:{gpu.index}")
         if seen.fault is not None:
             return GpuFault(gpu=f"{node.name}:{gpu.index}", fault=seen.fault)
+        if seen.claimed_by is not None:
+            return GpuClaimed(gpu=f"{node.name}:{gpu.index}", by=seen.claimed_by)
         return self._taken(node, gpu, request, rules, seen) or self._busy(node, gpu, request, seen)
 
     def would_free(self, node: Node, uuid: str, request: Request, job: int) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from roost.core.model import Process
+from roost.core.model import Claimant, Process
 from roost.core.words import size, span
 
 
@@ -213,6 +213,15 @@ class GpuFault(GpuReason, frozen=True, tag="gpu_fault"):
 
     def text(self) -> str:
         return f"GPU {self.gpu} is set aside: {self.fault}"
+
+
+class GpuClaimed(GpuReason, frozen=True, tag="gpu_claimed"):
+    """Another Roost on the same machine has given it out."""
+
+    by: Claimant
+
+    def text(self) -> str:
+        return f"GPU {self.gpu} is claimed by {self.by.text()}"
 
 
 class GpuUnknown(GpuReason, frozen=True, tag="gpu_unknown"):

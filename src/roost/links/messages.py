@@ -53,6 +53,8 @@ class RunExited(Message, frozen=True, tag="exited"):
 class RunRefused(Message, frozen=True, tag="refused"):
     run: Name
     reason: Text
+    claimed: bool = False
+    """Whether another Roost has a GPU of it: it can be tried as soon as a sample says that it is free."""
 
 
 class RunPaused(Message, frozen=True, tag="paused"):
@@ -96,6 +98,13 @@ class ProcessInfo(msgspec.Struct, frozen=True):
     user: Name = "?"
     command: Text = ""
     mem_mib: Number = 0
+    own: bool = True
+    """Whether it is the node program itself that vouches for `run`, not a process of another account."""
+
+
+class ClaimInfo(msgspec.Struct, frozen=True):
+    user: Name
+    pid: Small | None = None
 
 
 class GpuSample(msgspec.Struct, frozen=True):
@@ -106,6 +115,7 @@ class GpuSample(msgspec.Struct, frozen=True):
     power_w: float | None = None
     fault: Text | None = None
     procs: list[ProcessInfo] = []
+    claimed_by: ClaimInfo | None = None
 
 
 class HostSample(msgspec.Struct, frozen=True):
@@ -122,7 +132,8 @@ class Sample(Message, frozen=True, tag="sample"):
 
 class Log(Message, frozen=True, tag="log"):
     id: int
-    data: str
+    data: bytes
+    """Base64 on the wire, as in `log_data`."""
     offset: Number
     size: Number
     eof: bool
@@ -132,7 +143,7 @@ class Log(Message, frozen=True, tag="log"):
 class LogData(Message, frozen=True, tag="log_data"):
     id: int
     offset: Number
-    data: str
+    data: bytes
 
 
 class LogEnd(Message, frozen=True, tag="log_end"):

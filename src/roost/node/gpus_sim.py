@@ -1,6 +1,7 @@
 """Simulated GPUs: cards that exist as a specification and processes that say what they use in small files.
 
 `sim/procs/<pid>-<starttime>-<index>.json` is one process on one card; the file of a dead process is dropped.
+A simulation with a name (`lab:4x24G`) has the same cards in every state directory, but each sees its own processes only.
 `sim/fault-<index>` makes a card faulty with its text; `sim/hang-<index>` makes the driver call for it block.
 """
 
@@ -9,21 +10,25 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import stat
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from roost.node.gpus import DriverError, Gpu, GpuProcess, Reading
-from roost.node.processes import is_alive
+from roost.node.processes import is_alive, owner_of
 from roost.node.state import read_text
 
 _HANG_LOOK_S = 0.05
 _MOST_CARDS = 4096
+_MOST_MIB = 1 << 40
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}\Z")
 
 
 def parse_sim_spec(text: str) -> List[int]:
-    """Card sizes in MiB: `4x24G`, `4` (of 24G each), `2x80G,1x24G`; raises ValueError with the reason."""
+    """Card sizes in MiB: `4x24G`, `4` (of 24G each), `2x80G,1x24G`, `lab:4x24G`; raises ValueError with the reason."""
     sizes: List[int] = []
-    for part in text.split(","):
+    for part in sim_name(text)[1].split(","):
         count, _, size = part.strip().lower().partition("x")
         if not count.isdigit():
             raise ValueError(f"simulated GPUs are written like 4x24G, not {text!r}")
@@ -31,6 +36,16 @@ def parse_sim_spec(text: str) -> List[int]:
     if len(sizes) > _MOST_CARDS:
         raise ValueError(f"more than {_MOST_CARDS} simulated GPUs")
     return sizes
+
+
+def sim_name(text: str) -> Tuple[Optional[str], str]:
+    """The name of a simulation that servers share, and the rest: `lab:4x24G`. None for one of one's own."""
+    name, colon, rest = text.strip().partition(":")
+    if not colon:
+        return None, text
+    if not _NAME.match(name):
+        raise ValueError(f"the name of a simulation has letters, digits, - and _, 32 at most, not {name!r}")
+    return name, rest
 
 
 def parse_mib(text: str) -> int:
@@ -56,10 +71,17 @@ class SimDriver:
         self._directory = directory
         self._procs = os.path.join(directory, "procs")
         self._gpus = [
-            Gpu(f"SIM-{identity}-{index}", index, f"Simulated {_size_name(mib)}", mib, False)
+            Gpu(f"SIM-{sim_name(spec)[0] or identity}-{index}", index, f"Simulated {_size_name(mib)}", mib, False)
             for index, mib in enumerate(parse_sim_spec(spec))
         ]
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make the directory, unless root has made it for everybody."""
+        if os.path.isdir(self._procs) and os.stat(self._procs).st_uid != os.geteuid():
+            return
         os.makedirs(self._procs, mode=0o700, exist_ok=True)
+        directory = self._directory
         with open(os.path.join(directory, "cards.json.new"), "w", encoding="ascii") as file:
             json.dump([gpu.to_json() for gpu in self._gpus], file)
         os.replace(os.path.join(directory, "cards.json.new"), os.path.join(directory, "cards.json"))
@@ -98,17 +120,27 @@ def processes_on(directory: str, uuid: str) -> List[Dict[str, Any]]:
 
 
 def _read_user(path: str) -> Optional[Dict[str, Any]]:
+    """What a process says of itself; None for nonsense, and for what somebody says of another's process."""
     try:
-        user = json.loads(read_text(path) or "")
-        return {
-            "pid": int(user["pid"]),
-            "starttime": int(user["starttime"]),
-            "gpu": str(user["gpu"]),
-            "mem_mib": int(user["mem_mib"]),
-            "util": int(user["util"]),
-        }
-    except (ValueError, KeyError, TypeError):
+        text, owner = _read_small(path)
+        user = json.loads(text)
+        found = {key: int(user[key]) for key in ("pid", "starttime", "mem_mib", "util")}
+        if not (0 < found["pid"] < 1 << 22 and 0 <= found["mem_mib"] <= _MOST_MIB and 0 <= found["util"] <= 1000):
+            return None
+        is_others = owner not in (0, os.geteuid()) and owner_of(found["pid"]) not in (None, owner)
+        return None if is_others else {**found, "gpu": str(user["gpu"])}
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, OSError):
         return None
+
+
+def _read_small(path: str) -> Tuple[str, int]:
+    """A short plain file, and whose it is. Others may put anything here: nothing else is followed or waited for."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(fd)
+        return (os.read(fd, 4096).decode("utf-8", "replace") if stat.S_ISREG(found.st_mode) else ""), found.st_uid
+    finally:
+        os.close(fd)
 
 
 def _size_name(mib: int) -> str:

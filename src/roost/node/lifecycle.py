@@ -55,6 +55,8 @@ class Lifecycle:
         self.last_oom_kills: Optional[int] = None
         self.send: Callable[[Message], None] = lambda message: None
         self.on_end: Callable[[Run], None] = lambda run: None
+        self.on_adopted: Callable[[Run], None] = lambda run: None
+        self.release: Callable[[str], None] = lambda name: None
         self.on_child: Callable[[Death], None] = lambda death: None
 
     def answer(self, run: Run) -> None:
@@ -117,6 +119,8 @@ class Lifecycle:
         if run is None:
             return None
         self.runs[name] = run
+        if run.phase != ENDED:
+            self.on_adopted(run)
         if run.phase == STARTING:
             self._await_beginning(run, boot_ms() + _PATIENCE_MS)
         elif run.phase == RUNNING:
@@ -202,6 +206,7 @@ class Lifecycle:
         if run.cgroup is not None:
             cgroup.try_remove(run.cgroup)
         rundir.erase(self._source.state, run.name)
+        self.release(run.name)
         self.send({"op": REFUSED, "run": run.name, "reason": reason})
 
     def _without_wrapper(self, run: Run, orphans: Dict[int, Death]) -> None:
@@ -283,6 +288,7 @@ class Lifecycle:
         if run.kill_timer is not None:
             run.kill_timer.cancel()
         was_clean = self._ending.pop(run.name, None) is None and run.stop_why is None
+        self.release(run.name)  # before the answer: the next job may come at once
         self.answer(run)
         self.on_end(run)
         if run.keeper is not None and self.runners is not None:

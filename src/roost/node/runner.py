@@ -19,7 +19,7 @@ import contextlib
 import fcntl
 import os
 import signal
-from typing import Dict, List, Optional, Set
+from typing import Callable, Collection, Dict, Iterator, List, Optional, Set
 
 from roost.node import cgroup
 from roost.node.cgroup import Cgroups
@@ -54,9 +54,10 @@ exit $1
 class Runner:
     """One shell, idle or at work."""
 
-    __slots__ = ("cgroup", "cpu_ms", "memory", "orders", "pid", "uses")
+    __slots__ = ("cgroup", "claims", "cpu_ms", "memory", "orders", "pid", "uses")
 
     def __init__(self, pid: int, path: str, orders: int) -> None:
+        self.claims: Dict[str, int] = {}  # our copies of its descriptors of the GPUs' lock files
         self.pid = pid
         self.cgroup = path
         self.orders = orders
@@ -80,6 +81,8 @@ class Runners:
         self._quiet: Optional[Timer] = None
         self.is_proven = False
         self.own_children: Set[int] = set()
+        self.claims_gpus: Callable[[], bool] = lambda: False
+        self.open_claims: Callable[[], Dict[str, int]] = lambda: {}
 
     def prove(self) -> None:
         """Have one runner read a script that does nothing but answer. Until it did, none is used."""
@@ -94,16 +97,17 @@ class Runners:
             self._idle.extend(self._all.values())
             self._when_quiet()
 
-    def take(self) -> Optional[Runner]:
-        """A runner for a job, made now when none stands ready; None where they do not work."""
+    def take(self, with_claims: bool = False) -> Optional[Runner]:
+        """A runner for a job, made now when none stands ready; None where they do not work. Those that can hold claims
+        have files open that a job without GPUs must not inherit."""
         if not self.is_proven:
             return None
-        while self._idle:
-            runner = self._idle.pop()
-            if runner.pid in self._all:
+        for runner in reversed(self._idle):
+            if bool(runner.claims) == with_claims and runner.pid in self._all:
+                self._idle.remove(runner)
                 return runner
         try:
-            return self._make()
+            return self._make(with_claims)
         except OSError:
             return None
 
@@ -171,6 +175,7 @@ class Runners:
         self._close_memory(runner)
         if runner.orders >= 0:
             os.close(runner.orders)
+        _close_all(runner.claims)
         cgroup.try_remove(runner.cgroup)
         return runner
 
@@ -182,19 +187,23 @@ class Runners:
                 os.waitpid(runner.pid, 0)
             self.ended(runner.pid)
 
-    def _make(self) -> Runner:
+    def _make(self, with_claims: bool = False) -> Runner:
         self._count += 1
         path = self._cgroups.create(f"runner-{os.getpid()}-{self._count}")
         reader, writer = os.pipe()
+        claims = self.open_claims() if with_claims else {}
         try:
-            pid = self._spawn(path, reader)
+            with inherited(claims.values()):
+                pid = self._spawn(path, reader)
         except OSError:
             os.close(writer)
+            _close_all(claims)
             cgroup.try_remove(path)
             raise
         finally:
             os.close(reader)
         runner = self._all[pid] = Runner(pid, path, writer)
+        runner.claims = claims
         self.own_children.add(pid)
         return runner
 
@@ -222,10 +231,28 @@ class Runners:
                 self._loop.after(0, lambda pid=runner.pid: self.retire(pid))  # type: ignore[misc]
         self._idle = fresh
         with contextlib.suppress(OSError):
-            while len(self._idle) < _READY:
-                self._idle.append(self._make())
+            for with_claims in (False, True) if self.claims_gpus() else (False,):
+                ready = sum(bool(runner.claims) == with_claims for runner in fresh)
+                self._idle.extend(self._make(with_claims) for _ in range(_READY - ready))
 
     def _close_memory(self, runner: Runner) -> None:
         if runner.memory is not None:
             os.close(runner.memory)
             runner.memory = None
+
+
+@contextlib.contextmanager
+def inherited(fds: Collection[int]) -> Iterator[None]:
+    """What is started meanwhile inherits these. The daemon has one thread: nothing else can start."""
+    for fd in fds:
+        os.set_inheritable(fd, True)
+    try:
+        yield
+    finally:
+        for fd in fds:
+            os.set_inheritable(fd, False)
+
+
+def _close_all(fds: Dict[str, int]) -> None:
+    for fd in fds.values():
+        os.close(fd)

@@ -41,11 +41,13 @@ class Sampling:
         self.sample_ms = _BUSY_MS
         self.on_inventory: Callable[[], None] = lambda: None
         self.on_sample: Callable[[Message], None] = lambda message: None
+        self.look_at_claims: Callable[[List[Gpu]], Dict[str, Dict[str, Any]]] = lambda gpus: {}
         self._pid: Optional[int] = None
         self._orders = self._answers = -1
         self._ordered_ms = 0
         self._lines = LineBuffer()
         self._last: Optional[List[Dict[str, Any]]] = None
+        self._claimed: Dict[str, Dict[str, Any]] = {}
         self._heard_s = boot_s()
         self._sent: Any = None
         self._sent_s = 0.0
@@ -79,6 +81,14 @@ class Sampling:
         if silent_s > _SILENT_AFTER_S and self._last is not None:
             fault = f"the sampler does not answer for {int(silent_s)} s"
             self._forward([dict(gpu, fault=fault) for gpu in self._last])
+        else:
+            self.see_claims()
+
+    def see_claims(self) -> None:
+        """Look which GPUs others have claimed, and say so at once when that has changed."""
+        before, self._claimed = self._claimed, self.look_at_claims(self.gpus or [])
+        if self._claimed != before and self._last is not None:
+            self._forward(self._last)
 
     def repeat(self) -> None:
         """Send the last sample again: a new link knows nothing yet."""
@@ -112,6 +122,7 @@ class Sampling:
             else:
                 self._last = values["sample"]
                 self._count(values["sample"])
+                self._claimed = self.look_at_claims(self.gpus or [])
                 self._forward(values["sample"])
 
     def _count(self, sample: List[Dict[str, Any]]) -> None:
@@ -129,6 +140,7 @@ class Sampling:
 
     def _forward(self, sample: List[Dict[str, Any]]) -> None:
         now = boot_s()
+        sample = [{**gpu, **self._claimed.get(gpu["uuid"], {})} for gpu in sample]
         if sample == self._sent and now - self._sent_s < _AT_LEAST_EVERY_S:
             return
         self._sent, self._sent_s = sample, now

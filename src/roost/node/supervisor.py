@@ -13,6 +13,7 @@ from typing import Any, Callable, Deque, List, Optional
 
 from roost.node import rundir
 from roost.node.adoption import Source
+from roost.node.claims import Claims, Refused
 from roost.node.clock import boot_ms, wall_ms
 from roost.node.command import CannotStart
 from roost.node.gpus import Gpu
@@ -31,6 +32,8 @@ class Supervisor:
     """Carries out what the server asks of runs."""
 
     def __init__(self, source: Source, loop: Loop, spawner: Spawner, life: Lifecycle) -> None:
+        self.claims: Optional[Claims] = None
+        self.on_claimed: Callable[[], None] = lambda: None
         self._state = source.state
         self._source = source
         self._loop = loop
@@ -77,7 +80,8 @@ class Supervisor:
         except BadSpec as problem:
             self._life.send({"op": REFUSED, "run": name, "reason": str(problem)})
             return
-        self._launch(launch)
+        if self._claim(launch):
+            self._launch(launch)
 
     def stop(self, name: str, why: str, grace_ms: Optional[int]) -> None:
         """End every process of the run; without a grace, with the run's own."""
@@ -144,6 +148,17 @@ class Supervisor:
         if self._to_remove:
             self._loop.after(0, self._remove_some)
 
+    def _claim(self, launch: Launch) -> bool:
+        """Whether the run's GPUs are ours to give out; what others have is said before the refusal."""
+        try:
+            if self.claims is not None:
+                self.claims.take(launch.name, launch.gpus)
+        except Refused as problem:
+            self.on_claimed()
+            self._life.send({"op": REFUSED, "run": launch.name, "reason": str(problem), "claimed": True})
+            return False
+        return True
+
     def _launch(self, launch: Launch) -> None:
         run = Run(launch.name, self._state.run(launch.name), launch.tag, None)
         try:
@@ -154,6 +169,7 @@ class Supervisor:
         except OSError as problem:
             self._spawner.discard(launch.name)
             shutil.rmtree(run.path, ignore_errors=True)
+            self._life.release(launch.name)
             self._life.send({"op": REFUSED, "run": launch.name, "reason": f"the node cannot start it: {problem}"})
         else:
             self._life.add(run, pid)

@@ -30,6 +30,8 @@ TOKEN_PREFIX = "roost_"
 PASSWORD, LOGIN, FIRST = "password", "login", "first"
 """What a one-time link is for: to choose a password, to log in once, to become the first administrator."""
 LINK_LIVES_MS = {PASSWORD: 7 * 86_400_000, LOGIN: 300_000, FIRST: 86_400_000}
+MOST_TOKENS = 100
+"""Of one user."""
 NOBODYS = "?"
 """The account of somebody who has none here: no job has it."""
 
@@ -94,6 +96,8 @@ class People:
         return self._served(unix)
 
     def _served(self, unix: Unix) -> Caller:
+        if not unix.is_named:
+            raise NotPermitted(f"uid {unix.uid} has no account on this machine", "its administrator makes one: useradd")
         row = self._row_of(unix.name)
         if row is None and (same := self.accounts.get(unix.name)) is not None:
             raise NotPermitted(
@@ -136,10 +140,17 @@ class People:
     def is_administrator(self, name: str) -> bool:
         """Whether he may act on all: by an administrator's word, or because the server is his, or he is root."""
         row = self.accounts.get(name)
-        if row is not None and row.is_admin:
-            return True
-        unix = self.unix_of(name)
+        return row.is_admin if row is not None else self._is_ruler(name)
+
+    def _is_ruler(self, name: str) -> bool:
+        """Whether that is the name of the server's own account, or root's. Being tied to it does not make one so."""
+        unix = unix_name(name)
         return unix is not None and unix.uid in (0, self.own.uid)
+
+    def _fresh(self, name: str) -> AccountRow:
+        """A row for somebody whom only the kernel knows so far."""
+        unix = unix_name(name)
+        return AccountRow(name, unix.name if unix is not None else None, None, self._is_ruler(name), False, self._now_ms())
 
     def is_admitted(self, name: str) -> bool:
         """Whether the kernel's word alone would let somebody of that name in, were he not known."""
@@ -185,12 +196,15 @@ class People:
         return {owner or caller.name: self._runs_as(caller, owner or caller.name) for owner in set(owners)}
 
     def _runs_as(self, caller: Caller, owner: str) -> str:
-        """An administrator may name people who have no account at all: their jobs run as the server's own."""
+        """The server's own account may name people who have none: their jobs run as itself. Nobody else can have anything
+        run as it, administrators neither."""
         if owner == caller.name:
             account = caller.account
         else:
             account = self._account(self.unix_of(owner))
-            account = "" if account == NOBODYS and caller.is_admin else account
+            is_itself = caller.is_admin and caller.account == ""
+            account = "" if is_itself and account == NOBODYS else account
+            account = NOBODYS if account == "" and not is_itself else account
         if account == NOBODYS:
             runs_as = "ACCOUNT" if self.is_root else self.own.name
             raise NotPermitted(
@@ -210,15 +224,18 @@ class People:
             if name in self.accounts:
                 raise Conflict(f"{name} is there already", f"roost user show {name}")
         tied = {name: self._tied(name, (ties or {}).get(name, unix)) for name in names}
-        rows = [AccountRow(name, account, None, is_admin, False, self._now_ms()) for name, account in tied.items()]
+        now = self._now_ms()
+        rows = [AccountRow(n, account, None, is_admin or self._is_ruler(n), False, now) for n, account in tied.items()]
         owners: dict[str, str] = {}
         for row in rows:
-            self._check_tie(row)
+            self._check_tie(row, by)
             if row.unix is not None and (twin := owners.setdefault(row.unix, row.name)) != row.name:
                 raise Conflict(f"{row.unix} cannot be tied to {twin} and to {row.name}", "one UNIX account is for one user")
         lines = [self._line(by, "user add", row.name, f"unix={row.unix or 'none'}" + " admin" * is_admin) for row in rows]
-        await self._write(*map(kept.put, rows), *lines)
+        strangers = [row.name for row in rows if row.unix != row.name]  # whoever had that name here before is another
+        await self._write(*map(kept.put, rows), *self._leave(strangers), *lines)
         self.accounts.update({row.name: row for row in rows})
+        self._left(strangers)
         return rows
 
     def _tied(self, name: str, unix: str | None) -> str | None:
@@ -226,11 +243,14 @@ class People:
             return None if unix == "none" else unix
         return name if unix_name(name) is not None else None
 
-    def _check_tie(self, row: AccountRow) -> None:
-        if row.unix is None:
+    def _check_tie(self, row: AccountRow, by: Who) -> None:
+        known = self.accounts.get(row.name)
+        if row.unix is None or (known is not None and known.unix == row.unix):
             return
-        if unix_name(row.unix) is None:
+        if (unix := unix_name(row.unix)) is None:
             raise NotFound(f"this machine has no account {row.unix}", "--unix none: without one; no job can be run then")
+        if self.is_root and unix.uid == 0 and by.account != "":
+            raise NotPermitted("only root ties a user to root", f"sudo roost user set {row.name} --unix {row.unix}")
         other = self._row_of(row.unix)
         if other is not None and other.name != row.name:
             raise Conflict(f"{row.unix} is tied to {other.name} already", f"roost user set {other.name} --unix none")
@@ -239,20 +259,19 @@ class People:
         """Change a user: `unix`, `is_admin`, `is_locked`. Somebody only the kernel knows gets a row by that."""
         check_user(name)
         known = self.accounts.get(name)
-        row = known or AccountRow(name, name if unix_name(name) is not None else None, created_ms=self._now_ms())
+        row = known or self._fresh(name)
         if known is None and row.unix is None:
             raise NotFound(f"there is no user {name}", f"roost user add {name}")
-        row = msgspec.structs.replace(row, **changes)
-        self._check_tie(row)
+        before, row = row, msgspec.structs.replace(row, **changes)
+        self._check_tie(row, by)
         if row.is_locked or not row.is_admin:
             self._check_not_last(row, by)
         detail = " ".join(f"{key}={value}" for key, value in changes.items())
-        await self._write(
-            kept.put(row), *(self._leave([name]) if row.is_locked else []), self._line(by, "user change", name, detail)
-        )
+        # Locked, or another person now: what opened the door before opens it no more.
+        leaving = [name] if row.is_locked or row.unix != before.unix else []
+        await self._write(kept.put(row), *self._leave(leaving), self._line(by, "user change", name, detail))
         self.accounts[name] = row
-        if row.is_locked:
-            self._left([name])
+        self._left(leaving)
         return row
 
     def _check_not_last(self, row: AccountRow, by: Who) -> None:
@@ -277,10 +296,7 @@ class People:
 
     async def set_password(self, by: Who, name: str, password_hash: str, keep: str | None = None) -> None:
         """Keep the hash of a new password; sessions that the old one began end, but for the one with that digest."""
-        row = self.accounts.get(name)
-        if row is None:
-            row = AccountRow(name, name if unix_name(name) is not None else None, created_ms=self._now_ms())
-        row = msgspec.structs.replace(row, password=password_hash)
+        row = msgspec.structs.replace(self.accounts.get(name) or self._fresh(name), password=password_hash)
         others = [s.digest for s in self._sessions.values() if s.user == name and s.digest != keep]
         ended = kept.drop(schema.sessions, "digest", others)
         await self._write(kept.put(row), ended, self._line(by, "password", name, ""))
@@ -305,6 +321,8 @@ class People:
         """A token for the caller, told once."""
         if not label.strip() or len(label) > 100 or not label.isprintable():
             raise BadRequest(f"not a label for a token: {label[:40]!r}", "a few words, like laptop")
+        if sum(row.user == caller.name for row in self.tokens.values()) >= MOST_TOKENS:
+            raise Conflict(f"{caller.name} has {MOST_TOKENS} tokens already", "roost token ls, roost token revoke ID")
         secret, now = TOKEN_PREFIX + secrets.token_urlsafe(30), self._now_ms()
         expires = None if lives_s is None else now + 1000 * lives_s
         row = TokenRow(0, caller.name, label, digest_of(secret), now, expires, None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable
@@ -200,7 +199,8 @@ class Service:
         if select.sweep is not None:
             await self.sweep(select.sweep)
         users = (select.user,) if select.user else ()
-        return Filter(tuple(ranges), select.state_names(), users, tuple(select.labels), sweep=select.sweep)
+        wanted = Filter(tuple(ranges), select.state_names(), users, tuple(select.labels), sweep=select.sweep)
+        return self.veil(caller).labels(wanted)
 
     async def act(self, caller: Caller, command: Act, select: Select) -> Json:
         """Resolve the selection, then do it. Where no job is named, somebody who is no administrator means his own."""
@@ -239,7 +239,8 @@ class Service:
             self.engine.watchers.discard(watch)
         rows = await self.read(reads.jobs, ids)
         return [
-            {"id": row.id, "state": row.state, "outcome": row.outcome, "exit_code": row.exit_code, "error": row.error}
+            {"id": row.id, "user": row.user, "state": row.state, "outcome": row.outcome, "exit_code": row.exit_code}
+            | {"error": row.error}
             for row in (rows[i] for i in ids if i in rows)
         ]
 
@@ -289,7 +290,7 @@ class Service:
         try:
             while True:
                 attempt = await self._followed(job, which)
-                while attempt is None or (which.number is None and attempt.state == "starting"):
+                while attempt is None or (which.number is None and self._is_starting(attempt)):
                     row = await self.row(job)
                     if row.state == "ended":
                         break
@@ -307,6 +308,12 @@ class Service:
             yield {"end": {"state": row.state, "outcome": row.outcome, "exit_code": row.exit_code, "error": row.error}}
         finally:
             self.engine.watchers.discard(watch)
+
+    def _is_starting(self, attempt: AttemptRow) -> bool:
+        """Whether its process is not there yet. Memory knows a start before the row does, which is committed lazily."""
+        active = self.cluster.active.get(attempt.job)
+        has_begun = active is not None and active.attempt == attempt.attempt and active.pid is not None
+        return attempt.state == "starting" and not has_begun
 
     async def _followed(self, job: int, which: Followed) -> AttemptRow | None:
         """The attempt to follow; None while there is none."""
@@ -353,7 +360,7 @@ class Service:
                     link = await self.link(attempt)
                     async for answer in link.listen("follow", run=run, stream=stream, offset=offset):
                         if isinstance(answer, m.LogData):
-                            offset = answer.offset + len(base64.b64decode(answer.data))
+                            offset = answer.offset + len(answer.data)
                             await queue.put({"stream": stream, "data": answer.data, "offset": offset})
                         else:
                             return
@@ -395,7 +402,7 @@ class Service:
             "nodes": nodes,
             "jobs": views.counts_view(cluster),
             "gpus": views.totals_view(cluster),
-            "health": list(self.engine.health),
+            "health": [*self.engine.health, *views.faults_view(cluster)],
         }
 
     def _node(self, name: str) -> Json:

@@ -244,9 +244,21 @@ def gpu_state(cluster: Cluster, node: str, gpu: Gpu) -> tuple[str, str | None]:
         return "unknown", "not read yet"
     if gpu.uuid in cluster.claims:
         return "used", None
+    if seen.claimed_by is not None:
+        return "claimed", f"claimed by {seen.claimed_by.text()}"
     if seen.foreign:
         return "foreign", f"used by pid {', '.join(str(p.pid) for p in seen.foreign)}"
     return "free", None
+
+
+def faults_view(cluster: Cluster) -> list[str]:
+    """What is wrong with GPUs, a line for each fault, however many have it."""
+    found: dict[str, list[str]] = {}
+    for node, gpu in cluster.gpus():
+        state, reason = gpu_state(cluster, node.name, gpu)
+        if state == "fault":
+            found.setdefault(reason or "?", []).append(f"{node.name}:{gpu.index}")
+    return [f"GPU {', '.join(gpus)} set aside: {fault}" for fault, gpus in found.items()]
 
 
 def counts_view(cluster: Cluster) -> dict[str, int]:

@@ -1,0 +1,202 @@
+"""The files behind GPU claims: one directory that all accounts agree on, one small lock file in it for each GPU.
+
+Opens, checks and locks; knows nothing of runs. Whoever else may write to the directory is not trusted: what is not as it
+must be is refused with words that say what to do. `docs/design/0012-claims.md` says why it is made so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import pwd
+import stat
+from typing import Iterator, Optional, Tuple
+
+SYSTEM_DIRECTORIES = ("/run/lock", "/dev/shm", "/tmp")
+_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_TRIES = 10
+# Far from the numbers that the wrapper's shell uses: these descriptors are inherited by it under their own number.
+_LOWEST_FD = 20
+
+Inode = Tuple[int, int]
+
+
+class Unusable(Exception):
+    """The directory or a file in it cannot be trusted or used; the text says why and what to do."""
+
+
+def find_directory(named: Optional[str]) -> str:
+    """The directory of the claims on this machine: the one that was named, else the first of the system's own."""
+    if named:
+        return named
+    for path in SYSTEM_DIRECTORIES:
+        with contextlib.suppress(OSError):
+            if _is_systems_own(os.lstat(path)):
+                return path
+    raise Unusable(f"none of {', '.join(SYSTEM_DIRECTORIES)} is root's, sticky and open to all: name one in ROOST_CLAIMS")
+
+
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[int]:
+    """A descriptor of the directory, which is checked anew at every opening."""
+    directory = _open_directory(path)
+    try:
+        yield directory
+    finally:
+        os.close(directory)
+
+
+def open_lock(directory: int, name: str) -> int:
+    """A fresh descriptor of that lock file, made when there is none. Nobody but its opener shares its locks."""
+    for _ in range(_TRIES):
+        try:
+            fd = os.open(name, _FILE_FLAGS, dir_fd=directory)
+        except FileNotFoundError:
+            if not _create(directory, name):
+                continue
+            fd = os.open(name, _FILE_FLAGS, dir_fd=directory)
+        except OSError as problem:
+            raise Unusable(_bad_file(directory, name, problem)) from None
+        try:
+            _check_file(directory, name, os.fstat(fd))
+            return copy(fd)
+        finally:
+            os.close(fd)
+    raise Unusable(f"{where(directory, name)} comes and goes: who deletes it?")
+
+
+def copy(fd: int) -> int:
+    """Another descriptor with the same locks."""
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _LOWEST_FD)
+
+
+def inode(fd: int) -> Inode:
+    """What tells one file from every other."""
+    found = os.fstat(fd)
+    return found.st_dev, found.st_ino
+
+
+def inode_of(directory: int, name: str) -> Optional[Inode]:
+    """The file that this name leads to now; None when there is none. Raises `Unusable` for what is no lock file."""
+    try:
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except OSError:
+        return None
+    _check_file(directory, name, found)
+    return found.st_dev, found.st_ino
+
+
+def is_current(directory: int, name: str, fd: int) -> bool:
+    """Whether the name still leads to that very file: a lock on a deleted one keeps nobody out."""
+    try:
+        return inode_of(directory, name) == inode(fd)
+    except Unusable:
+        return False
+
+
+def lock_alone(fd: int) -> bool:
+    """Lock it if nobody else has it in any way. What is kept is a shared lock: one's own further runs come beside it, and
+    whoever wants it alone stays out. Holding it alone, no other can come between the two steps."""
+    return _lock(fd, fcntl.LOCK_EX) and _lock(fd, fcntl.LOCK_SH)
+
+
+def lock_beside(fd: int) -> bool:
+    """Lock it beside others. Only for who knows that these are his own."""
+    return _lock(fd, fcntl.LOCK_SH)
+
+
+def unlock(fd: int) -> None:
+    """Let go of the lock, also for those who have inherited the descriptor."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+def remove_if_unused(directory: int, name: str) -> None:
+    """Delete a lock file of our own that nobody holds. Who has it open already will see that the name is gone."""
+    with contextlib.suppress(OSError, Unusable):
+        fd = os.open(name, _FILE_FLAGS, dir_fd=directory)
+        try:
+            if os.fstat(fd).st_uid == os.geteuid() and _lock(fd, fcntl.LOCK_EX) and is_current(directory, name, fd):
+                os.unlink(name, dir_fd=directory)
+        finally:
+            os.close(fd)
+
+
+def where(directory: int, name: str) -> str:
+    """The path of a file in it, for people."""
+    return os.path.join(os.readlink(f"/proc/self/fd/{directory}"), name)
+
+
+def user_name(uid: int) -> str:
+    """The account's name; its number where it has none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _open_directory(path: str) -> int:
+    if not os.path.isabs(path):
+        raise Unusable(f"the directory of the claims is no whole path: {path!r} (ROOST_CLAIMS)")
+    try:
+        directory = os.open(path, _DIRECTORY_FLAGS)
+    except OSError as problem:
+        is_link = os.path.islink(path)
+        why = "it is a symbolic link" if is_link else problem.strerror
+        raise Unusable(f"cannot use {path} for claims: {why}: name another in ROOST_CLAIMS") from None
+    found = os.fstat(directory)
+    wrong = None
+    if found.st_uid not in (0, os.geteuid()):
+        wrong = f"it belongs to {user_name(found.st_uid)}, who could take the claims of others away"
+    elif found.st_mode & _OTHERS_WRITE and not found.st_mode & stat.S_ISVTX:
+        wrong = "others may write to it and it is not sticky, so that anybody could take claims away"
+    if wrong is not None:
+        os.close(directory)
+        raise Unusable(f"{path} is not safe for claims: {wrong}: name another in ROOST_CLAIMS")
+    return directory
+
+
+def _is_systems_own(found: os.stat_result) -> bool:
+    mode = found.st_mode
+    return stat.S_ISDIR(mode) and found.st_uid == 0 and bool(mode & stat.S_ISVTX) and bool(mode & stat.S_IWOTH)
+
+
+def _create(directory: int, name: str) -> bool:
+    """Whether it was made here; who else could make it in this moment is as welcome."""
+    mask = os.umask(0)  # every account must be able to open it
+    try:
+        os.close(os.open(name, _FILE_FLAGS | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=directory))
+    except FileExistsError:
+        return False
+    except OSError as problem:
+        raise Unusable(f"cannot make {where(directory, name)}: {problem.strerror}") from None
+    finally:
+        os.umask(mask)
+    return True
+
+
+def _check_file(directory: int, name: str, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise Unusable(f"{where(directory, name)} of {user_name(found.st_uid)} is no regular file: delete it")
+    if found.st_nlink > 1:
+        raise Unusable(f"{where(directory, name)} of {user_name(found.st_uid)} has another name as well: delete it")
+
+
+def _bad_file(directory: int, name: str, problem: OSError) -> str:
+    owner = "?"
+    with contextlib.suppress(OSError):
+        owner = user_name(os.stat(name, dir_fd=directory, follow_symlinks=False).st_uid)
+    why = "is a symbolic link" if problem.errno == errno.ELOOP else f"cannot be opened ({problem.strerror})"
+    return f"{where(directory, name)} of {owner} {why}: delete it"
+
+
+def _lock(fd: int, how: int) -> bool:
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
