@@ -30,6 +30,7 @@ from roost.server.commands import Act, Ask, Change_, Command, RuleUser
 from roost.server.engine import Engine
 from roost.server.foreseeing import Foreseeing
 from roost.server.login import Login
+from roost.server.pam import Pam
 from roost.server.people import Caller, People
 from roost.server.privacy import Veil
 from roost.server.selecting import Select, parse_ids
@@ -67,7 +68,8 @@ class Service:
         self.socket = ""
         self.on_shutdown: Callable[[], None] = lambda: None
         self.people = People(store, lambda key: self.cluster.settings[key], now_ms)
-        self.login = Login(self.people)
+        self.pam = Pam(self.people, lambda key: self.cluster.settings[key])
+        self.login = Login(self.people, self.pam)
         self.foreseeing = Foreseeing(lambda: self.cluster, now_ms)
         engine.watchers.add(self.foreseeing.watch)
 
@@ -394,7 +396,7 @@ class Service:
             "nodes": nodes,
             "jobs": views.counts_view(cluster),
             "gpus": views.totals_view(cluster),
-            "health": list(self.engine.health),
+            "health": [*self.engine.health, *filter(None, [self.pam.complaint()])],
         }
 
     def _node(self, name: str) -> Json:
