@@ -126,9 +126,9 @@ class Login:
     async def change_password(self, caller: Caller, old: str | None, new: str) -> None:
         """A new password for the caller. Whom a secret let in must know the old one, if there is one."""
         row = self._people.accounts.get(caller.name)
-        if caller.secret is not None and row is not None and row.password is not None:
-            if not await self._try(caller.name, old or "", caller.address, is_known=True):
-                raise NotPermitted("the old password is wrong", "roost web, on the server's machine")
+        is_asked = caller.secret is not None and row is not None and row.password is not None
+        if is_asked and not await self._try(caller.name, old or "", caller.address, is_known=True):
+            raise NotPermitted("the old password is wrong", "roost web, on the server's machine")
         await self._people.set_password(caller.who, caller.name, await self._new_hash(caller.name, new), caller.secret)
 
     async def _new_hash(self, user: str, password: str | None) -> str:
