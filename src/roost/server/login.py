@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -60,6 +61,7 @@ class Login:
         self._checks: tuple[Checks, ...] = (self._own, *others)
         self._threads = {check: ThreadPoolExecutor(check.at_once, "password") for check in self._checks}
         self._throttle = Throttle()
+        self.now_s: Callable[[], float] = time.monotonic
         self._under_way: Counter[str] = Counter()
 
     async def by_password(self, user: str, password: str, address: str) -> str:
@@ -78,7 +80,7 @@ class Login:
         place = block(address)
         if self._under_way[place] >= WAITING_FROM_ONE or self._under_way.total() >= WAITING:
             raise TooFast("too many logins at once", 5)
-        if (wait_s := self._throttle.begin(user, address, time.monotonic(), is_known)) > 0:
+        if (wait_s := self._throttle.begin(user, address, self.now_s(), is_known)) > 0:
             raise TooFast("too many wrong passwords", wait_s)
         self._under_way[place] += 1
         try:
