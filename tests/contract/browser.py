@@ -106,7 +106,7 @@ class Browser:
 
     async def get(self, path: str, **headers: str) -> Seen:
         """Open a page."""
-        return await self.ask("GET", path, **headers)
+        return await self.ask("GET", path, b"", **headers)
 
     async def post(self, path: str, fields: dict[str, str], **headers: str) -> Seen:
         """Send a form, as it stands."""

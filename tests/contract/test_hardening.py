@@ -382,7 +382,7 @@ def _scope(path: str, token: str) -> dict[str, Any]:
 def _routes(app: Any) -> Iterator[tuple[str, str]]:
     for route in app.routes:
         if isinstance(route, APIRoute):
-            for method in route.methods:
+            for method in route.methods or ():
                 yield method, route.path
         elif hasattr(route, "original_router"):
             yield from _routes(route.original_router)
@@ -404,16 +404,16 @@ async def test_a_stranger_gets_nothing_but_what_is_public(api: Api) -> None:
         else:
             assert (name, seen.status, seen.header("location")[:6]) == (name, 303, "/login")
     found = {f"{method} {path}" for method, path in _routes(browser.app)}
-    assert found <= listed and (not found or listed <= found)
+    assert found == listed
 
 
 @pytest.mark.parametrize("header", ["x_http_method_override", "x_method_override", "x_http_method"])
 async def test_a_header_does_not_change_the_method(api: Api, header: str) -> None:
     await add_user(api, "ana")
     browser = await Browser(api).logged_in("ana")
-    seen = await browser.ask("GET", "/api/v1/defaults", **{header: "PUT"})
+    seen = await browser.ask("GET", "/api/v1/defaults", b"", **{header: "PUT"})
     assert (seen.status, seen.json["defaults"]) == (200, {})
-    assert (await browser.ask("GET", "/api/v1/logout", **{header: "POST"})).status == 405
+    assert (await browser.ask("GET", "/api/v1/logout", b"", **{header: "POST"})).status == 405
     assert (await browser.get("/api/v1/me")).status == 200
 
 
