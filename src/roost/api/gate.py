@@ -22,6 +22,7 @@ from roost.api.forms import check_form
 from roost.api.guard import Guarded
 from roost.api.peer import SCOPE_KEY
 from roost.api.permissions import ROUTES, Right
+from roost.api.turnstile import Turnstile
 from roost.core.errors import BadRequest, NotKnown, NotPermitted, RoostError, TooFast
 from roost.server.people import Caller
 from roost.server.service import Service
@@ -45,6 +46,7 @@ class Gate:
         self._app, self._service, self._refuse = app, service, refuse
         self._pace = Pace()
         self._open: Counter[str] = Counter()
+        self._turnstile = Turnstile(lambda: service.engine.is_busy)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -54,7 +56,8 @@ class Gate:
             caller = self._admit(scope)
             scope.setdefault("state", {})["caller"] = caller
             with self._counted(caller):
-                await self._app(scope, receive, answer)
+                async with self._turnstile.passed(caller is not None):
+                    await self._app(scope, receive, answer)
         except RoostError as error:
             await self._refuse(scope, error)(scope, receive, answer)
         except Exception as error:

@@ -211,6 +211,7 @@ async def _listen(service: Service, settings: dict[str, Any]) -> None:
         lifespan="off",
         timeout_graceful_shutdown=3,
         server_header=False,
+        proxy_headers=False,  # it would believe whoever comes over loopback; see `address_of` in api/gate.py
     )
     server = uvicorn.Server(config)
     service.on_shutdown = lambda: setattr(server, "should_exit", True)

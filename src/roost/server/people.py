@@ -68,6 +68,7 @@ class People:
         self._sessions = {row.digest: row for row in found.sessions}
         self._links = {row.digest: row for row in found.links}
         self.defaults: dict[str, dict[str, Any]] = {user: msgspec.json.decode(data) for user, data in found.defaults.items()}
+        self.notice = store.meta().get("notice")
         self._used: dict[int, int] = {}
         self.on_leave: set[Callable[[str], None]] = set()
         """Told whose sessions and tokens have just ended."""
@@ -389,6 +390,7 @@ class People:
             None if text is None else msgspec.json.encode({"text": text, "by": by.name, "at_ms": self._now_ms()}).decode()
         )
         await self._write(kept.put_meta("notice", value), self._line(by, "notice", text or "none", ""))
+        self.notice = value
 
     async def note(self, by: Who, action: str, target: str, detail: str = "") -> None:
         """A line of the audit about what was done elsewhere."""

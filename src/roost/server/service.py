@@ -7,6 +7,7 @@ import base64
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,6 +46,8 @@ MANY = 2_000_000
 ARCHIVE_CHUNK = 1000
 ATTACH_S = 15.0
 """How long the program of an account may take to come, when it is asked something."""
+READERS = 2
+"""Threads that ask the store. More would only take the interpreter away from the loop, and with it from scheduling."""
 PLACES = 1000
 """How far down the queue a place is counted."""
 MOST_FORESEEN = 16
@@ -67,6 +70,7 @@ class Service:
         self.url = ""
         self.socket = ""
         self.on_shutdown: Callable[[], None] = lambda: None
+        self._readers = ThreadPoolExecutor(READERS, "read")
         self.people = People(store, lambda key: self.cluster.settings[key], now_ms)
         self.pam = Pam(self.people, lambda key: self.cluster.settings[key])
         self.login = Login(self.people, self.pam)
@@ -88,7 +92,7 @@ class Service:
 
     async def read(self, question: Callable[..., T], *arguments: Any) -> T:
         """Ask the store, off the loop."""
-        return await asyncio.to_thread(self.store.read, question, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self.store.read, question, *arguments)
 
     # -- jobs -------------------------------------------------------------------------------------------------------
 
@@ -471,7 +475,7 @@ class Service:
 
     async def notice(self) -> Json | None:
         """What everybody is to see."""
-        data = (await asyncio.to_thread(self.store.meta)).get("notice")
+        data = self.people.notice
         if data is None:
             return None
         found = msgspec.json.decode(data)
