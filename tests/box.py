@@ -112,6 +112,9 @@ class Box:
             if not key.startswith(("ROOST_", "PYTEST_", "COV_")) and key not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
         }
         self.env |= {"ROOST_HOME": str(self.home), "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "PATH": self._path()}
+        self.claims = self.work / "claims"  # tests keep out of everybody else's way
+        self.claims.mkdir(0o700)
+        self.env["ROOST_CLAIMS"] = str(self.claims)
         if len(program()) > 1:
             self.env["PYTHONPATH"] = str(ROOT / "src")
 

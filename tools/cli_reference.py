@@ -62,7 +62,9 @@ line makes sense. A command without shell characters is an argv, everything else
 | variable | |
 |---|---|
 | `ROOST_HOME` | all state of a server in this directory |
-| `ROOST_SERVER` | talk to this server: `http://host:port` or the path of a socket |
+| `ROOST_CLAIMS` | the directory of GPU claims, one for all Roosts of the machine (`docs/claims.md`) |
+| `ROOST_SERVER` | talk to this server: `https://host:port`, `http://host:port` or the path of a socket |
+| `ROOST_CA_FILE` | trust the certificates in this file, not the system's, for `https://` |
 | `ROOST_AUTOSTART` | `0`: `run` and `submit` do not start a server |
 | `ROOST_DEBUG` | `1`: a traceback with every error |
 """

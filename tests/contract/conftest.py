@@ -39,11 +39,11 @@ class Api:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self._app = make_app(service)
+        self.app = make_app(service)
         self.uid: int | None = os.getuid()
         self.headers: dict[str, str] = {}
 
-    async def call(self, method: str, path: str, body: Any = None) -> Answer:
+    async def call(self, method: str, path: str, body: Any = None, prefix: str = "/api/v1") -> Answer:
         """One request."""
         data = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
         where, _, query = path.partition("?")
@@ -51,7 +51,7 @@ class Api:
             "type": "http",
             "http_version": "1.1",
             "method": method,
-            "path": f"/api/v1{where}",
+            "path": prefix + where,
             "raw_path": b"",
             "root_path": "",
             "scheme": "http",
@@ -69,7 +69,7 @@ class Api:
         async def send(message: Any) -> None:
             sent.append(message)
 
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
         return Answer(sent[0]["status"], b"".join(part.get("body", b"") for part in sent[1:]))
 
     async def get(self, path: str) -> Any:

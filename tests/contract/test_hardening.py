@@ -446,6 +446,24 @@ async def test_who_asks_too_often_is_told_to_wait_and_others_are_not(api: Api) -
     assert (await ana.get("/account")).status == 429
 
 
+async def test_only_a_trusted_proxy_says_who_asks_and_how(api: Api) -> None:
+    await add_user(api, "ana")
+    said = {"x_forwarded_for": "198.51.100.1", "x_forwarded_proto": "https", "x_forwarded_host": "roost.lab"}
+    data = b'{"user": "ana", "password": "%s"}' % GOOD.encode()
+    stranger = await Browser(api).ask("POST", "/api/v1/login", data, content_type=JSON, **said)
+    assert "Secure" not in stranger.header("set-cookie") and "strict-transport-security" not in dict(stranger.headers)
+    assert (await Browser(api).post("/login", {}, origin="https://roost.lab", **said)).status == 403
+    await api.call("PUT", "/settings", {"http.proxies": "192.0.2.0/24"})
+    proxied = await Browser(api).ask(
+        "POST", "/api/v1/login", data, content_type=JSON, origin="https://roost.lab", sec_fetch_site="same-origin", **said
+    )
+    assert proxied.status == 200 and proxied.header("set-cookie").startswith("__Host-roost_session=")
+    evil = await Browser(api).ask("POST", "/api/v1/login", data, content_type=JSON, origin="http://roost.test", **said)
+    assert evil.status == 403
+    addresses = {row["address"] for row in (await api.get("/audit?action=login"))["audit"]}
+    assert addresses == {"192.0.2.1", "198.51.100.1"}
+
+
 # -- guessing -------------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ JOB = {
     "id", "name", "desc", "user", "state", "outcome", "exit_code", "error", "command", "command_line", "script", "cwd",
     "gpus", "request", "labels", "node", "priority", "queue_position", "attempts", "reasons", "after", "begin_at",
     "time_limit_s", "submitted_at", "started_at", "ended_at", "stdout", "stderr", "retries", "retried", "retry_oom",
-    "oom_retried", "retry", "preemptible",
+    "oom_retried", "retry", "preemptible", "submitter", "runs_as",
 }  # fmt: skip
 ATTEMPT = {
     "attempt", "run", "state", "outcome", "node", "gpu_uuids", "gpu_indices", "pid", "intended_at", "started_at", "ended_at",
@@ -59,7 +59,7 @@ async def test_an_attempt(api: Api) -> None:
 async def test_a_page(api: Api) -> None:
     job = await run_one(api)
     page = await api.get("/jobs?all=true&limit=1")
-    assert set(page) == {"version", "jobs", "total", "counts", "next"}
+    assert set(page) == {"version", "jobs", "total", "counts", "next", "notice"}
     assert page["counts"] == {"ended": 1, "failed": 1} and [j["id"] for j in page["jobs"]] == [job]
 
 
@@ -76,7 +76,7 @@ async def test_a_waiting_job_says_why_with_data_and_words(api: Api) -> None:
 async def test_the_gpus(api: Api) -> None:
     await api.submit(name="busy")
     gpus = await api.get("/gpus")
-    assert set(gpus) == {"version", "gpus", "cpu"} and set(gpus["cpu"]) == {"slots", "used"}
+    assert set(gpus) == {"version", "gpus", "cpu", "notice"} and set(gpus["cpu"]) == {"slots", "used"}
     assert all(set(gpu) >= GPU for gpu in gpus["gpus"]) and len(gpus["gpus"]) == len(GPUS)
     assert [gpu["state"] for gpu in gpus["gpus"]] == ["used", "free"]
     assert set(gpus["gpus"][0]["jobs"][0]) == {"id", "user", "name", "state", "mem_mib"}

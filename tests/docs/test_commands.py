@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.box import Box
@@ -87,6 +88,16 @@ def test_the_first_pages_are_run_as_they_stand(name: str, box: Box) -> None:
     assert "step 1 loss" in ran.stdout
 
 
+def test_the_page_about_users_is_run_as_it_stands(box: Box) -> None:
+    box.up()
+    script = "set -e\n" + "\n".join(block.text for block in blocks(read("docs/users.md")) if SKIP not in block.mark)
+    how: Any = {"env": box.env, "cwd": box.work, "stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    ran = subprocess.run(["bash", "-x", "-c", script], timeout=150, **how)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-5000:]
+    assert "mem=8G\nlabel=ana\ntime=2h\npreemptible=on\n" in ran.stdout
+    assert "Friday 18:00: new driver, save your work" in ran.stdout
+
+
 def test_what_the_api_page_says_is_what_comes(box: Box) -> None:
     box.up()
     job = box.submit("-g", 1, "roost", "sim-job", "--seconds", "0.1")
@@ -94,6 +105,7 @@ def test_what_the_api_page_says_is_what_comes(box: Box) -> None:
     page = read("docs/api.md")
     shown, gpus, status = box.job(job), box.json("gpus"), box.json("status")
     values = [shown, shown["request"], *shown["attempts"], gpus["gpus"][0], gpus["cpu"], status, status["server"]]
+    values += [status["you"], box.json("user"), box.http("GET", "/me").json]
     words = set(re.findall(r"\w+", page))
     assert {key for value in values for key in value} - words == set()
 

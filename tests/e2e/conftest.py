@@ -54,8 +54,8 @@ def own(new_box: Callable[..., Box]) -> Box:
 
 
 def put_in_order(box: Box) -> None:
-    """Remove what an earlier test left: jobs, files, rules."""
-    for path in (box.home / "node" / "sim").glob("*-[0-9]"):
+    """Remove what an earlier test left: jobs, files, rules, users, defaults, the notice."""
+    for path in (box.home / "sim").glob("*-[0-9]"):
         path.unlink()  # faults and hangs
     everything = {"select": {"all": True}}
     box.http("POST", "/jobs/actions", {"action": "kill", "grace_s": 0, **everything})
@@ -65,6 +65,10 @@ def put_in_order(box: Box) -> None:
     box.http("PUT", "/settings", {"queue.max": 0})
     for user in box.http("GET", "/users").json["users"]:
         box.http("PATCH", f"/users/{user['user']}", {"weight": 1, "max_gpus": None, "max_jobs": None, "max_queued": None})
+        if user["added"]:
+            box.http("DELETE", f"/users/{user['user']}")
+    box.http("PUT", "/defaults", {})
+    box.http("PUT", "/notice", {"text": None})
     until("every job has ended", lambda: _all_ended(box), shown=lambda: box.http("GET", "/jobs?all=true").json)
     box.http("POST", "/jobs/actions", {"action": "rm", **everything})
     until("every GPU is free", lambda: _all_free(box), shown=lambda: box.http("GET", "/gpus").json)

@@ -30,7 +30,7 @@ def test_everybody_is_listed_with_what_he_has(box: Box) -> None:
     box.do("user", "set", ME, "--max-queued", 5)
     head, line = box.do("users").splitlines()
     assert head.split() == ["USER", "WEIGHT", "GPUS", "RUNNING", "QUEUED"]
-    assert line.split() == [ME, "1", "3", "1", "1/5"]
+    assert line.split() == [ME, "1", "3", "1", "1/5", "administrator"]
 
 
 def test_a_user_who_is_not_there_is_accepted_and_that_is_said(box: Box) -> None:

@@ -177,6 +177,78 @@ def crowded(box: Box) -> None:
     check(found[1]["attempts"][1]["started_at"] >= found[0]["ended_at"], "which was alone: the first had ended")
 
 
+ESCAPE = "id -un; (setsid sh -c 'sleep 600 & sleep 600' &); python job.py 2048 600"
+
+
+def people(box: Box) -> None:
+    """Two throw-away accounts on the root server: needs root and useradd."""
+    section("Two accounts of the machine")
+    names = ["roostana", "roostbob"]
+    os.chmod(box.work, 0o755)
+    try:
+        for name in names:
+            subprocess.run(["useradd", "--create-home", name], check=True)
+        print("```")
+        jobs = [_as(box, name, "submit", "-g", "1", "--mem", "8G", "sh", "-c", ESCAPE) for name in names]
+        print("```")
+        ids = [int(text.split()[0]) for text in jobs]
+        box.until(
+            "both run at once, each as its user", lambda: all(_whose(box, j) == n for j, n in zip(ids, names, strict=True))
+        )
+        box.until("both are on the card", lambda: _used(box) >= 2 * 2048)
+        print("```")
+        box.type("gpus")
+        print("```")
+        check(not _foreign_pids(box), "what is on the card is known as theirs")
+        groups = [_cgroups_of(name) for name in names]
+        check(
+            all(groups) and groups[0].isdisjoint(groups[1]), f"each in cgroups of its own: {sorted(groups[0] | groups[1])}"
+        )
+        print("```")
+        refused = _as(box, names[1], "kill", str(ids[0]))
+        _as(box, names[0], "kill", str(ids[0]))
+        box.type("kill", str(ids[1]))
+        print("```")
+        check(not refused.startswith("killed"), "one may not end the other's")
+        box.until("both have ended", lambda: all(box.ask("show", str(j))["outcome"] == "killed" for j in ids))
+        left = [_processes(name, "sleep") for name in names]
+        check(left == [[], []], f"nothing of them is left, not even what had a session of its own: {left}")
+        peak = box.ask("show", str(ids[0]))["attempts"][-1]["peak_mem_mib"] or 0
+        check(2048 <= peak < 8192, f"the peak memory of a user's job was recorded: {peak} MiB")
+    finally:
+        for name in names:
+            subprocess.run(["pkill", "-KILL", "-u", name])
+            subprocess.run(["userdel", "--remove", name], capture_output=True)
+
+
+def _as(box: Box, account: str, *words: str) -> str:
+    """`roost …` as that account, shown; what it printed."""
+    env = ["env", f"ROOST_HOME={box.home}", f"PATH={box.env['PATH']}", "NO_COLOR=1"]
+    line = ["runuser", "-u", account, "--", *env, box.roost, *words]
+    done = subprocess.run(line, cwd=box.work, capture_output=True, text=True)
+    text = f"{account}$ roost {shlex.join(words)}\n{done.stdout}{done.stderr}"
+    print(text.replace(box.home, "~/.roost").replace(box.work, "~/work").rstrip() + "\n", flush=True)
+    return done.stdout
+
+
+def _whose(box: Box, job: int) -> str:
+    """The account that a running job says it has."""
+    shown = subprocess.run([box.roost, "log", str(job)], env=box.env, capture_output=True, text=True).stdout
+    return shown.split("\n")[0]
+
+
+def _processes(account: str, word: str) -> list[int]:
+    done = subprocess.run(["pgrep", "-u", account, word], capture_output=True, text=True)
+    return [int(pid) for pid in done.stdout.split()]
+
+
+def _cgroups_of(account: str) -> set[str]:
+    found = set()
+    for pid in _processes(account, "sleep"):
+        found |= {line[3:] for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines() if line.startswith("0::")}
+    return {path for path in found if "/roost-" in path}
+
+
 def _ended(box: Box, *jobs: int) -> None:
     print("```")
     box.type("wait", *map(str, jobs))
@@ -231,6 +303,7 @@ def main() -> int:
     parser.add_argument("--roost", default="roost")
     parser.add_argument("--python", default=sys.executable, help="a Python with PyTorch and nvidia-ml-py")
     parser.add_argument("--mig", action="store_true")
+    parser.add_argument("--people", action="store_true", help="with two throw-away accounts; as root")
     options = parser.parse_args()
     box = Box(options.roost, options.python)
     print("# Roost on a real GPU\n\nMade by `tests/gpu/real_gpu.py`; nothing in it was written by hand.")
@@ -240,6 +313,8 @@ def main() -> int:
         sharing(box)
         retrying(box)
         crowded(box)
+        if options.people:
+            people(box)
         if options.mig:
             mig(box)
     finally:

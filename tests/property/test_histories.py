@@ -40,7 +40,7 @@ def _check_gpu(here: Cluster, uuid: str, starts: list[Start]) -> None:
     whole = [job for job, request in new if not request.is_shared]
     assert not whole or (slots <= rules.slots and not seen.foreign)
     assert mib + sum(p.mem_mib for p in seen.foreign) <= gpu.mem_mib
-    assert not rules.disabled and not rules.drained and seen.fault is None
+    assert not rules.disabled and not rules.drained and seen.fault is None and seen.claimed_by is None
 
 
 def _given(found: Start) -> Request:

@@ -60,7 +60,7 @@ def test_nothing_starts_where_it_may_not(what: Description) -> None:
         assert not here.is_paused and found.job.id not in here.held and found.job.id not in here.conditions
         for uuid in found.place.gpus:
             rules, seen = here.rules_of(uuid), here.seen[uuid]
-            assert not rules.disabled and not rules.drained and seen.fault is None
+            assert not rules.disabled and not rules.drained and seen.fault is None and seen.claimed_by is None
             assert found.job.shape.request.is_shared or not seen.foreign
 
 

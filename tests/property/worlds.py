@@ -10,7 +10,7 @@ from tests.builders import MEM, NOW, job, node, submit
 
 from roost.core import events as ev
 from roost.core.cluster import Cluster
-from roost.core.model import Conditions, Dependency, GpuRules, Host, Job, Observation, Process
+from roost.core.model import Claimant, Conditions, Dependency, GpuRules, Host, Job, Observation, Process
 
 REQUESTS: tuple[dict[str, Any], ...] = (
     {"gpus": 0},
@@ -58,6 +58,7 @@ _observations = st.one_of(
     st.builds(Observation, st.just(0), st.sampled_from([None, 0, 50])),
     st.builds(lambda mib: Observation(0, 0, procs=(Process(42, "eve", "x", mib),)), st.integers(1, MEM)),
     st.just(Observation(fault="ECC")),
+    st.just(Observation(0, 0, claimed_by=Claimant("bo", 4711))),
     st.just(Observation(0, 0)),
     st.just(Observation(0, 0)),
 )

@@ -69,7 +69,7 @@ class ShutdownBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 async def gpus(request: Request) -> Response:
     """Every GPU with its jobs and processes."""
     here = service(request)
-    return JsonResponse(here.veil(caller(request)).gpus(await here.gpus()))
+    return JsonResponse({**here.veil(caller(request)).gpus(await here.gpus()), "notice": await here.notice()})
 
 
 @router.post("/gpus/actions", openapi_extra=takes(GpuAction))
@@ -99,8 +99,9 @@ async def nodes(request: Request) -> Response:
 
 @router.get("/status")
 async def status(request: Request) -> Response:
-    """How the server is."""
-    return JsonResponse(service(request).status())
+    """How the server is, and who is asking."""
+    here = service(request)
+    return JsonResponse({**here.status(), "you": here.you(caller(request)), "notice": await here.notice()})
 
 
 @router.get("/settings")

@@ -58,6 +58,12 @@ async def log_out(request: Request) -> Response:
     return answer
 
 
+@router.post("/administrator/link")
+async def first_link(request: Request) -> Response:
+    """A one-time link for the first administrator; null when one can log in from elsewhere already."""
+    return JsonResponse({"version": 1, "url": await service(request).first_link()})
+
+
 @router.get("/link/{code}")
 async def link(request: Request, code: str) -> Response:
     """What a one-time link is for; it stays usable."""

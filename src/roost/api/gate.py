@@ -24,7 +24,9 @@ from roost.api.peer import SCOPE_KEY
 from roost.api.permissions import ROUTES, Right
 from roost.api.turnstile import Turnstile
 from roost.core.errors import BadRequest, NotKnown, NotPermitted, RoostError, TooFast
+from roost.core.networks import Network, networks
 from roost.server.people import Caller
+from roost.server.proxies import Client, client_of
 from roost.server.service import Service
 from roost.server.throttle import Pace
 
@@ -33,6 +35,7 @@ API = "/api/"
 AT_ONCE = 250
 """Requests of one user that may be open at once, the long ones that wait or follow among them."""
 Refuse = Callable[[Scope, RoostError], Response]
+_CLIENT = "roost.client"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _ONCE = frozenset({b"authorization", b"host", b"origin", b"sec-fetch-site", b"content-type", b"content-length", CSRF_HEADER})
 _HOST = re.compile(rb"[A-Za-z0-9._~-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
@@ -46,11 +49,13 @@ class Gate:
         self._app, self._service, self._refuse = app, service, refuse
         self._pace = Pace()
         self._open: Counter[str] = Counter()
+        self._proxies: tuple[str, tuple[Network, ...]] = ("", ())
         self._turnstile = Turnstile(lambda: service.engine.is_busy)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        scope[_CLIENT] = self._client(scope)
         answer = Guarded(send, scheme_of(scope))
         try:
             caller = self._admit(scope)
@@ -67,10 +72,18 @@ class Gate:
                 await self._refuse(scope, broken)(scope, receive, answer)
             raise
 
+    def _client(self, scope: Scope) -> Client:
+        """Who is at the other end, through a proxy that is trusted."""
+        said = str(self._service.cluster.settings["http.proxies"] or "")
+        if said != self._proxies[0]:
+            self._proxies = (said, networks(said))
+        peer = scope.get("client")
+        return client_of(str(peer[0]) if peer else None, scope["headers"], self._proxies[1])
+
     def _admit(self, scope: Scope) -> Caller | None:
         headers = headers_of(scope)
         check_host(scope, headers)
-        check_origin(scope["method"], headers)
+        check_origin(scope, headers)
         caller = self._identify(scope, headers)
         check_type(scope, headers, caller)
         self._check_pace(caller)
@@ -148,23 +161,25 @@ def check_caller(right: Right | None, caller: Caller | None) -> None:
         raise NotPermitted("only the server's own account may do that, on its own machine", "sudo roost …, over there")
 
 
-# -- what a request says of itself; a trusted proxy's word goes in here ---------------------------------------------
+# -- what a request says of itself, and a trusted proxy of it -------------------------------------------------------
 
 
 def address_of(scope: Scope) -> str:
     """Where the request comes from; empty on a UNIX socket."""
-    client = scope.get("client")
-    return str(client[0]) if client else ""
+    client: Client = scope[_CLIENT]
+    return client.address or ""
 
 
 def scheme_of(scope: Scope) -> str:
     """`https` where the browser speaks TLS."""
-    return str(scope.get("scheme", "http"))
+    client: Client = scope[_CLIENT]
+    return client.scheme or str(scope.get("scheme", "http"))
 
 
-def host_of(headers: dict[bytes, bytes]) -> bytes:
-    """The host and port that the client meant, in small letters."""
-    return headers.get(b"host", b"").lower()
+def host_of(scope: Scope) -> bytes:
+    """The host and port that the browser meant, in small letters."""
+    client: Client = scope[_CLIENT]
+    return (client.host or "").lower().encode("latin-1")
 
 
 def is_api(scope: Scope) -> bool:
@@ -194,17 +209,17 @@ def check_host(scope: Scope, headers: dict[bytes, bytes]) -> None:
         raise BadRequest("the header Host is missing or makes no sense")
 
 
-def check_origin(method: str, headers: dict[bytes, bytes]) -> None:
+def check_origin(scope: Scope, headers: dict[bytes, bytes]) -> None:
     """A page of somebody else's makes a browser ask: it says whose page it is, and that is not ours."""
     origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
-    if method in _SAFE:
+    if scope["method"] in _SAFE:
         return
     if site is not None and site not in (b"same-origin", b"none"):
         raise NotPermitted("a page of another site asked for this", "open Roost's own page")
     if origin is None:
         return
     scheme, _, host = origin.lower().partition(b"://")
-    if scheme not in (b"http", b"https") or host != host_of(headers):
+    if scheme not in (b"http", b"https") or host != host_of(scope):
         raise NotPermitted(f"a page of {origin.decode('latin-1')[:100]} asked for this", "open Roost's own page")
 
 

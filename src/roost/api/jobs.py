@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, Literal
 
@@ -89,9 +88,10 @@ async def submit(request: Request) -> Response:
     here = service(request)
     accounts = here.people.accounts_for(who, {job.user for job in asked.jobs})
     if asked.dry_run:
-        return JsonResponse(await here.dry_run(who, asked.jobs))
+        foreseen = await here.dry_run(who, asked.jobs)
+        return JsonResponse({**foreseen, "jobs": [here.veil(who).planned(job) for job in foreseen["jobs"]]})
     command = Submit(who.name, asked.jobs, asked.envs, who.home, asked.key, accounts)
-    return JsonResponse(await here.ask(who, command), 201)
+    return JsonResponse({**await here.ask(who, command), "notice": await here.notice()}, 201)
 
 
 @router.get("/jobs")
@@ -117,9 +117,10 @@ async def list_jobs(
     recent_ms = int(here.cluster.number("ls.recent_h") * 3_600_000)
     since = None if all or ids or states or sweep is not None else now_ms() - recent_ms
     users, labels = tuple(filter(None, user.split(","))), tuple(filter(None, label.split(",")))
-    page = await here.page(Filter(wanted.ids, states, users, labels, since, sweep), limit, cursor)
     veil = here.veil(caller(request))
-    return JsonResponse({**page, "jobs": [veil.job(job) for job in page["jobs"]]} if veil.is_down else page)
+    page = await here.page(veil.labels(Filter(wanted.ids, states, users, labels, since, sweep)), limit, cursor)
+    shown = [veil.job(job) for job in page["jobs"]] if veil.is_down else page["jobs"]
+    return JsonResponse({**page, "jobs": shown, "notice": await here.notice()})
 
 
 @router.get("/jobs/wait")
@@ -129,7 +130,9 @@ async def wait(request: Request, ids: str, timeout_s: float | None = None) -> Re
     chosen = await here.select(caller(request), Select(ids=ids))
     for job in chosen if len(chosen) == 1 else ():
         await here.row(job)
-    return JsonResponse({"version": 1, "jobs": await here.wait(chosen, timeout_s)})
+    veil = here.veil(caller(request))
+    ended = [veil.ended(view, view.pop("user")) for view in await here.wait(chosen, timeout_s)]
+    return JsonResponse({"version": 1, "jobs": ended})
 
 
 @router.get("/jobs/{job}")
@@ -195,7 +198,7 @@ async def log(
     headers = {"Roost-Offset": str(piece.offset), "Roost-Size": str(piece.size), "Roost-Eof": str(int(piece.eof))}
     if piece.dropped is not None:
         headers["Roost-Dropped"] = f"{piece.dropped[0]}-{piece.dropped[1]}"
-    return Response(base64.b64decode(piece.data), headers=headers, media_type="application/octet-stream")
+    return Response(piece.data, headers=headers, media_type="application/octet-stream")
 
 
 @router.get("/jobs/{job}/log/follow")

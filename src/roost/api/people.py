@@ -47,9 +47,9 @@ class NoticeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 async def me(request: Request) -> Response:
     """Who the caller is and what he may."""
     who, here = caller(request), service(request)
-    about = {"user": who.name, "admin": who.is_admin, "via": who.via, "unix": who.unix, "csrf": who.csrf}
-    runs_as = None if who.account == "?" else who.account or here.people.own.name
-    return JsonResponse({"version": 1, **about, "runs_as": runs_as, "notice": await here.notice()})
+    token = here.people.tokens.get(who.secret or "")
+    more = {"csrf": who.csrf, "token": token.id if token is not None else None, "notice": await here.notice()}
+    return JsonResponse({"version": 1, **here.you(who), **more})
 
 
 @router.post("/me/password", openapi_extra=takes(PasswordBody))

@@ -76,6 +76,7 @@ ROUTES: dict[str, Right] = {
     # coming in and going out
     "POST /api/v1/login": Right.PUBLIC,
     "POST /api/v1/logout": Right.USER,
+    "POST /api/v1/administrator/link": Right.HERE,
     "GET /api/v1/link/{code}": Right.PUBLIC,
     "POST /api/v1/link/{code}": Right.PUBLIC,
     "GET /api/v1/openapi.json": Right.PUBLIC,
@@ -92,3 +93,5 @@ ROUTES: dict[str, Right] = {
     "POST /account/tokens/{token}/revoke": Right.OWN,
     "GET /style/{name}": Right.PUBLIC,
 }
+
+VERBS: dict[str, tuple[str, ...]] = {}

@@ -30,11 +30,15 @@ class UserBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AddBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Users to add. `unix` ties them to an account, `none` to none; left out: to the one of the same name, if any."""
+    """Users to add. `unix` ties them to an account, `none` to none; left out: to the one of the same name, if any.
+
+    `ties` says another account for some of them, by name.
+    """
 
     names: list[str]
     unix: str | None = None
     admin: bool = False
+    ties: dict[str, str] = {}
 
 
 @router.get("/users")
@@ -51,7 +55,7 @@ async def add(request: Request) -> Response:
         raise BadRequest(f"{len(asked.names):,} users at once; from 1 to {MOST_ADDED:,} can be added", "send them in parts")
     if asked.unix not in (None, "none") and len(asked.names) > 1:
         raise BadRequest("one UNIX account is for one user", "leave unix out: each is tied to the account of his name")
-    rows = await here.people.add(who.who, asked.names, asked.unix, asked.admin)
+    rows = await here.people.add(who.who, asked.names, asked.unix, asked.admin, asked.ties)
     links = [here.link_url(await here.people.new_link(who.who, row.name, PASSWORD)) for row in rows]
     made = [{**await here.user(row.name), "link": link} for row, link in zip(rows, links, strict=True)]
     return JsonResponse({"version": 1, "users": made}, 201)

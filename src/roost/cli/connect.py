@@ -78,6 +78,8 @@ def explained(error: ServerUnreachable) -> ServerUnreachable:
     if error.hint is None:
         if os.environ.get("ROOST_SERVER"):
             error.hint = "ROOST_SERVER names that server; unset it to use your own"
+        elif "://" in paths.address():
+            error.hint = "`roost login` remembered that server; `roost logout` forgets it, `roost up` starts one here"
         elif paths.is_foreign():
             error.hint = "it is this machine's own: sudo systemctl start roost; or `roost up` starts one of yours"
         elif not error.sent:

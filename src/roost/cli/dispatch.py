@@ -14,15 +14,19 @@ GROUPS = (
                         "clone", "rm", "clean", "archive")),
     ("sweeps and results", ("sweep", "sweep show", "sweep ls", "sweep extend", "sweep limit", "sweep kill", "sweep rerun",
                             "report")),
-    ("GPUs and scheduling", ("gpus", "top", "gpu", "drain", "undrain", "scheduler", "policy", "simulate", "users",
-                             "user", "set")),
-    ("the server", ("up", "down", "status", "backup", "restore", "bench")),
+    ("GPUs and scheduling", ("gpus", "top", "gpu", "drain", "undrain", "scheduler", "policy", "simulate", "set")),
+    ("yourself", ("user", "defaults", "defaults set", "defaults unset", "defaults clear", "login", "logout", "web",
+                  "password", "token", "token new", "token ls", "token revoke")),
+    ("everybody", ("users", "user show", "user add", "user del", "user lock", "user unlock", "user admin", "user set",
+                   "user link", "notice", "audit")),
+    ("the server", ("up", "down", "status", "install", "uninstall", "backup", "restore", "bench")),
     ("trying it out", ("sim-job", "sim-gpu")),
     ("this program", ("help", "completion", "version")),
 )  # fmt: skip
 VERBS = tuple(verb for _, verbs in GROUPS for verb in verbs)
 ALIASES = {"list": "ls", "queue": "ls", "cancel": "kill", "logs": "log", "info": "show", "stop": "kill",
-           "remove": "rm", "--version": "version", "-V": "version", "delete": "rm"}  # fmt: skip
+           "remove": "rm", "--version": "version", "-V": "version", "delete": "rm", "user ls": "users",
+           "defaults show": "defaults", "user delete": "user del"}  # fmt: skip
 _MODULES = {"set": "settings", "help": "helping", "sim-job": "sim_job", "sim-gpu": "sim_gpu"}
 
 
@@ -59,6 +63,7 @@ def dispatch(words: list[str]) -> int:
 def verb_of(words: list[str]) -> tuple[str, list[str]]:
     """The verb that the words begin with, one word or two like `sweep show`, and the words behind it."""
     two = " ".join(words[:2])
+    two = ALIASES.get(two, two) if len(words) > 1 else ""
     return (two, words[2:]) if two in VERBS else (ALIASES.get(words[0], words[0]), words[1:])
 
 

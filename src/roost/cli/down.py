@@ -5,17 +5,14 @@ import select
 import sys
 import time
 
-from roost.cli.connect import server
 from roost.cli.options import Args, Option, Verb
 from roost.cli.output import print_json
 from roost.cli.selecting import JSON
 from roost.cli.values import plural
+from roost.client import paths
+from roost.client.client import Roost
 from roost.client.errors import RoostError, ServerUnreachable
 from roost.client.http import Connection
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from roost.client.client import Roost
 
 _PATIENCE_S = 60.0
 VERB = Verb(
@@ -28,14 +25,15 @@ VERB = Verb(
 
 def run(args: Args) -> int:
     """Ask it to leave, and wait until it has."""
-    roost = server()
+    # Never the one that a login remembered: that is not here, and not what somebody means who stops "the server".
+    roost = Roost(os.environ.get("ROOST_SERVER") or paths.socket_path())
     try:
         status = roost.status()
     except ServerUnreachable as error:
         error.hint = error.hint or "there is nothing to stop"
         raise
     pid = status.get("server_pid")
-    watched = _watch(pid)
+    watched = None if "://" in roost.address else _watch(pid)
     try:
         roost.shutdown(kill=bool(args.kill))
     except ServerUnreachable as error:
@@ -61,7 +59,7 @@ def _watch(pid: object) -> int | None:
         return None
 
 
-def _await_end(roost: "Roost", watched: int | None) -> None:
+def _await_end(roost: Roost, watched: int | None) -> None:
     if watched is not None:
         ended, _, _ = select.select([watched], [], [], _PATIENCE_S)
         os.close(watched)

@@ -41,6 +41,10 @@ def run(args: Args) -> int:
         print_json(answer)
     else:
         write(lines(answer, screen()))
+        if answer.get("notice"):
+            from roost.cli.notice import tell
+
+            tell(answer["notice"])
     return 0
 
 

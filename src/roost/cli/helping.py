@@ -38,7 +38,7 @@ def overview() -> str:
     lines = [_HEAD]
     for title, verbs in GROUPS:
         lines.append(f"{title}:")
-        lines.extend(f"  {name:<12} {load(name).VERB.summary}" for name in verbs)
+        lines.extend(f"  {name:<14} {load(name).VERB.summary}" for name in verbs)
         lines.append("")
     lines.append("More about one: roost help VERB. Jobs are 12, 10-20, @ (your last), all, -l x.")
     return "\n".join(lines)

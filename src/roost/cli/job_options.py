@@ -8,6 +8,7 @@ import os
 
 from roost.cli import values
 from roost.cli.options import MANY, ONE, Args, Option, UsageError
+from roost.client.paths import TOKEN_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,12 +67,15 @@ JOB_OPTIONS = (
            values.count, group=_WHEN),
     Option("--preemptible", "it may be asked to make room: TERM, the grace, and then it waits again", group=_WHEN),
     Option("--fill", "fill in {gpus} {gpu} {port} {job} in the command", group=_WHEN),
+    Option("--without", "not with these of your `roost defaults`: mem,time, or all", MANY, "KEY,…", values.items,
+           group=_WHEN),
 )  # fmt: skip
 
 # What a job needs to find its way when it is to inherit nothing.
 _BASIC_VARIABLES = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TZ", "USER")
 
-_SPEC_KEYS = (
+FLAGS = ("exclusive", "hold", "preemptible", "fill")
+SPEC_KEYS = (
     ("gpus", "gpus"),
     ("mem", "mem_mib"),
     ("max_util", "max_util"),
@@ -101,8 +105,12 @@ _SPEC_KEYS = (
 def spec_of(args: Args) -> "dict[str, Any]":
     """The JobSpec keys that were asked for; nothing that was not. Dependencies still as they were typed."""
     given = args.__dict__
-    spec = {key: given[name] for name, key in _SPEC_KEYS if given[name] is not None}
-    for flag in ("exclusive", "hold", "preemptible", "fill"):
+    spec = {key: given[name] for name, key in SPEC_KEYS if given[name] is not None}
+    if given["without"]:
+        from roost.cli.own_defaults import left_out
+
+        spec = {**left_out(given["without"]), **spec}
+    for flag in FLAGS:
         if given[flag]:
             spec[flag] = True
     for name in ("after", "after_any", "after_fail"):
@@ -141,7 +149,7 @@ def environment(
 ) -> tuple[dict[str, str], list[str]]:
     """The job's variables, and the names of those left out because they are not UTF-8."""
     if export is None or export == "ALL":
-        env = dict(base)
+        env = {name: value for name, value in base.items() if name != TOKEN_VARIABLE}  # a job is no place for a secret
     else:
         names = _BASIC_VARIABLES if export == "NONE" else (*_BASIC_VARIABLES, *values.items(export))
         env = {name: base[name] for name in names if name in base}

@@ -68,6 +68,10 @@ def run(args: Args) -> int:
         if more:
             sys.stdout.flush()
             print(more, file=sys.stderr)
+    if page.get("notice") and not (args.json or args.quiet):
+        from roost.cli.notice import tell
+
+        tell(page["notice"])
     return 0
 
 

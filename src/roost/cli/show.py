@@ -83,6 +83,8 @@ def _about(job: "Job", command: str) -> list[tuple[str, str]]:
         ("script", "its text is kept with the job" if job.get("script") else ""),
         ("directory", clean(job.get("cwd") or "")),
         ("user", clean(job.get("user") or "")),
+        ("submitted by", _unless(job.get("submitter"), job.get("user"))),
+        ("runs as", _unless(job.get("runs_as"), job.get("user"))),
         ("description", clean(job.get("desc") or "")),
         ("sweep", _sweep(job)),
         ("results", clean(" ".join(f"{name}={value}" for name, value in (job.get("results") or {}).items()))),
@@ -99,6 +101,11 @@ def _about(job: "Job", command: str) -> list[tuple[str, str]]:
         ("now", clean(job.get("retry") or "")),
     ]
     return [(name, value) for name, value in pairs if value]
+
+
+def _unless(name: str | None, user: str | None) -> str:
+    """A name, unless it is the user's own."""
+    return clean(name) if name and name != user else ""
 
 
 def _retries(job: "Job") -> str:

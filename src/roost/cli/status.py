@@ -29,6 +29,10 @@ def run(args: Args) -> int:
         print_json(answer)
     else:
         write(lines(answer, utc_now(), screen()))
+        if answer.get("notice"):
+            from roost.cli.notice import tell
+
+            tell(answer["notice"])
     return 0
 
 
@@ -44,6 +48,7 @@ def lines(answer: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]
         ("home", clean(about.get("home") or "")),
         ("address", clean(about.get("url") or "")),
         ("socket", clean(about.get("socket") or "")),
+        ("you", _you(answer.get("you"))),
         ("scheduling", f"{clean(about.get('scheduling', '?'))}, policy {clean(about.get('policy', '?'))}"),
         ("jobs", jobs_text(answer.get("jobs") or {}) or "none"),
         ("GPUs", _counts(answer.get("gpus") or {}) or "none"),
@@ -56,6 +61,15 @@ def lines(answer: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]
     if not answer.get("health"):
         pairs.append(("health", "good"))
     return fields([(name, value) for name, value in pairs if value], width=shown.width)
+
+
+def _you(you: "dict[str, Any] | None") -> str:
+    """`ana, administrator, jobs run as ana`."""
+    if you is None:
+        return ""
+    runs_as = you["runs_as"]
+    jobs = "no job can run: no UNIX account is tied" if runs_as is None else f"jobs run as {runs_as}"
+    return clean(", ".join(filter(None, (you["user"], "administrator" if you["admin"] else "", jobs))))
 
 
 def jobs_text(counts: "dict[str, Any]") -> str:

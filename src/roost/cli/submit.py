@@ -55,8 +55,9 @@ def run(args: Args) -> int:
     if args.dry_run:
         return _dry_run(args, [spec], [], None)
     key = new_key()
-    ids = reach(lambda roost: roost.submit_many([resolved(spec, roost)], key=key))
+    roost, ids = reach(lambda found: (found, found.submit_many([resolved(spec, found)], key=key)))
     _print_ids(args, ids)
+    _tell_notice(args, roost)
     return 0
 
 
@@ -123,7 +124,7 @@ def _submit_many(args: Args) -> int:
 
     if args.command:
         raise UsageError("--from takes the commands from the file, not from the command line")
-    text, name = _read_text(args.from_file)
+    text, name = read_text(args.from_file)
     common = {"cwd": job_options.current_directory(), "umask": job_options.current_umask()}
     bulk = BulkReader(option_table(_LINE_VERB), args, common, os.environ).read(text, name)
     for line in job_options.minutes_said_back(args):
@@ -156,7 +157,8 @@ def _all_resolved(jobs: "list[Spec]", roost: "Roost") -> "list[Spec]":
     return jobs
 
 
-def _read_text(path: str) -> tuple[str, str]:
+def read_text(path: str) -> tuple[str, str]:
+    """The text of a file, or of stdin for `-`, and what to call it."""
     name = "stdin" if path == "-" else path
     try:
         if path == "-":
@@ -221,6 +223,13 @@ def _print_ids(args: Args, ids: list[int]) -> None:
 
         print(compress(ids))
         print(f"{len(ids):,} jobs queued; look: roost ls", file=sys.stderr)
+
+
+def _tell_notice(args: Args, roost: "Roost") -> None:
+    if roost.notice is not None and not (args.quiet or args.json):
+        from roost.cli.notice import tell
+
+        tell(roost.notice)
 
 
 def _warn_of_variables(names: list[str]) -> None:

@@ -3,7 +3,8 @@
 import sys
 
 from roost.cli import values
-from roost.cli.options import ONE, Args, Option, Verb
+from roost.cli.options import Args, Option, Verb
+from roost.cli.server_options import LISTENING, SIM, server_arguments
 from roost.client import paths
 from roost.client.errors import EXIT_TRY_LATER, RoostError
 
@@ -15,13 +16,13 @@ VERB = Verb(
     "up",
     "start the server: real GPUs where there are, or simulated ones",
     options=(
-        Option("--sim", "simulated GPUs, like 4x24G; off: the real ones again", ONE, "[NAME:]NxSIZE", values.simulated),
+        SIM,
         Option("-d --detach", "in the background"),
-        Option("--host", "address to listen on (default 127.0.0.1)", ONE, "HOST"),
-        Option("--port", "port to listen on (default: a free one)", ONE, "PORT", values.port),
+        *LISTENING,
     ),
     examples=(
         ("roost up --detach", "in the background; stop it with `roost down`"),
+        ("roost up --host 0.0.0.0 --host :: --tls-cert chain.pem --tls-key key.pem", "HTTPS for others"),
         ("roost up --sim 4x24G", "four simulated GPUs with 24 GiB each, to try it"),
         ("roost up --sim lab:4x24G", "the same, shared by all servers of this machine that name them so"),
     ),
@@ -50,16 +51,6 @@ def run(args: Args) -> int:
     return int(serve(["--home", paths.home(), *arguments]) or 0)
 
 
-def server_arguments(args: Args) -> tuple[str, ...]:
-    """What the server is told; what it is not told it takes from the last time."""
-    found: list[str] = []
-    for name in ("sim", "host", "port"):
-        value = getattr(args, name)
-        if value is not None:
-            found += [f"--{name}", str(value)]
-    return tuple(found)
-
-
 def _detached(arguments: tuple[str, ...]) -> int:
     from roost.client.client import Roost
     from roost.client.start import start_server
@@ -67,9 +58,25 @@ def _detached(arguments: tuple[str, ...]) -> int:
     address = paths.own_socket_path()
     if not start_server(paths.home(), address, arguments):
         raise AlreadyRunning(paths.home(), Roost(address).status().get("server_pid"))
-    for line in where(Roost(address)):
+    roost = Roost(address)
+    for line in [*warnings(paths.home()), *where(roost), *first_administrator(roost)]:
         print(line, file=sys.stderr)
     return 0
+
+
+def warnings(home: str) -> list[str]:
+    """What the server that was just started in the background had to say."""
+    try:
+        with open(paths.start_log(home), encoding="utf-8", errors="replace") as log:
+            return [line.rstrip("\n") for line in log if line.startswith("roost: warning: ")]
+    except OSError:
+        return []
+
+
+def first_administrator(roost: "Roost") -> list[str]:
+    """How the first administrator comes in from elsewhere, where nobody can yet."""
+    link = roost.people.first_link()
+    return [] if link is None else [f"roost: the first administrator, once, from a browser: {link}"]
 
 
 def where(roost: "Roost") -> list[str]:

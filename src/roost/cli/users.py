@@ -4,7 +4,7 @@ import sys
 
 from roost.cli.connect import server
 from roost.cli.options import Args, Verb
-from roost.cli.output import Cell, Column, Screen, print_json, screen, table, write
+from roost.cli.output import Cell, Column, Screen, clean, print_json, screen, table, write
 from roost.cli.selecting import JSON
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ VERB = Verb(
     "list the users: weight, GPUs in use, jobs, quotas",
     options=(JSON,),
     examples=(("roost users", ""), ("roost users --json", "for programs")),
-    about="Everybody who has rules (`roost user set`) or a job that is not ended.\n"
+    about="Everybody who was added, has rules (`roost user set`) or a job not ended.\n"
     "1/4 is one of at most four; a number alone has no limit.",
 )
 _COLUMNS = (
@@ -50,11 +50,20 @@ def lines(users: "list[dict[str, Any]]", shown: Screen) -> list[str]:
             _of(user["gpus"], user["max_gpus"]),
             _of(user["running"], user["max_jobs"]),
             _of(user["queued"], user["max_queued"]),
-            Cell("" if user["account"] else "no account here", "dim"),
+            Cell(_note(user), "dim"),
         )
         for user in users
     ]
     return table(_COLUMNS, rows, shown)
+
+
+def _note(user: "dict[str, Any]") -> str:
+    """What else there is to say of him."""
+    from roost.cli.user_show import role
+
+    tied = user.get("unix") if user.get("unix") not in (None, user["user"]) else None
+    account = f"runs as {tied}" if tied else "" if user["account"] else "no account here"
+    return clean(", ".join(filter(None, (role(user), account))))
 
 
 def _of(count: int, most: int | None) -> str:

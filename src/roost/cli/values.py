@@ -150,6 +150,17 @@ def begin(text: str, now_s: float | None = None) -> str:
     return rfc3339(at if at > now else _on_day(now, 1, word))
 
 
+def since(text: str, now_s: float | None = None) -> str:
+    """A moment that has passed as RFC 3339 in UTC: `2h` ago, or `2026-11-20`, `2026-11-20 08:00`, RFC 3339."""
+    word = text.strip()
+    if len(word) >= 10 and word[4] == "-":
+        return rfc3339(_date_time(word))
+    try:
+        return rfc3339((time.time() if now_s is None else now_s) - seconds(word))
+    except ValueError:
+        raise ValueError("a time is like 2h, 7d, 2026-11-20 or 2026-11-20 08:00") from None
+
+
 def rfc3339(epoch_s: float) -> str:
     """UTC, to the second."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch_s))
@@ -177,6 +188,18 @@ def port(text: str) -> int:
     if value > 65535:
         raise ValueError("a port is at most 65535")
     return value
+
+
+def file(text: str) -> str:
+    """A file by its whole path."""
+    import os
+
+    return os.path.abspath(text)
+
+
+def file_or_off(text: str) -> str:
+    """A file by its whole path, or `off`."""
+    return text if text == "off" else file(text)
 
 
 def percent(text: str) -> int:

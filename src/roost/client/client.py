@@ -1,7 +1,7 @@
 """The client: every route of the API as a method, answers as plain data.
 
     roost = Roost()                              # this user's server
-    roost = Roost("http://127.0.0.1:7171")       # another
+    roost = Roost("https://lab.example.org")     # another, with the token of `ROOST_TOKEN` or of `roost login`
     job = roost.submit("python train.py", gpus=2, mem_mib=8192)
 
 A job is a dict as `docs/api.md` describes it. Errors are those of `roost.client.errors`. One object is one connection:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
+    from roost.client.people import People
+
     Json = dict[str, Any]
     Command = str | Sequence[str]
 
@@ -35,9 +37,19 @@ def new_key() -> str:
 class Roost:
     """A server of Roost, as seen by a program. Connects at the first call."""
 
-    def __init__(self, address: str | None = None, *, timeout_s: float | None = 120.0) -> None:
+    def __init__(self, address: str | None = None, *, timeout_s: float | None = 120.0, token: str | None = None) -> None:
         self.address = address or paths.address()
-        self._connection = Connection(self.address, timeout_s)
+        self._token = token_for(self.address) if token is None else token or None
+        self._connection = Connection(self.address, timeout_s, self._token)
+        self.notice: Json | None = None
+        """What everybody is to see, as the last submit was told."""
+
+    @property
+    def people(self) -> "People":
+        """Who I am, tokens, users, the audit."""
+        from roost.client.people import People
+
+        return People(self)
 
     def close(self) -> None:
         """Close the connection; the next call opens it again."""
@@ -59,7 +71,7 @@ class Roost:
         """
         job: Json = {"command": command if isinstance(command, str) else list(command), **spec}
         job.setdefault("cwd", os.getcwd())
-        job["env"] = dict(os.environ if env is None else env)
+        job["env"] = _environment() if env is None else dict(env)
         return self.submit_many([job])[0]
 
     def submit_many(
@@ -71,6 +83,7 @@ class Roost:
         """
         body = {"jobs": list(jobs), "envs": list(envs), "key": key or new_key()}
         answer = self._post("/jobs", body, wait_s=_LONG_S)
+        self.notice = answer.get("notice")
         ids: list[int] = answer["ids"]
         return ids
 
@@ -90,7 +103,7 @@ class Roost:
         """
         job: Json = {"command": command if isinstance(command, str) else list(command), **asked}
         job.setdefault("cwd", os.getcwd())
-        job["env"] = dict(os.environ if env is None else env)
+        job["env"] = _environment() if env is None else dict(env)
         whole = {key: job.pop(key) for key in _OF_A_SWEEP if key in job}
         return self.make_sweep({"job": job, "params": dict(params), **whole})
 
@@ -224,7 +237,7 @@ class Roost:
     ) -> "Follow":
         """The job's output as it is written, until it has ended: see `Follow`. Of one attempt, or of all from one on."""
         query = _query(attempt=attempt, from_attempt=from_attempt, offset_out=offset_out, offset_err=offset_err, lines=lines)
-        return Follow(self.address, f"{API}/jobs/{job}/log/follow{query}")
+        return Follow(self.address, f"{API}/jobs/{job}/log/follow{query}", self._token)
 
     def server_log(self, lines: int | None = None) -> bytes:
         """The end of the server's own log."""
@@ -332,11 +345,21 @@ class Roost:
 
     def user(self, name: str) -> "Json":
         """One user, known or not."""
-        return self._get(f"/users/{_quoted(name)}")
+        return self._get(self.user_path(name))
 
-    def set_user(self, name: str, **rules: "float | None") -> "Json":
+    def set_user(self, name: str, **rules: "float | str | None") -> "Json":
         """Change `weight`, `max_gpus`, `max_jobs`, `max_queued`; None lifts a quota, what is not named stays."""
-        return self._send("PATCH", f"/users/{_quoted(name)}", rules)
+        return self._send("PATCH", self.user_path(name), rules)
+
+    @staticmethod
+    def user_path(name: str) -> str:
+        """Where a user is, below the API."""
+        return f"/users/{_quoted(name)}"
+
+    @staticmethod
+    def query(**parameters: "str | int | None") -> str:
+        """The end of a URL that has these parameters, as far as they are given."""
+        return _query(**parameters)
 
     def history(self, since: str = "", *, limit: int | None = None, cursor: int | None = None) -> "Json":
         """One page of runs that ended, at that time (RFC 3339) or later, the newest first: `history`, `next`."""
@@ -401,8 +424,8 @@ class Follow:
     `{"end": {"state", "outcome", "exit_code"}}`.
     """
 
-    def __init__(self, address: str, path: str) -> None:
-        self._connection = Connection(address)
+    def __init__(self, address: str, path: str, token: str | None = None) -> None:
+        self._connection = Connection(address, token=token)
         self._response = self._connection.request("GET", path)
         if self._response.status >= 400:
             body = self._response.read()
@@ -427,6 +450,25 @@ class Follow:
     def __iter__(self) -> "Iterator[Json]":
         while (item := self.next()) is not None:
             yield item
+
+
+def token_for(address: str) -> str | None:
+    """The token to show at that address: of `ROOST_TOKEN`, else of `roost login`. A UNIX socket needs none."""
+    if "://" not in address:
+        return None
+    named = os.environ.get(paths.TOKEN_VARIABLE)
+    if named:
+        return named
+    if not os.path.exists(paths.logins_file()):
+        return None
+    from roost.client import logins
+
+    return logins.token(address)
+
+
+def _environment() -> dict[str, str]:
+    """This process's variables, less the secret one: a job is no place for it."""
+    return {name: value for name, value in os.environ.items() if name != paths.TOKEN_VARIABLE}
 
 
 def api_error(status: int, body: bytes) -> ApiError:

@@ -20,15 +20,17 @@ EXIT_INTERRUPTED = 130
 
 _EXIT_OF_STATUS = {
     400: EXIT_USAGE,
+    401: EXIT_NOT_PERMITTED,
     403: EXIT_NOT_PERMITTED,
     404: EXIT_USAGE,
     409: EXIT_FAILED,
     413: EXIT_USAGE,
     422: EXIT_USAGE,
-    429: EXIT_USAGE,
+    429: EXIT_TRY_LATER,
     503: EXIT_TRY_LATER,
     507: EXIT_TRY_LATER,
 }
+_OVER_QUOTA = "over_quota"  # of the 429s the one that waiting alone does not help
 
 
 class RoostError(Exception):
@@ -76,7 +78,8 @@ class ApiError(RoostError):
         self.status = status
         self.code = code
         self.index = index
-        self.exit_code = _EXIT_OF_STATUS.get(status, EXIT_USAGE if 400 <= status < 500 else EXIT_INTERNAL)
+        otherwise = EXIT_USAGE if 400 <= status < 500 else EXIT_INTERNAL
+        self.exit_code = EXIT_USAGE if code == _OVER_QUOTA else _EXIT_OF_STATUS.get(status, otherwise)
 
     def as_json(self) -> dict[str, object]:
         error: dict[str, object] = {"code": self.code, "message": self.message, "hint": self.hint}

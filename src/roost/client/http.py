@@ -5,17 +5,20 @@ connection; streams line by line. Knows nothing of jobs.
 """
 
 import os
+import sys
 
 try:
     import _socket as socket
 except ImportError:  # pragma: no cover - an interpreter without the C module of that name
     import socket  # type: ignore[no-redef]
 
-from roost.client.errors import ServerUnreachable
+from roost.client.errors import RoostError, ServerUnreachable
+from roost.client.paths import SYSTEM_SOCKET
 
 CONNECT_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 120.0
 _SUN_PATH_MAX = 100
+_UNMAPPED = 65534
 _CHUNK = 1 << 18
 
 
@@ -94,10 +97,13 @@ def _length(status: int, headers: dict[str, str]) -> int | None:
 class Connection:
     """A connection to one server, opened at the first request. `timeout_s` bounds the wait for an answer."""
 
-    def __init__(self, address: str, timeout_s: float | None = ANSWER_TIMEOUT_S) -> None:
+    def __init__(self, address: str, timeout_s: float | None = ANSWER_TIMEOUT_S, token: str | None = None) -> None:
+        self._socket: socket.socket | None = None
+        if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
+            raise RoostError("that is not a token", "one is like roost_…: roost token new LABEL, or roost login URL")
         self.address = address
         self.timeout_s = timeout_s
-        self._socket: socket.socket | None = None
+        self._token = token
         self._buffer = b""
 
     def request(self, method: str, path: str, body: bytes | None = None, *, timeout_s: float | None = -1.0) -> Response:
@@ -183,7 +189,7 @@ class Connection:
             raise self.lost(f"no answer within {wait_s:g} s") from None
 
     def _answer(self) -> Response:
-        first = self.receive_line().split(b" ", 2)
+        first = self._first_line().split(b" ", 2)
         if len(first) < 2 or not first[0].startswith(b"HTTP/1."):
             raise self.lost("it does not speak HTTP")
         headers: dict[str, str] = {}
@@ -194,16 +200,27 @@ class Connection:
             return self._answer()
         return Response(self, int(first[1]), headers)
 
+    def _first_line(self) -> bytes:
+        try:
+            return self.receive_line()
+        except ServerUnreachable:
+            if self.address.startswith("http://") and _wants_tls(self.address):
+                raise ServerUnreachable(  # not `sent`: it cannot have read the request
+                    f"what answers at {self.address} speaks TLS only", f"ROOST_SERVER=https://{self.address[7:]}"
+                ) from None
+            raise
+
     def _head(self, method: str, path: str, body: bytes | None) -> bytes:
         head = f"{method} {path} HTTP/1.1\r\nHost: {self._host_name()}\r\n"
+        if self._token is not None:
+            head += f"Authorization: Bearer {self._token}\r\n"
         if body is not None:
             head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         return (head + "\r\n").encode("ascii")
 
     def _host_name(self) -> str:
-        if not self.address.startswith("http://"):
-            return "localhost"
-        return self.address[7:].split("/")[0]
+        _, separator, rest = self.address.partition("://")
+        return rest.split("/")[0] if separator else "localhost"
 
     def _open(self) -> None:
         try:
@@ -223,10 +240,29 @@ def _open_unix(path: str) -> socket.socket:
             connection.connect(path)
         else:
             _connect_long(connection, path)
+        _check_peer(connection, path)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _check_peer(connection: socket.socket, path: str) -> None:
+    """Raise unless root serves there, or oneself: what is sent next is one's environment. Root may name anybody's."""
+    uid = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8], sys.byteorder)
+    own = os.geteuid()
+    if uid in (0, own) or (own == 0 and path != SYSTEM_SOCKET) or (uid == _UNMAPPED and _is_in_namespace()):
+        return
+    raise OSError(f"it is run by uid {uid}, neither by root nor by you")
+
+
+def _is_in_namespace() -> bool:
+    """Whether other accounts have no numbers here, as in a container of one's own."""
+    try:
+        with open("/proc/self/uid_map", encoding="ascii") as file:
+            return file.read().split() != ["0", "0", "4294967295"]
+    except OSError:
+        return False
 
 
 def _connect_long(connection: socket.socket, path: str) -> None:
@@ -238,15 +274,14 @@ def _connect_long(connection: socket.socket, path: str) -> None:
         os.close(directory)
 
 
-def _open_tcp(address: str) -> socket.socket:
-    scheme, _, rest = address.partition("://")
-    if scheme != "http":
-        raise OSError(f"{scheme}:// is not understood, only http:// or the path of a socket")
-    host, _, port = rest.split("/")[0].rpartition(":")
-    if not host or not port.isdigit():
-        raise OSError("the address needs a port, as in http://127.0.0.1:7171")
+def _open_tcp(address: str) -> "socket.socket":
+    scheme, host, port = target_of(address)
+    if scheme == "https":
+        from roost.client.tls import open_tls
+
+        return open_tls(address, host, port, CONNECT_TIMEOUT_S)
     failure: OSError = OSError("no such host")
-    for family, kind, proto, _, target in socket.getaddrinfo(host.strip("[]"), int(port), 0, socket.SOCK_STREAM):
+    for family, kind, proto, _, target in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
         connection = socket.socket(family, kind, proto)
         try:
             connection.settimeout(CONNECT_TIMEOUT_S)
@@ -257,3 +292,31 @@ def _open_tcp(address: str) -> socket.socket:
             connection.close()
             failure = error
     raise failure
+
+
+def _wants_tls(address: str) -> bool:
+    """Whether one that hung up without a word would have talked over TLS."""
+    from roost.client.tls import speaks_tls
+
+    _, host, port = target_of(address)
+    return speaks_tls(host, port, CONNECT_TIMEOUT_S)
+
+
+def target_of(address: str) -> tuple[str, str, int]:
+    """Scheme, host and port of a URL; OSError when it makes no sense. https has a usual port, http has none."""
+    scheme, _, rest = address.partition("://")
+    if scheme not in ("http", "https"):
+        raise OSError(f"{scheme}:// is not understood, only https://, http:// or the path of a socket")
+    place = rest.split("/")[0]
+    if place.startswith("["):
+        host, _, tail = place[1:].partition("]")
+        port = tail.removeprefix(":")
+    else:
+        host, _, port = place.partition(":")
+    if ":" in port:
+        raise OSError(f"an IPv6 address stands in brackets, as in {scheme}://[::1]:7667")
+    if not port and scheme == "https":
+        port = "443"
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise OSError(f"the address needs a port, as in {scheme}://127.0.0.1:7667")
+    return scheme, host, int(port)

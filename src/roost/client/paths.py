@@ -1,7 +1,8 @@
 """Where a server keeps its state and where it listens.
 
 `ROOST_HOME` puts all of it in one place. Otherwise root has /var/lib/roost and /run/roost; everybody else the XDG
-directories. `ROOST_SERVER` (a URL or the path of a socket) names a server that is not ours to start.
+directories. `ROOST_SERVER` (a URL or the path of a socket) names a server that is not ours to start; `ROOST_CA_FILE` whose
+certificates such a server may show. Without it and without a server here, the one that `roost login` remembered is meant.
 """
 
 import os
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SOCKET_NAME = "roost.sock"
+TOKEN_VARIABLE = "ROOST_TOKEN"
 
 
 def home(environ: "Mapping[str, str] | None" = None, uid: int | None = None) -> str:
@@ -54,15 +56,36 @@ def own_socket_path(environ: "Mapping[str, str] | None" = None, uid: int | None 
 
 
 def address(environ: "Mapping[str, str] | None" = None) -> str:
-    """Where to connect: `ROOST_SERVER` when set, else the socket of this home."""
+    """Where to connect: `ROOST_SERVER` when set, else the socket of this home or machine, else where one has logged in."""
     env = os.environ if environ is None else environ
-    return env.get("ROOST_SERVER") or socket_path(env)
+    if named := env.get("ROOST_SERVER"):
+        return named
+    socket = socket_path(env)
+    if env.get("ROOST_HOME") or os.path.exists(socket) or not os.path.exists(logins_file(env)):
+        return socket
+    from roost.client import logins
+
+    return logins.default(env) or socket
+
+
+def logins_file(environ: "Mapping[str, str] | None" = None) -> str:
+    """Where `roost login` keeps tokens."""
+    env = os.environ if environ is None else environ
+    config = env.get("XDG_CONFIG_HOME", "")
+    return (config if config.startswith("/") else _user_home(env) + "/.config") + "/roost/tokens.json"
 
 
 def is_foreign(environ: "Mapping[str, str] | None" = None) -> bool:
-    """True when the address was named by `ROOST_SERVER`, or is the machine's: such a server is not ours to start."""
-    named = bool((os.environ if environ is None else environ).get("ROOST_SERVER"))
-    return named or (os.getuid() != 0 and address(environ) == SYSTEM_SOCKET)
+    """True when the address was named by `ROOST_SERVER` or `roost login`, or is the machine's: not ours to start."""
+    if (os.environ if environ is None else environ).get("ROOST_SERVER"):
+        return True
+    found = address(environ)
+    return "://" in found or (os.getuid() != 0 and found == SYSTEM_SOCKET)
+
+
+def ca_file(environ: "Mapping[str, str] | None" = None) -> str | None:
+    """The authorities to trust instead of the system's, for a server of `https://`."""
+    return (os.environ if environ is None else environ).get("ROOST_CA_FILE") or None
 
 
 def start_log(home_dir: str) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
+
+from roost.core.networks import networks
 
 Value = str | int | float | bool | None
 
@@ -17,6 +21,8 @@ class Setting(msgspec.Struct, frozen=True):
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
+    fits: Callable[[str], object] | None = None
+    """Raises ValueError with the reason when a text is none that it takes."""
 
 
 TABLE: tuple[Setting, ...] = (
@@ -68,6 +74,14 @@ TABLE: tuple[Setting, ...] = (
     Setting("safety.gpu_mem", 0.0, float, "part of a GPU's memory that sharing jobs may not take", 0, 0.95),
     Setting("job.grace_s", 30, int, "seconds between TERM and KILL, unless the job says otherwise", 0, 86_400),
     Setting(
+        "job.evict_s",
+        60,
+        int,
+        "seconds after the grace at which a root server ends a run itself that its account's program does not end",
+        1,
+        86_400,
+    ),
+    Setting(
         "job.warn_s",
         90,
         int,
@@ -101,6 +115,13 @@ TABLE: tuple[Setting, ...] = (
         1 << 40,
     ),
     Setting("node.sample_ms", 500, int, "how often a node with running jobs reads its GPUs", 50, 600_000),
+    Setting(
+        "http.proxies",
+        "",
+        str,
+        "addresses or networks, with commas between, of reverse proxies whose X-Forwarded headers are believed",
+        fits=networks,
+    ),
     Setting(
         "job.max_priority",
         1_000_000,
@@ -149,6 +170,11 @@ def check(key: str, value: object) -> Value:
         raise BadSetting(f"{key} must lie between {row.low:g} and {row.high:g}, not {converted}")
     if row.choices and converted not in row.choices:
         raise BadSetting(f"{key} is one of {', '.join(row.choices)}, not {converted!r}")
+    if row.fits is not None:
+        try:
+            row.fits(str(converted))
+        except ValueError as error:
+            raise BadSetting(f"{key}: {error}") from None
     return converted
 
 

@@ -212,6 +212,9 @@ def _check_texts(spec: JobSpec) -> None:
         text = getattr(spec, name)
         if text is not None:
             _check_text(name, text, limit)
+    for what, many in (("labels", spec.labels), ("GPUs", (*spec.gpu_ids, *spec.prefer_gpus)), ("jobs", spec.dependencies())):
+        if len(many) > MAX_NAMES:
+            raise BadRequest(f"{len(many):,} {what} are too many to be named, at most {MAX_NAMES:,} are taken")
     for label in spec.labels:
         _check_text("label", label, 200)
         if not label or "," in label:

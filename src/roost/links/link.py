@@ -9,21 +9,48 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
 from typing import IO, Any
 
 import msgspec
 
 from roost.links import messages as m
 
-MAX_LINE = 64 << 20
-FIRST_PAUSE_S, LONGEST_PAUSE_S, LASTING_S = 0.02, 5.0, 0.3
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 5.0
+ANSWER_S = 30.0
+"""How long the one answer to a question may take."""
+MOST_WAITING = 512
+"""Answers that may wait for a slow asker; a log is followed again from where he is when he has read them."""
+MOST_COMPLAINTS = 20
+"""Errors of one attachment that are written into the log."""
 
 _log = logging.getLogger("roost.link")
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """What the other end may do to us. Beyond it the link ends, or is read more slowly."""
+
+    line: int = 64 << 20
+    """The longest line, in bytes."""
+    unread: int | None = None
+    """Bytes that may wait for an end that does not read; None: any number."""
+    a_slice: tuple[int, int] | None = None
+    """Lines and bytes that are taken in a slice of a twentieth of a second; None: any number."""
+    hellos: int | None = None
+    lasting_s: float = 0.3
+    """An attachment that ended sooner is followed by a longer pause."""
+
+
+TRUSTED = Bounds()
+WARY = Bounds(4 << 20, 32 << 20, (400, 2 << 20), 1, 10.0)
+"""For a program that is its user's, who may have put anything in its place."""
+SLICE_S = 0.05
 
 
 class LinkDown(Exception):
@@ -34,9 +61,15 @@ class Link:
     """Keeps one node attached."""
 
     def __init__(
-        self, node: str, command: list[str], on_report: Callable[[str, m.Report], None], on_lost: Callable[[str, str], None]
+        self,
+        node: str,
+        command: list[str],
+        on_report: Callable[[str, m.Report], None],
+        on_lost: Callable[[str, str], None],
+        bounds: Bounds = TRUSTED,
     ) -> None:
-        self.node, self.command = node, command
+        self.node, self.command, self._bounds = node, command, bounds
+        self._hellos = self._complaints = 0
         self.hello: m.Hello | None = None
         self._on_report, self._on_lost = on_report, on_lost
         self._wire: _Wire | None = None
@@ -53,7 +86,7 @@ class Link:
             if self._closing.is_set():
                 return
             # A node that says hello and dies at once is as bad as one that says nothing: the pauses grow.
-            lasted = self.hello is not None and time.monotonic() - began > LASTING_S
+            lasted = self.hello is not None and time.monotonic() - began > self._bounds.lasting_s
             pause = FIRST_PAUSE_S if lasted else min(pause * 2, LONGEST_PAUSE_S)
             self.hello = None
             self._on_lost(self.node, reason)
@@ -74,20 +107,24 @@ class Link:
                 return f"cannot run {self.command[0]}: {error.strerror}"
             finally:
                 theirs.close()
-            wire = _Wire(self._take_line)
+            wire = _Wire(self._take_line, self._bounds)
+            self._hellos = self._complaints = 0
             await loop.create_connection(lambda: wire, sock=ours)
             self._wire = wire
             reason = await wire.lost
             self._wire = None
             self._hang_up()
-            words = await asyncio.to_thread(_last_words, process, errors)  # also when the reason is known: it must be reaped
-            return reason or words
+            words = await _last_words(process, errors)  # also when the reason is known: it must be reaped
+            return plain(reason or words)
 
     def _take_line(self, line: bytes) -> None:
         message = m.decode(line)
         if isinstance(message, m.Hello):
             if message.protocol != m.PROTOCOL:
                 raise ValueError(f"it speaks protocol {message.protocol}, this server {m.PROTOCOL}")
+            self._hellos += 1
+            if self._bounds.hellos is not None and self._hellos > self._bounds.hellos:
+                raise ValueError("it said hello more than once")
             self.hello = message
         if isinstance(message, (m.Log, m.LogData, m.LogEnd, m.Pong, m.NodeError)):
             self._answered(message)
@@ -98,10 +135,14 @@ class Link:
 
     def _answered(self, message: m.Answer) -> None:
         queue = self._asked.get(message.id) if message.id is not None else None
-        if queue is not None:
+        if queue is not None and message.id is not None:
             queue.put_nowait(message)
-        elif isinstance(message, m.NodeError):
-            _log.warning("%s says: %s", self.node, message.message)
+            if queue.qsize() >= MOST_WAITING:
+                self._asked.pop(message.id)
+                queue.put_nowait(None)
+        elif isinstance(message, m.NodeError) and self._complaints < MOST_COMPLAINTS:
+            self._complaints += 1
+            _log.warning("%s says: %s", self.node, plain(message.message))
 
     def _hang_up(self) -> None:
         for queue in self._asked.values():
@@ -113,12 +154,16 @@ class Link:
             self._wire.write(b"".join(m.encode(message) for message in messages))
 
     async def ask(self, op: str, **fields: Any) -> m.Answer:
-        """Say it and wait for the one answer."""
-        async for answer in self.listen(op, **fields):
-            return answer
-        raise LinkDown(f"{self.node} cannot be reached")
+        """Say it and wait for the one answer. Raises `LinkDown`, also when it does not come."""
+        answers = self.listen(op, **fields)
+        try:
+            return await asyncio.wait_for(anext(answers), ANSWER_S)
+        except TimeoutError:
+            raise LinkDown(f"{self.node} does not answer") from None
+        finally:
+            await answers.aclose()
 
-    async def listen(self, op: str, **fields: Any) -> AsyncIterator[m.Answer]:
+    async def listen(self, op: str, **fields: Any) -> AsyncGenerator[m.Answer]:
         """Say it and hear every answer, until the asker has enough. Raises `LinkDown`."""
         if self._wire is None or self.hello is None:
             raise LinkDown(f"{self.node} cannot be reached")
@@ -131,7 +176,7 @@ class Link:
                 yield answer
             raise LinkDown(f"{self.node} cannot be reached")
         finally:
-            del self._asked[number]
+            self._asked.pop(number, None)
             if op == "follow":
                 self.send([{"op": "unfollow", "id": number}])
 
@@ -153,19 +198,22 @@ class Link:
         self._closing.set()
         self.drop("closed")
 
-    async def flushed(self) -> None:
-        """Wait until all that was said is on its way."""
+    async def flushed(self, longest_s: float = 2.0) -> None:
+        """Wait until all that was said is on its way; not for ever, for the other end may never read."""
         if self._wire is not None:
-            await self._wire.flushed()
+            await self._wire.flushed(longest_s)
 
 
 class _Wire(asyncio.Protocol):
     """Lines in, bytes out, over one socket. A bad line ends it with the reason."""
 
-    def __init__(self, on_line: Callable[[bytes], None]) -> None:
-        self._on_line = on_line
+    def __init__(self, on_line: Callable[[bytes], None], bounds: Bounds) -> None:
+        self._on_line, self._bounds = on_line, bounds
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
+        self._lines: deque[bytes] = deque()
+        self._left = bounds.a_slice or (0, 0)
+        self._slice: asyncio.TimerHandle | None = None
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -175,26 +223,56 @@ class _Wire(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._buffer += data
         if b"\n" not in data:
-            if len(self._buffer) > MAX_LINE:
-                self.fail(f"it sent a line longer than {MAX_LINE:,} bytes")
+            if len(self._buffer) > self._bounds.line:
+                self.fail(f"it sent a line longer than {self._bounds.line:,} bytes")
             return
         *lines, rest = self._buffer.split(b"\n")
         self._buffer = rest
-        for line in lines:
-            if not self._take(bytes(line)):
-                return
+        self._lines.extend(map(bytes, lines))
+        self._take_some()
 
-    def _take(self, line: bytes) -> bool:
-        try:
-            self._on_line(line)
-        except (msgspec.MsgspecError, ValueError) as error:
-            self.fail(f"it sent what is not the protocol: {error}")
+    def _take_some(self) -> None:
+        """Take what may be taken in this slice of time; what is more waits, and so does whoever sent it."""
+        while self._lines and not self.lost.done():
+            if self._bounds.a_slice is not None and not self._spend(len(self._lines[0])):
+                return
+            self._take(self._lines.popleft())
+
+    def _spend(self, size: int) -> bool:
+        lines, room = self._left
+        if self._slice is None:
+            self._slice = asyncio.get_running_loop().call_later(SLICE_S, self._next_slice)
+        if lines <= 0 or room <= 0:
+            if self._transport is not None and not self._transport.is_closing():
+                self._transport.pause_reading()
             return False
+        self._left = (lines - 1, room - size)
         return True
 
+    def _next_slice(self) -> None:
+        """A line that was longer than what was left is paid for in the slices after it."""
+        assert self._bounds.a_slice is not None
+        self._slice, (lines, room) = None, self._bounds.a_slice
+        self._left = (lines, min(room, room + self._left[1]))
+        self._take_some()
+        if self._left[1] < 0 and self._slice is None:
+            self._slice = asyncio.get_running_loop().call_later(SLICE_S, self._next_slice)
+        if not self._lines and self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            self._on_line(line)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            self.fail(f"it sent what is not the protocol: {error}")
+
     def write(self, data: bytes) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
+        if self._transport is None or self._transport.is_closing():
+            return
+        if self._bounds.unread is not None and self._transport.get_write_buffer_size() > self._bounds.unread:
+            self.fail("it does not read what it is told")
+            return
+        self._transport.write(data)
 
     def fail(self, reason: str) -> None:
         if not self.lost.done():
@@ -203,21 +281,35 @@ class _Wire(asyncio.Protocol):
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._slice is not None:
+            self._slice.cancel()
+        for line in self._lines:  # its last words count
+            if not self.lost.done():
+                self._take(line)
+        self._lines.clear()
         if not self.lost.done():
             self.lost.set_result("")
 
-    async def flushed(self) -> None:
-        while self._transport is not None and self._transport.get_write_buffer_size():
+    async def flushed(self, longest_s: float) -> None:
+        deadline = time.monotonic() + longest_s
+        while self._transport is not None and self._transport.get_write_buffer_size() and time.monotonic() < deadline:
             await asyncio.sleep(0.005)
 
 
-def _last_words(process: subprocess.Popen[bytes], errors: IO[bytes]) -> str:
-    """Why the command ended, from its own mouth."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(2)
+async def _last_words(process: subprocess.Popen[bytes], errors: IO[bytes]) -> str:
+    """Why the command ended, from its own mouth. No thread waits for it: there are few, and it may take its time."""
+    deadline = time.monotonic() + 2
+    while process.poll() is None and time.monotonic() < deadline:
+        await asyncio.sleep(0.01)
     if process.poll() is None:
         process.kill()
         process.wait()
-    errors.seek(0)
-    lines = errors.read()[-4096:].decode("utf-8", "replace").strip().splitlines()
+    errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4096))
+    lines = errors.read(4096).decode("utf-8", "replace").strip().splitlines()
     return lines[-1] if lines else f"the node program left (exit code {process.returncode})"
+
+
+def plain(text: str, longest: int = 300) -> str:
+    """What another program said, in one short line that steers neither a terminal nor a reader of the log."""
+    cut = text[:longest]
+    return "".join(char if char.isprintable() else " " if char in "\n\t\r" else ascii(char)[1:-1] for char in cut)

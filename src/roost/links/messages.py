@@ -98,6 +98,8 @@ class ProcessInfo(msgspec.Struct, frozen=True):
     user: Name = "?"
     command: Text = ""
     mem_mib: Number = 0
+    own: bool = True
+    """Whether it is the node program itself that vouches for `run`, not a process of another account."""
 
 
 class ClaimInfo(msgspec.Struct, frozen=True):
@@ -130,7 +132,8 @@ class Sample(Message, frozen=True, tag="sample"):
 
 class Log(Message, frozen=True, tag="log"):
     id: int
-    data: str
+    data: bytes
+    """Base64 on the wire, as in `log_data`."""
     offset: Number
     size: Number
     eof: bool
@@ -140,7 +143,7 @@ class Log(Message, frozen=True, tag="log"):
 class LogData(Message, frozen=True, tag="log_data"):
     id: int
     offset: Number
-    data: str
+    data: bytes
 
 
 class LogEnd(Message, frozen=True, tag="log_end"):

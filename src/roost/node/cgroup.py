@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 from typing import Dict, List, Optional, Set, Tuple
 
@@ -19,6 +20,8 @@ from roost.node.wrapper import SHELL
 _WANTED_CONTROLLERS = ("memory", "pids")
 # A runner's cgroup serves one run after the other: this attribute of the directory names the one it serves now.
 RUN_ATTRIBUTE = "user.roost.run"
+# The leaf that the program of an account lives in: its base, like ours, holds no process itself.
+DAEMON = "daemon"
 
 
 class Cgroups:
@@ -41,7 +44,7 @@ class Cgroups:
     def sweep(self, kept: Set[str]) -> None:
         """Remove what starts that came to nothing, and runs that ended unseen, have left empty."""
         for name in _subdirectories(self.base):
-            if name not in kept:
+            if name not in kept and name != DAEMON:
                 try_remove(os.path.join(self.base, name))
 
     def leave(self) -> None:
@@ -65,26 +68,55 @@ def open_cgroups(state_id: str) -> Optional[Cgroups]:
     for place in filter(os.path.isdir, dict.fromkeys(places)):
         base = os.path.join(place, f"roost-{state_id}")
         if _can_use(base):
-            _enable_controllers(base)
+            enable_controllers(base)
             return Cgroups(base)
     return None
 
 
-def run_of_cgroup(pid: int, state_id: str) -> Optional[str]:
-    """The run whose cgroup this process is in."""
-    mark = f"/roost-{state_id}/"
+def open_cgroups_at(base: str) -> Optional[Cgroups]:
+    """The cgroup that root has made for this account, if it can be used."""
+    if not _can_use(base):
+        return None
+    enable_controllers(base)
+    return Cgroups(base)
+
+
+def account_base(state_id: str, uid: int) -> Optional[str]:
+    """Where the runs of an account have their cgroups under a root server; None on a machine without."""
+    found = _find_mount()
+    return os.path.join(found[0], f"roost-{state_id}-u{uid}") if found is not None else None
+
+
+def run_of_cgroup(pid: int, state_id: str) -> Tuple[Optional[str], bool]:
+    """The run whose cgroup this process is in, and whether that cgroup is the server's own: an account under it may give
+    those of its own any name."""
     for line in _read(f"/proc/{pid}/cgroup").splitlines():
-        if line.startswith("0::") and mark in line:
-            before, _, below = line[3:].partition(mark)
-            name = below.split("/", 1)[0]
-            return name if "." in name else _run_of_runner(f"{before}{mark}{name}")
-    return None
+        found = re.match(rf"0::(.*/roost-{re.escape(state_id)}(-u\d+)?/)([^/]+)", line)
+        if found:
+            name = found.group(3)
+            return (name if "." in name else _run_of_runner(found.group(1) + name)), found.group(2) is None
+    return None, True
+
+
+def processes_of_run(base: str, run: str) -> List[int]:
+    """The pids in the cgroups below that base which are the run's, by name or by what their account calls them."""
+    found = []
+    for name in _subdirectories(base):
+        path = os.path.join(base, name)
+        if run in (name, _called(path)):
+            found += processes(path)
+    return found
 
 
 def _run_of_runner(path: str) -> Optional[str]:
     found = _find_mount()
+    return _called(found[0] + path) if found is not None else None
+
+
+def _called(path: str) -> Optional[str]:
+    """The run that the runner of that cgroup serves."""
     try:
-        return os.getxattr(found[0] + path, RUN_ATTRIBUTE).decode() if found is not None else None
+        return os.getxattr(path, RUN_ATTRIBUTE).decode("utf-8", "replace")
     except OSError:
         return None
 
@@ -188,7 +220,8 @@ def _can_use(base: str) -> bool:
     return entered == 0
 
 
-def _enable_controllers(base: str) -> None:
+def enable_controllers(base: str) -> None:
+    """Have the kernel count memory and processes of each run below, where it can."""
     available = _read(os.path.join(base, "cgroup.controllers")).split()
     for name in _WANTED_CONTROLLERS:
         if name in available:

@@ -36,12 +36,12 @@ class _Lock(NamedTuple):
 class Claims:
     """The claims of one daemon."""
 
-    def __init__(self, mode: str, report: Callable[[str], None]) -> None:
+    def __init__(self, mode: str, report: Callable[[str], None], directory: Optional[str] = None) -> None:
         self.mode = mode
         self.is_lending = mode != NONE
         """Whether runners can hold claims here."""
         self._report = report
-        self._named = os.environ.get("ROOST_CLAIMS")
+        self._named = directory or os.environ.get("ROOST_CLAIMS")
         self._held: Dict[str, List[_Lock]] = {}
         self._files: Dict[str, Dict[Inode, int]] = {}
         self._names = Names()

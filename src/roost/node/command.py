@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import socket
 import stat
-from typing import Dict, List, Tuple
+import sys
+from typing import Dict, List, Optional, Tuple
 
 from roost.node.environment import DEFAULT_PATH, gpu_names
 from roost.node.gpus import Gpu
@@ -55,16 +56,32 @@ def resolve(spec: Spec, env: Dict[str, str], run_dir: str, filled: Dict[str, str
     return [script, *args]
 
 
-def with_odd_names(argv: List[str], env: Dict[str, str]) -> Tuple[List[str], Dict[str, str]]:
-    """A shell drops variables whose names are no identifiers (exported bash functions), and has some for itself: `env`
-    sets them behind it."""
-    odd = sorted(name for name in env if name in _SHELLS_OWN or not (name.isidentifier() and name.isascii()))
-    if not odd:
-        return argv, env
-    plain = {name: value for name, value in env.items() if name not in odd}
-    if "=" in argv[0]:  # `env` would take it for a variable
-        argv = ["/bin/sh", "-c", 'exec "$@"', "sh", *argv]
-    return ["/usr/bin/env"] + [f"{name}={env[name]}" for name in odd] + argv, plain
+def with_odd_names(argv: List[str], env: Dict[str, str]) -> Tuple[List[str], Optional[bytes]]:
+    """The argv to give to a shell, and what it must find as descriptor `ENVIRONMENT_FD`, if anything.
+
+    A shell drops variables whose names are no identifiers (exported bash functions), and has some for itself: this very
+    Python then puts on the whole environment behind it. Not `env NAME=value`: arguments are seen by everybody.
+    """
+    if all(name.isidentifier() and name.isascii() and name not in _SHELLS_OWN for name in env):
+        return argv, None
+    data = b"\0".join(os.fsencode(name) + b"=" + os.fsencode(value) for name, value in env.items())
+    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", _DRESS, *argv], data
+
+
+ENVIRONMENT_FD = 8
+# Python ignores two signals; what it becomes must not.
+_DRESS = """\
+import os, signal, sys
+for number in (signal.SIGPIPE, signal.SIGXFSZ):
+    signal.signal(number, signal.SIG_DFL)
+with open(8, "rb") as file:
+    pairs = (pair.partition(b"=") for pair in file.read().split(b"\\0"))
+    env = {name: value for name, _, value in pairs}
+try:
+    os.execvpe(sys.argv[1], sys.argv[1:], env)
+except OSError as problem:
+    sys.exit(f"{sys.argv[1]}: {problem.strerror}")
+"""
 
 
 def fill(text: str, values: Dict[str, str]) -> str:

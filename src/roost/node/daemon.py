@@ -15,12 +15,13 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from roost.node import ending, libc, protocol
 from roost.node.adoption import Source
-from roost.node.cgroup import open_cgroups
+from roost.node.cgroup import Cgroups, open_cgroups, open_cgroups_at
 from roost.node.claims import Claims
 from roost.node.clock import boot_id
 from roost.node.dispatch import Dispatch
+from roost.node.environment import log_in
 from roost.node.follow import Followers
-from roost.node.gpus_sim import SimDriver
+from roost.node.gpus_sim import SimDriver, sim_name
 from roost.node.journal import Journal
 from roost.node.lifecycle import Lifecycle
 from roost.node.link import Link
@@ -49,6 +50,10 @@ class Options(NamedTuple):
     sim: Optional[str]
     use_cgroups: bool
     claims: str
+    identity: Optional[str] = None
+    """The name of the state directory of a root server's own program, when this one works as an account under it."""
+    cgroup: Optional[str] = None
+    sim_dir: Optional[str] = None
 
 
 def serve(state: StateDir, options: Options, is_ready: Callable[[], None]) -> None:
@@ -56,6 +61,8 @@ def serve(state: StateDir, options: Options, is_ready: Callable[[], None]) -> No
     prepare(state)
     lock = take_lock(state)
     take_default_signals()
+    if options.identity is not None:
+        log_in()
     daemon = Daemon(state, options)
     listener = listen(state)
     write_text(state.pid, f"{os.getpid()}\n")
@@ -79,10 +86,10 @@ class Daemon:
         self._ticks = 0
         self._boot = boot_id()
         self._node = socket.gethostname()
-        identity = state_id(state)
+        identity = options.identity or state_id(state)
         libc.become_subreaper()
-        self._cgroups = cgroups = open_cgroups(identity) if options.use_cgroups else None
-        self._claims = Claims(options.claims, self._journal.write)
+        self._cgroups = cgroups = _cgroups_of(options, identity)
+        self._claims = Claims(options.claims, self._journal.write, self._own_claims())
         source = Source(state, identity, self._boot)
         self._life = Lifecycle(self._loop, source)
         self._notices, wrappers_end = open_notice_pipe()
@@ -100,14 +107,25 @@ class Daemon:
         self._join()
         self._journal.write(f"daemon {os.getpid()} begins, cgroups: {cgroups.base if cgroups else 'none'}")
 
+    def _own_claims(self) -> Optional[str]:
+        """Simulated GPUs without a name are this directory's alone: nobody else need see their claims."""
+        if self._options.sim is None or sim_name(self._options.sim)[0] is not None:
+            return None
+        os.makedirs(self._state.sim, mode=0o700, exist_ok=True)
+        return self._state.sim
+
     def _make_sampling(self, identity: str, spawner: Spawner) -> Sampling:
         if self._options.sim is None:
             return Sampling(self._loop, self._life, identity, open_real_driver)
-        driver = SimDriver(self._state.sim, identity, self._options.sim)
-        spawner.sim_dir = self._state.sim
+        spawner.sim_dir = self._sim_dir
+        driver = SimDriver(self._sim_dir, identity, self._options.sim)
         sampling = Sampling(self._loop, self._life, identity, lambda: driver)
         sampling.gpus = driver.list()
         return sampling
+
+    @property
+    def _sim_dir(self) -> str:
+        return self._options.sim_dir or self._state.sim
 
     def _join(self) -> None:
         self._life.send = self._dispatch.send = self._send
@@ -243,7 +261,7 @@ class Daemon:
                 "python": platform.python_version(),
                 "uid": os.getuid(),
                 "state_dir": self._state.path,
-                "sim_dir": self._state.sim if self._options.sim is not None else None,
+                "sim_dir": self._sim_dir if self._options.sim is not None else None,
                 "gpus": [gpu.to_json() for gpu in self._sampling.gpus or []],
                 "gpus_known": self._sampling.gpus is not None,
                 "runs": self._supervisor.report(),
@@ -256,7 +274,8 @@ class Daemon:
             self._link.send(message)
 
     def _send_sample(self, message: Message) -> None:
-        if not self._is_congested():
+        """What an account's program sees of the GPUs is for its own accounts: root's own program tells the server."""
+        if self._options.identity is None and not self._is_congested():
             self._send(message)
 
     def _is_congested(self) -> bool:
@@ -340,3 +359,9 @@ class Daemon:
             if run.phase != ENDED and run.record is not None and run.record.log_max_bytes:
                 for stream in ("out", "err"):
                     bound(run.path, run.record, stream, run.record.log_max_bytes)
+
+
+def _cgroups_of(options: Options, identity: str) -> Optional[Cgroups]:
+    if not options.use_cgroups:
+        return None
+    return open_cgroups_at(options.cgroup) if options.cgroup is not None else open_cgroups(identity)

@@ -10,6 +10,7 @@ import pwd
 from typing import Dict, List, NamedTuple, Optional
 
 from roost.node.gpus import Gpu
+from roost.node.login import ask_login_shell
 from roost.node.spec import Spec
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -71,6 +72,14 @@ def account_defaults() -> Dict[str, str]:
     if not _defaults:
         _defaults.update(_read_account())
     return _defaults
+
+
+def log_in() -> None:
+    """Let the jobs of this account start from what its login gives, its umask too."""
+    found = ask_login_shell(_read_account())
+    account_defaults().update(found.env)
+    if found.umask is not None:
+        os.umask(found.umask)
 
 
 def _read_account() -> Dict[str, str]:

@@ -11,15 +11,17 @@ import contextlib
 import json
 import os
 import re
+import stat
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from roost.node.gpus import DriverError, Gpu, GpuProcess, Reading
-from roost.node.processes import is_alive
+from roost.node.processes import is_alive, owner_of
 from roost.node.state import read_text
 
 _HANG_LOOK_S = 0.05
 _MOST_CARDS = 4096
+_MOST_MIB = 1 << 40
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}\Z")
 
 
@@ -72,7 +74,14 @@ class SimDriver:
             Gpu(f"SIM-{sim_name(spec)[0] or identity}-{index}", index, f"Simulated {_size_name(mib)}", mib, False)
             for index, mib in enumerate(parse_sim_spec(spec))
         ]
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make the directory, unless root has made it for everybody."""
+        if os.path.isdir(self._procs) and os.stat(self._procs).st_uid != os.geteuid():
+            return
         os.makedirs(self._procs, mode=0o700, exist_ok=True)
+        directory = self._directory
         with open(os.path.join(directory, "cards.json.new"), "w", encoding="ascii") as file:
             json.dump([gpu.to_json() for gpu in self._gpus], file)
         os.replace(os.path.join(directory, "cards.json.new"), os.path.join(directory, "cards.json"))
@@ -111,17 +120,27 @@ def processes_on(directory: str, uuid: str) -> List[Dict[str, Any]]:
 
 
 def _read_user(path: str) -> Optional[Dict[str, Any]]:
+    """What a process says of itself; None for nonsense, and for what somebody says of another's process."""
     try:
-        user = json.loads(read_text(path) or "")
-        return {
-            "pid": int(user["pid"]),
-            "starttime": int(user["starttime"]),
-            "gpu": str(user["gpu"]),
-            "mem_mib": int(user["mem_mib"]),
-            "util": int(user["util"]),
-        }
-    except (ValueError, KeyError, TypeError):
+        text, owner = _read_small(path)
+        user = json.loads(text)
+        found = {key: int(user[key]) for key in ("pid", "starttime", "mem_mib", "util")}
+        if not (0 < found["pid"] < 1 << 22 and 0 <= found["mem_mib"] <= _MOST_MIB and 0 <= found["util"] <= 1000):
+            return None
+        is_others = owner not in (0, os.geteuid()) and owner_of(found["pid"]) not in (None, owner)
+        return None if is_others else {**found, "gpu": str(user["gpu"])}
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, OSError):
         return None
+
+
+def _read_small(path: str) -> Tuple[str, int]:
+    """A short plain file, and whose it is. Others may put anything here: nothing else is followed or waited for."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(fd)
+        return (os.read(fd, 4096).decode("utf-8", "replace") if stat.S_ISREG(found.st_mode) else ""), found.st_uid
+    finally:
+        os.close(fd)
 
 
 def _size_name(mib: int) -> str:

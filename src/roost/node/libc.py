@@ -12,6 +12,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_longlong, ctypes.c_longlong]
 _libc.inotify_add_watch.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_uint32]
 
+_SYS_PIDFD_SEND_SIGNAL = 424
 _SYS_PIDFD_OPEN = 434  # the same number on every architecture
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
@@ -29,6 +30,11 @@ def pidfd_open(pid: int) -> int:
     fd = _checked(_libc.syscall(_SYS_PIDFD_OPEN, pid, 0))
     os.set_inheritable(fd, False)
     return fd
+
+
+def pidfd_kill(fd: int, number: int) -> None:
+    """That signal to the process behind the descriptor."""
+    _checked(_libc.syscall(_SYS_PIDFD_SEND_SIGNAL, fd, number, None, 0))
 
 
 def become_subreaper() -> None:

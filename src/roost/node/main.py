@@ -1,4 +1,4 @@
-"""The command line of the node program: `attach`, `daemon`, `sim-job`.
+"""The command line of the node program: `attach`, `daemon`, `become`, `evict`, `sim-job`.
 
 Parses and calls. Imports the daemon only when it is one: `attach` must be quick.
 """
@@ -26,6 +26,10 @@ def main(argv: Optional[List[str]] = None, program: Optional[str] = None) -> int
     options = _parser().parse_args(arguments)
     program = program or _program_of_source()
     try:
+        if options.verb == "become":
+            return _become(options)
+        if options.verb == "evict":
+            return _evict(options)
         return _attach(options, program) if options.verb == "attach" else _daemon(options, program)
     except StateError as problem:
         print(f"roost-node: {problem}", file=sys.stderr)
@@ -42,9 +46,36 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument("--state", required=True, metavar="DIR", help="the state directory")
         one.add_argument("--sim", metavar="SPEC", help="simulated GPUs: 4x24G, 2x80G,1x24G, lab:4x24G; `off` for real ones")
         one.add_argument("--no-cgroup", action="store_true", help="keep runs together without cgroups")
+        one.add_argument("--identity", metavar="NAME", help="work as an account under a root server's own program")
+        one.add_argument("--cgroup", metavar="DIR", help="the cgroup that root has made for this account")
+        one.add_argument("--sim-dir", metavar="DIR", help="where simulated GPUs are kept, if not in the state directory")
         one.add_argument("--claims", choices=MODES, help="which GPUs to claim (default: root all, others what they use)")
+    other = verbs.add_parser("become", help="as root: attach as another account")
+    for name in ("--account", "--state", "--identity"):
+        other.add_argument(name, required=True)
+    other.add_argument("--sim")
+    other.add_argument("--sim-dir")
+    last = verbs.add_parser("evict", help="as root: end a run that an account's own program does not end")
+    for name in ("--account", "--identity", "--run"):
+        last.add_argument(name, required=True)
+    last.add_argument("--seen", type=int, nargs="*", default=[], metavar="PID")
     verbs.choices["daemon"].add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
     return parser
+
+
+def _become(options: argparse.Namespace) -> int:
+    from roost.node.become import Became, become
+
+    rest = ["--sim", options.sim] if options.sim else []
+    rest += ["--sim-dir", options.sim_dir] if options.sim_dir else []
+    become(Became(options.account, options.state, options.identity, os.path.abspath(sys.argv[0]), rest))
+    return 1
+
+
+def _evict(options: argparse.Namespace) -> int:
+    from roost.node.evict import Eviction, evict
+
+    return 0 if evict(Eviction(options.account, options.identity, options.run, options.seen)) else 1
 
 
 def _attach(options: argparse.Namespace, program: str) -> int:
@@ -53,7 +84,9 @@ def _attach(options: argparse.Namespace, program: str) -> int:
     command = [*own_command(), "daemon", "--state", state.path]
     command += ["--sim", sim] if sim is not None else []
     command += ["--no-cgroup"] if options.no_cgroup else []
-    command += ["--claims", options.claims] if options.claims is not None else []
+    for name in ("claims", "identity", "cgroup", "sim_dir"):
+        value = getattr(options, name)
+        command += ["--" + name.replace("_", "-"), value] if value is not None else []
     attach(Wish(state, program, sim, command))
     return 0
 
@@ -74,7 +107,8 @@ def _daemon(options: argparse.Namespace, program: str) -> int:
     try:
         prepare(state)
         sim = remember_sim(state, _check_sim(options.sim))
-        asked = Options(program, sim, not options.no_cgroup, options.claims or default_mode())
+        claims = options.claims or default_mode()
+        asked = Options(program, sim, not options.no_cgroup, claims, options.identity, options.cgroup, options.sim_dir)
         serve(state, asked, lambda: say("ready"))
     except AlreadyServed:
         say("busy")

@@ -161,14 +161,21 @@ def is_becoming(pid: int) -> bool:
 
 def user_of(pid: int) -> Optional[str]:
     """The name of the account that the process runs as; the number where it has no name."""
-    try:
-        uid = os.stat(f"/proc/{pid}").st_uid
-    except OSError:
+    uid = owner_of(pid)
+    if uid is None:
         return None
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
+
+
+def owner_of(pid: int) -> Optional[int]:
+    """The real uid of the process; None when it is gone. Its files in /proc are root's as soon as it wishes."""
+    for line in _read(f"/proc/{pid}/status").splitlines():
+        if line.startswith(b"Uid:"):
+            return int(line.split()[1])
+    return None
 
 
 def command_of(pid: int, limit: int = 200) -> str:

@@ -208,11 +208,13 @@ class Identifier:
         return dict(known, mem_mib=process.mem_mib)
 
     def _look_up(self, pid: int) -> Dict[str, Any]:
-        run = cgroup.run_of_cgroup(pid, self._identity)
+        """A tag can be put on by anybody, a cgroup of an account's is that account's own: `own` is False for both."""
+        run, is_own = cgroup.run_of_cgroup(pid, self._identity)
         if run is None:
             owner, _, name = (processes.read_tag(pid) or "").partition(":")
-            run = name if owner == self._identity and name else None
-        return {"pid": pid, "run": run, "user": processes.user_of(pid), "command": processes.command_of(pid)}
+            run, is_own = (name if owner == self._identity and name else None), processes.owner_of(pid) == os.geteuid()
+        command = processes.command_of(pid)
+        return {"pid": pid, "run": run, "user": processes.user_of(pid), "command": command, "own": is_own}
 
 
 def open_real_driver() -> Optional[Driver]:

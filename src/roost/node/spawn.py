@@ -6,11 +6,13 @@ this is the path that every job takes.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import os
 import resource
 import signal
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from roost.node import command
 from roost.node.cgroup import Cgroups
@@ -83,15 +85,17 @@ class Spawner:
         spec = launch.spec
         is_repeated = not _make_directory(path)
         env = build_environment(spec, launch.gpus, Place(self._node, launch.tag, path, self.sim_dir))
-        argv, env = command.with_odd_names(command.resolve(spec, env, path, _fill_values(launch)), env)
+        argv, whole = command.with_odd_names(command.resolve(spec, env, path, _fill_values(launch)), env)
         # A start that died half-way has made the files already: they are ours.
         self._claim_outputs(spec, path, OPEN_APPEND if is_repeated else spec.open)
-        runner = self._ready_runner(launch) if _is_short(argv, env) else None
+        runner = self._ready_runner(launch) if whole is None and _is_short(argv, env) else None
         if runner is not None:
             record = self._record(launch, path, runner.cgroup)
             return record, self._order(runner, self._script_of(launch, record), env, argv)
         record = self._record(launch, path, self._cgroups.create(launch.name) if self._cgroups else None)
-        return record, self._start(launch, record, argv, env)
+        plain = env if whole is None else {"ROOST_RUN": launch.tag}
+        with _as_file(whole) as environment:
+            return record, self._start(launch, record, argv, plain, environment)
 
     def _ready_runner(self, launch: Launch) -> Optional[Runner]:
         """A runner that can hold the run's claims; one that cannot was made before the GPUs were known, and leaves."""
@@ -164,22 +168,44 @@ class Spawner:
             log_max_bytes=spec.log_max_bytes,
         )
 
-    def _start(self, launch: Launch, record: Record, argv: List[str], env: Dict[str, str]) -> int:
+    def _start(
+        self, launch: Launch, record: Record, argv: List[str], env: Dict[str, str], environment: Optional[int]
+    ) -> int:
         """The pid of the wrapper. `posix_spawn` costs a third of `Popen`; every descriptor of ours closes at the exec."""
         spec = launch.spec
         run_dir, trace = self._state.run(launch.name), self._state.marker(launch.name)
         files = [self._umask_of(spec), record_text(record, spec), record.out, record.err]
         wrapper = [SHELL, "-c", self._text, run_dir, trace, record.cgroup or "", *files, *argv]
         claims = self.claims.descriptors(launch.name) if self.claims is not None else []
+        streams = list(self._streams)
+        if environment is not None:
+            streams.append((os.POSIX_SPAWN_DUP2, environment, command.ENVIRONMENT_FD))
         try:
             with inherited(claims):
-                return os.posix_spawn(
-                    SHELL, wrapper, env, file_actions=self._streams, setsid=True, setsigdef=_IGNORED_BY_PYTHON
-                )
+                return os.posix_spawn(SHELL, wrapper, env, file_actions=streams, setsid=True, setsigdef=_IGNORED_BY_PYTHON)
         except OSError as problem:
             if problem.errno == errno.E2BIG:
                 raise CannotStart("the command and its environment are too long for the kernel (E2BIG)") from None
             raise
+
+
+@contextlib.contextmanager
+def _as_file(data: Optional[bytes]) -> Iterator[Optional[int]]:
+    """The descriptor of a file in memory with that in it, read from its beginning; None for nothing."""
+    if data is None:
+        yield None
+        return
+    memory = os.memfd_create("roost-environment")
+    # Far from the number that it gets in the wrapper: a copy onto itself would still be closed at the exec.
+    fd = fcntl.fcntl(memory, fcntl.F_DUPFD_CLOEXEC, 20)
+    os.close(memory)
+    try:
+        with open(fd, "wb", closefd=False) as file:
+            file.write(data)
+        os.lseek(fd, 0, os.SEEK_SET)
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def _is_short(argv: List[str], env: Dict[str, str]) -> bool:

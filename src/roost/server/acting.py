@@ -12,8 +12,11 @@ from roost.core.states import ACTIVE, Change, Outcome, State, is_allowed
 from roost.server.commands import Act, Command
 from roost.server.quotas import check_room
 from roost.server.submitting import why_never
-from roost.server.turn import Turn
+from roost.server.turn import Owner, Turn
 from roost.store.load import shape_of
+
+CHANGING = ("edit", "clone")
+"""What changes what runs."""
 
 
 class Skip(Exception):
@@ -36,13 +39,21 @@ def known(turn: Turn, job: int) -> State:
 
 def check_own(turn: Turn, command: Command, job: int) -> None:
     """Raise unless it is the asker's job, or he may act on all. A job that is not there is not his business here."""
-    if command.by.is_admin:
-        return
     owner = turn.owner(job)
+    if command.by.is_admin:
+        if isinstance(command, Act) and command.action in CHANGING:
+            _check_own_account(command, job, owner)
+        return
     if owner is not None and owner.user != command.by.name:
         raise NotPermitted(f"job {job} is {owner.user}'s", "only its owner and administrators may do that")
     if owner is not None and owner.account != command.by.account:
         raise NotPermitted(f"job {job} runs as another account than yours", "only administrators may do that")
+
+
+def _check_own_account(command: Command, job: int, owner: Owner | None) -> None:
+    """Raise unless the asker is the server's own account, where the job runs as it: nobody else says what that runs."""
+    if owner is not None and owner.account == "" and command.by.account != "":
+        raise NotPermitted(f"job {job} runs as the server's own account", "only that account may change what runs as it")
 
 
 def kill(turn: Turn, job: int, command: Act) -> None:

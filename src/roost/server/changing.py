@@ -88,9 +88,9 @@ def _forced(turn: Turn, request: Request) -> Place:
 
 
 def _may_be_forced(turn: Turn, node: Node, gpu: Gpu, request: Request) -> bool:
-    """Named when names were given, and as was asked; never one that is disabled or does not work."""
+    """Named when names were given, and as was asked; never one that is disabled, does not work or is another Roost's."""
     seen = turn.cluster.seen.get(gpu.uuid)
-    if turn.cluster.rules_of(gpu.uuid).disabled or (seen is not None and seen.fault is not None):
+    if turn.cluster.rules_of(gpu.uuid).disabled or (seen is not None and (seen.fault or seen.claimed_by)):
         return False
     if gpu.mem_mib < (request.min_gpu_mem_mib or 0):
         return False
@@ -144,9 +144,8 @@ def clone(turn: Turn, job: int, command: Act) -> int:
     spec, env = spec_of(turn, job)
     owner = turn.owner(job)
     assert owner is not None
-    asked = Submit(
-        command.actor, [], [], command.home, accounts={owner.user: owner.account, **command.accounts}, by=command.by
-    )
+    accounts = {command.actor: command.by.account, owner.user: owner.account, **command.accounts}
+    asked = Submit(command.actor, [], [], command.home, accounts=accounts, by=command.by)
     # A copy stays its owner's, whoever asks for it.
     spec = msgspec.structs.replace(spec, user=owner.user if owner.user != command.actor else None)
     spec, request, conditions, digest = _edited(

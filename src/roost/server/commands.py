@@ -23,6 +23,10 @@ class Who(msgspec.Struct, frozen=True):
     account: str = ""
     """The UNIX account that his jobs run as."""
 
+    def may_run_as(self, account: str) -> bool:
+        """Whether he may say what is run as that account: his own; and an administrator, any but the server's own."""
+        return account == self.account or (self.is_admin and account != "")
+
 
 class _Asked(msgspec.Struct, frozen=True, kw_only=True):
     by: Who = Who()

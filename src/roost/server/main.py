@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import functools
 import gc
 import json
 import logging
 import logging.handlers
 import os
 import shutil
-import signal
 import socket
 import sqlite3
 import sys
@@ -25,22 +25,25 @@ from roost.core.errors import RoostError
 from roost.links import local
 from roost.links.link import Link
 from roost.node.gpus_sim import parse_sim_spec
+from roost.server.account_links import AccountLinks
 from roost.server.archiving import keep_bounded
 from roost.server.clock import now_ms
-from roost.server.commands import Who
 from roost.server.controller import Controller
 from roost.server.engine import Engine
+from roost.server.evicting import Evicting
+from roost.server.listening import Application, Place, listen, place_of, socket_path
 from roost.server.lock import HomeInUse, take
-from roost.server.people import FIRST
 from roost.server.service import Service
-from roost.server.sockets import tcp_socket, unix_socket
+from roost.server.sockets import CannotListen, check_own
+from roost.server.supervised import Supervisor
+from roost.server.tls import BadCertificate
 from roost.store.store import Store, WrongVersion
 
 EXIT_TRY_LATER, EXIT_USAGE, EXIT_ERROR = 75, 2, 1
 ATTACH_S = 10.0
 """How long the sockets wait for the first node: without it, nothing is known that could be promised."""
 
-SIM_OFF = ("off", "none", "0")
+OFF = ("off", "none", "0")
 RUNS_KEPT = 500_000
 KEYS_KEPT_MS = 86_400_000
 """How long a submit may be repeated under its key."""
@@ -52,15 +55,19 @@ def main(argv: list[str] | None = None) -> int:
     """Run a server in the foreground until it is told to leave. Returns the exit code."""
     options = _options(argv)
     os.umask(0o077)  # all that a server writes is its owner's alone
-    if options.sim is not None and options.sim not in SIM_OFF:
+    if options.sim is not None and options.sim not in OFF:
         try:
             parse_sim_spec(options.sim)
         except ValueError as error:
             return _fail(str(error), "--sim 4x24G simulates four GPUs of 24 GiB", EXIT_USAGE)
     home = Path(options.home or paths.home())
+    if options.check:
+        return _check(home, options)
     try:
-        # Under root, others pass through to what is theirs below; all else in it is the server's alone.
-        home.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        check_own(home)
+        if os.geteuid() == 0:  # others pass through to what is theirs below; all else in it is the server's alone
+            home.chmod(home.stat().st_mode & 0o777 | 0o011)
         held = take(home)
     except HomeInUse as error:
         return _fail(str(error), "`roost status` shows it, `roost down` stops it", EXIT_TRY_LATER)
@@ -71,7 +78,12 @@ def main(argv: list[str] | None = None) -> int:
             return _restore(home, Path(options.restore), options.force)
         _open_log(home)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            return runner.run(_serve(home, _settings(home, options)))
+            settings = _settings(home, options)
+            return runner.run(_serve(home, settings, place_of(settings), Supervisor()))
+    except BadCertificate as error:
+        return _fail(str(error), error.hint, EXIT_USAGE)
+    except CannotListen as error:
+        return _fail(str(error), error.hint, EXIT_ERROR)
     except WrongVersion as error:
         return _fail(str(error), "install that release, or name another ROOST_HOME", EXIT_ERROR)
     except (OSError, sqlite3.Error) as error:
@@ -85,8 +97,11 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="roost up")
     parser.add_argument("--home")
     parser.add_argument("--sim")
-    parser.add_argument("--host")
+    parser.add_argument("--host", action="append")
     parser.add_argument("--port", type=int)
+    parser.add_argument("--tls-cert")
+    parser.add_argument("--tls-key")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--restore")
     parser.add_argument("--force", action="store_true")
     return parser.parse_args(argv)
@@ -97,20 +112,37 @@ def _fail(message: str, hint: str, code: int) -> int:
     return code
 
 
+def _check(home: Path, options: argparse.Namespace) -> int:
+    """Whether a server could be started like this, as far as can be said without being one. Prints where its code lies."""
+    try:
+        place_of(_settings(home, options))
+    except BadCertificate as error:
+        return _fail(str(error), error.hint, EXIT_USAGE)
+    sys.stdout.write(f"{os.path.dirname(roost.__file__)}\n")
+    return 0
+
+
 def _settings(home: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """What was said now, else what the last `up` in this home said; kept for the next start."""
+    """What was said now, else what the last `up` in this home said."""
     saved: dict[str, Any] = {}
     with contextlib.suppress(OSError, ValueError):
         saved = json.loads((home / "up.json").read_text())
-    for key in ("sim", "host", "port"):
+    if options.tls_cert is not None:
+        saved.pop("tls_key", None)  # a key goes with its certificate
+    for key in ("sim", "host", "port", "tls_cert", "tls_key"):
         if getattr(options, key) is not None:
             saved[key] = getattr(options, key)
-    if saved.get("sim") in SIM_OFF:
-        saved["sim"] = None
-    partial = home / "up.json.part"
-    partial.write_text(json.dumps(saved))
-    partial.replace(home / "up.json")
+    for key in ("sim", "tls_cert"):
+        if saved.get(key) in OFF:
+            saved[key] = None
     return saved
+
+
+def _keep(home: Path, settings: dict[str, Any]) -> None:
+    """For the next start, once this one has worked."""
+    partial = home / "up.json.part"
+    partial.write_text(json.dumps(settings))
+    partial.replace(home / "up.json")
 
 
 def _open_log(home: Path) -> None:
@@ -126,12 +158,12 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     return uvloop.new_event_loop
 
 
-async def _serve(home: Path, settings: dict[str, Any]) -> int:
+async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor: Supervisor) -> int:
     store = Store(home / "roost.db")
     store.forget_submissions(now_ms() - KEYS_KEPT_MS)
     store.forget_history(RUNS_KEPT)
     controller = Controller(store)
-    controller.socket = str(_socket_path(home))
+    controller.socket = str(socket_path(home))
     _calm_collector()
     engine = Engine(controller)
     service = Service(home, store, engine)
@@ -139,14 +171,19 @@ async def _serve(home: Path, settings: dict[str, Any]) -> int:
     link = Link(node, local.command(home, settings.get("sim")), engine.report, engine.lost)
     engine.links[node] = link
     rounds = asyncio.create_task(engine.run())
-    loops = (link.run(), keep_bounded(service), _watch_disk(service), _tidy(service))
+    accounts = AccountLinks(node, lambda account: local.account_command(home, account, settings.get("sim")), engine)
+    loops = [link.run(), keep_bounded(service), _watch_disk(service), _tidy(service), accounts.tend()]
+    if service.people.is_root:
+        accounts.begin()
+        loops.append(Evicting(engine, functools.partial(local.evict_command, home)).watch())
     tasks = [asyncio.create_task(t) for t in loops]
     try:
         await _first_hello(engine, link)
-        await _listen(service, settings)
+        await listen(service, place, _application(service), supervisor, lambda: _keep(home, settings))
     finally:
         for task in tasks:
             task.cancel()
+        await accounts.close()
         link.send([{"op": "shutdown", "when_idle": True}])
         await link.flushed()
         link.close()
@@ -187,57 +224,11 @@ async def _first_hello(engine: Engine, link: Link) -> None:
     _log.warning("the node program of this machine did not attach within %s s", ATTACH_S)
 
 
-def _socket_path(home: Path) -> Path:
-    return Path(paths.own_socket_path()) if os.environ.get("ROOST_HOME") is None else home / paths.SOCKET_NAME
-
-
-async def _listen(service: Service, settings: dict[str, Any]) -> None:
-    import uvicorn
-
+def _application(service: Service) -> Application:
     from roost.api.app import make_app
     from roost.api.peer import PeerProtocol
 
-    host = settings.get("host") or "127.0.0.1"
-    path = _socket_path(service.home)
-    tcp = tcp_socket(host, settings.get("port"))
-    unix = unix_socket(path, for_all=service.people.is_root)
-    service.socket = str(path)
-    service.url = f"http://{f'[{host}]' if ':' in host else host}:{tcp.getsockname()[1]}"
-    config = uvicorn.Config(
-        make_app(service),
-        http=PeerProtocol,
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        timeout_graceful_shutdown=3,
-        server_header=False,
-        proxy_headers=False,  # it would believe whoever comes over loopback; see `address_of` in api/gate.py
-    )
-    server = uvicorn.Server(config)
-    service.on_shutdown = lambda: setattr(server, "should_exit", True)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, service.on_shutdown)
-    await _announce(service)
-    await server.serve(sockets=[unix, tcp])
-    path.unlink(missing_ok=True)
-
-
-async def _announce(service: Service) -> None:
-    totals = service.status()["gpus"]
-    _log.info(
-        "roost %s serves %s at %s and %s, %s GPUs",
-        roost.__version__,
-        service.home,
-        service.socket,
-        service.url,
-        totals["total"],
-    )
-    if sys.stderr.isatty():
-        sys.stderr.write(f"roost {roost.__version__}: {totals['total']} GPUs, {service.url}, state in {service.home}\n")
-        if not service.people.has_administrator:
-            code = await service.people.new_link(Who(), None, FIRST)
-            sys.stderr.write(f"The first administrator, once, from a browser: {service.link_url(code)}\n")
-        sys.stderr.write("Ctrl-C stops the server; running jobs go on.\n")
+    return Application(make_app(service), PeerProtocol)
 
 
 async def _tidy(service: Service) -> None:

@@ -30,6 +30,8 @@ TOKEN_PREFIX = "roost_"
 PASSWORD, LOGIN, FIRST = "password", "login", "first"
 """What a one-time link is for: to choose a password, to log in once, to become the first administrator."""
 LINK_LIVES_MS = {PASSWORD: 7 * 86_400_000, LOGIN: 300_000, FIRST: 86_400_000}
+MOST_TOKENS = 100
+"""Of one user."""
 NOBODYS = "?"
 """The account of somebody who has none here: no job has it."""
 
@@ -68,7 +70,9 @@ class People:
         self._sessions = {row.digest: row for row in found.sessions}
         self._links = {row.digest: row for row in found.links}
         self.defaults: dict[str, dict[str, Any]] = {user: msgspec.json.decode(data) for user, data in found.defaults.items()}
-        self.notice = store.meta().get("notice")
+        notice = store.meta().get("notice")
+        self.notice: dict[str, Any] | None = msgspec.json.decode(notice) if notice is not None else None
+        """What everybody is to see: `text`, `by`, `at_ms`."""
         self._used: dict[int, int] = {}
         self.on_leave: set[Callable[[str], None]] = set()
         """Told whose sessions and tokens have just ended."""
@@ -92,6 +96,8 @@ class People:
         return self._served(unix)
 
     def _served(self, unix: Unix) -> Caller:
+        if not unix.is_named:
+            raise NotPermitted(f"uid {unix.uid} has no account on this machine", "its administrator makes one: useradd")
         row = self._row_of(unix.name)
         if row is None and (same := self.accounts.get(unix.name)) is not None:
             raise NotPermitted(
@@ -134,10 +140,21 @@ class People:
     def is_administrator(self, name: str) -> bool:
         """Whether he may act on all: by an administrator's word, or because the server is his, or he is root."""
         row = self.accounts.get(name)
-        if row is not None and row.is_admin:
-            return True
-        unix = self.unix_of(name)
+        return row.is_admin if row is not None else self._is_ruler(name)
+
+    def _is_ruler(self, name: str) -> bool:
+        """Whether that is the name of the server's own account, or root's. Being tied to it does not make one so."""
+        unix = unix_name(name)
         return unix is not None and unix.uid in (0, self.own.uid)
+
+    def _fresh(self, name: str) -> AccountRow:
+        """A row for somebody whom only the kernel knows so far."""
+        unix = unix_name(name)
+        return AccountRow(name, unix.name if unix is not None else None, None, self._is_ruler(name), False, self._now_ms())
+
+    def is_admitted(self, name: str) -> bool:
+        """Whether the kernel's word alone would let somebody of that name in, were he not known."""
+        return self.is_root and self._setting("users.admit") == "everybody" and unix_name(name) is not None
 
     def is_current(self, caller: Caller) -> bool:
         """Whether he would still be let in: for streams that outlive the request that began them."""
@@ -187,12 +204,15 @@ class People:
         return {owner or caller.name: self._runs_as(caller, owner or caller.name) for owner in set(owners)}
 
     def _runs_as(self, caller: Caller, owner: str) -> str:
-        """An administrator may name people who have no account at all: their jobs run as the server's own."""
+        """The server's own account may name people who have none: their jobs run as itself. Nobody else can have anything
+        run as it, administrators neither."""
         if owner == caller.name:
             account = caller.account
         else:
             account = self._account(self.unix_of(owner))
-            account = "" if account == NOBODYS and caller.is_admin else account
+            is_itself = caller.is_admin and caller.account == ""
+            account = "" if is_itself and account == NOBODYS else account
+            account = NOBODYS if account == "" and not is_itself else account
         if account == NOBODYS:
             runs_as = "ACCOUNT" if self.is_root else self.own.name
             raise NotPermitted(
@@ -203,20 +223,26 @@ class People:
 
     # -- accounts ---------------------------------------------------------------------------------------------------
 
-    async def add(self, by: Who, names: list[str], unix: str | None = None, is_admin: bool = False) -> list[AccountRow]:
-        """Add users, all or none. Who has a UNIX account of the same name is tied to it."""
+    async def add(
+        self, by: Who, names: list[str], unix: str | None = None, is_admin: bool = False, ties: dict[str, str] | None = None
+    ) -> list[AccountRow]:
+        """Add users, all or none. Each is tied to the UNIX account of his name, unless `unix` or `ties` name another."""
         for name in names:
             check_user(name)
             if name in self.accounts:
                 raise Conflict(f"{name} is there already", f"roost user show {name}")
-        rows = [
-            AccountRow(name, self._tied(name, unix), None, is_admin, False, self._now_ms()) for name in dict.fromkeys(names)
-        ]
+        tied = {name: self._tied(name, (ties or {}).get(name, unix)) for name in names}
+        now = self._now_ms()
+        rows = [AccountRow(n, account, None, is_admin or self._is_ruler(n), False, now) for n, account in tied.items()]
         for row in rows:
-            self._check_tie(row)
+            self._check_tie(row, by)
+            if twin := next((r.name for r in rows if r.unix is not None and r.unix == row.unix and r is not row), None):
+                raise Conflict(f"{row.unix} cannot be tied to {row.name} and to {twin}", "one UNIX account is for one user")
         lines = [self._line(by, "user add", row.name, f"unix={row.unix or 'none'}" + " admin" * is_admin) for row in rows]
-        await self._write(*map(kept.put, rows), *lines)
+        strangers = [row.name for row in rows if row.unix != row.name]  # whoever had that name here before is another
+        await self._write(*map(kept.put, rows), *self._leave(strangers), *lines)
         self.accounts.update({row.name: row for row in rows})
+        self._left(strangers)
         return rows
 
     def _tied(self, name: str, unix: str | None) -> str | None:
@@ -224,11 +250,14 @@ class People:
             return None if unix == "none" else unix
         return name if unix_name(name) is not None else None
 
-    def _check_tie(self, row: AccountRow) -> None:
-        if row.unix is None:
+    def _check_tie(self, row: AccountRow, by: Who) -> None:
+        known = self.accounts.get(row.name)
+        if row.unix is None or (known is not None and known.unix == row.unix):
             return
-        if unix_name(row.unix) is None:
+        if (unix := unix_name(row.unix)) is None:
             raise NotFound(f"this machine has no account {row.unix}", "--unix none: without one; no job can be run then")
+        if self.is_root and unix.uid == 0 and by.account != "":
+            raise NotPermitted("only root ties a user to root", f"sudo roost user set {row.name} --unix {row.unix}")
         other = self._row_of(row.unix)
         if other is not None and other.name != row.name:
             raise Conflict(f"{row.unix} is tied to {other.name} already", f"roost user set {other.name} --unix none")
@@ -237,20 +266,19 @@ class People:
         """Change a user: `unix`, `is_admin`, `is_locked`. Somebody only the kernel knows gets a row by that."""
         check_user(name)
         known = self.accounts.get(name)
-        row = known or AccountRow(name, name if unix_name(name) is not None else None, created_ms=self._now_ms())
+        row = known or self._fresh(name)
         if known is None and row.unix is None:
             raise NotFound(f"there is no user {name}", f"roost user add {name}")
-        row = msgspec.structs.replace(row, **changes)
-        self._check_tie(row)
+        before, row = row, msgspec.structs.replace(row, **changes)
+        self._check_tie(row, by)
         if row.is_locked or not row.is_admin:
             self._check_not_last(row, by)
         detail = " ".join(f"{key}={value}" for key, value in changes.items())
-        await self._write(
-            kept.put(row), *(self._leave([name]) if row.is_locked else []), self._line(by, "user change", name, detail)
-        )
+        # Locked, or another person now: what opened the door before opens it no more.
+        leaving = [name] if row.is_locked or row.unix != before.unix else []
+        await self._write(kept.put(row), *self._leave(leaving), self._line(by, "user change", name, detail))
         self.accounts[name] = row
-        if row.is_locked:
-            self._left([name])
+        self._left(leaving)
         return row
 
     def _check_not_last(self, row: AccountRow, by: Who) -> None:
@@ -275,10 +303,7 @@ class People:
 
     async def set_password(self, by: Who, name: str, password_hash: str, keep: str | None = None) -> None:
         """Keep the hash of a new password; sessions that the old one began end, but for the one with that digest."""
-        row = self.accounts.get(name)
-        if row is None:
-            row = AccountRow(name, name if unix_name(name) is not None else None, created_ms=self._now_ms())
-        row = msgspec.structs.replace(row, password=password_hash)
+        row = msgspec.structs.replace(self.accounts.get(name) or self._fresh(name), password=password_hash)
         others = [s.digest for s in self._sessions.values() if s.user == name and s.digest != keep]
         ended = kept.drop(schema.sessions, "digest", others)
         await self._write(kept.put(row), ended, self._line(by, "password", name, ""))
@@ -303,6 +328,8 @@ class People:
         """A token for the caller, told once."""
         if not label.strip() or len(label) > 100 or not label.isprintable():
             raise BadRequest(f"not a label for a token: {label[:40]!r}", "a few words, like laptop")
+        if sum(row.user == caller.name for row in self.tokens.values()) >= MOST_TOKENS:
+            raise Conflict(f"{caller.name} has {MOST_TOKENS} tokens already", "roost token ls, roost token revoke ID")
         secret, now = TOKEN_PREFIX + secrets.token_urlsafe(30), self._now_ms()
         expires = None if lives_s is None else now + 1000 * lives_s
         row = TokenRow(0, caller.name, label, digest_of(secret), now, expires, None)
@@ -374,7 +401,8 @@ class People:
     @property
     def has_administrator(self) -> bool:
         """Whether anybody can log in from elsewhere and rule."""
-        return any(row.is_admin and row.password and not row.is_locked for row in self.accounts.values())
+        able = (row.name for row in self.accounts.values() if row.password and not row.is_locked)
+        return any(map(self.is_administrator, able))
 
     # -- small things -----------------------------------------------------------------------------------------------
 
@@ -386,11 +414,10 @@ class People:
 
     async def set_notice(self, by: Who, text: str | None) -> None:
         """Keep what everybody is to see."""
-        value = (
-            None if text is None else msgspec.json.encode({"text": text, "by": by.name, "at_ms": self._now_ms()}).decode()
-        )
+        notice = None if text is None else {"text": text, "by": by.name, "at_ms": self._now_ms()}
+        value = None if notice is None else msgspec.json.encode(notice).decode()
         await self._write(kept.put_meta("notice", value), self._line(by, "notice", text or "none", ""))
-        self.notice = value
+        self.notice = notice
 
     async def note(self, by: Who, action: str, target: str, detail: str = "") -> None:
         """A line of the audit about what was done elsewhere."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from typing import Any
 
 import msgspec
@@ -111,7 +110,7 @@ class Sweeps:
             log = await self._service.read_log(attempt, **how)
         except RoostError:
             return {}  # a log that cannot be read now says nothing now
-        found = results.in_log(base64.b64decode(log.data))
+        found = results.in_log(log.data)
         if attempt.state == "ended":
             if len(self._said) >= MOST_REMEMBERED:
                 self._said.clear()

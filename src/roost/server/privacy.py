@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from roost.server.people import Caller
+from roost.store.rows import Filter
 
 Json = dict[str, Any]
 HIDDEN = "(private)"
+NOBODY = "?"
 _TEXTS = ("name", "command_line")
 _NOTHING = ("desc", "cwd", "stdout", "stderr", "point", "error", "retry")
 
@@ -69,6 +73,23 @@ class Veil:
         reasons = [self._reason(reason) for reason in view["reasons"]] if not self.hides(user) else []
         text = "; ".join(reason["text"] for reason in reasons) or (view["text"] if not self.hides(user) else HIDDEN)
         return {**view, "reasons": reasons, "text": text}
+
+    def planned(self, view: Json) -> Json:
+        """What would become of a job: the reasons name others' processes."""
+        if not self.is_down or "reasons" not in view:
+            return view
+        return {**view, "reasons": [self._reason(reason) for reason in view["reasons"]]}
+
+    def ended(self, view: Json, user: str) -> Json:
+        """How a job that was waited for has ended."""
+        return {**view, "error": None} if self.hides(user) else view
+
+    def labels(self, wanted: Filter) -> Filter:
+        """Who asks for labels asks for his own: that others have them is hidden too."""
+        if not self.is_down or not wanted.labels:
+            return wanted
+        users = tuple(user for user in wanted.users if user == self._name) if wanted.users else (self._name,)
+        return msgspec.structs.replace(wanted, users=users or (NOBODY,))
 
     def event(self, data: Json, user: str | None) -> Json:
         """Something that happened to a job."""

@@ -20,6 +20,10 @@ from roost.server.acting import own_grace_ms, remove
 from roost.server.retrying import Causes, settle
 from roost.server.turn import StartRun, Turn
 
+MOST_ORPHANS, MOST_UNASKED = 10_000, 200
+"""Of an account's program so many runs that nobody asked for are looked at: it may name any number."""
+LINGER_MS = 3_000
+"""So long after the end of a run a process of it may still be in a sample."""
 RETRY_MS = 1_000
 """How long a job waits after a node refused to start it; doubled with every refusal, up to a minute."""
 
@@ -86,7 +90,7 @@ def _hello(turn: Turn, at: At, hello: m.Hello, orphans: set[str]) -> None:
             _exited(turn, at, report, orphans)
         else:
             _still_running(turn, at, report, orphans)
-    for run in known.values():
+    for run in list(known.values())[: MOST_UNASKED if at.account else None]:
         _unasked(turn, at, run, orphans)
 
 
@@ -136,6 +140,8 @@ def _unasked(turn: Turn, at: At, run: m.RunStarted | m.RunExited, orphans: set[s
     owner = turn.owner(_job(run.run))
     if at.account and (owner is None or owner.account != at.account):
         return  # not a run of that account: nobody's word
+    if at.account and len(orphans) >= MOST_ORPHANS:
+        return
     orphans.add(run.run)
     if owner is not None:
         turn.send(at.node, at.account, "stop", run=run.run, why="stale", grace_ms=None)
@@ -146,7 +152,7 @@ def _started(turn: Turn, at: At, run: m.RunStarted, orphans: set[str]) -> None:
     if active is None:
         _unasked(turn, at, run, orphans)
     elif active.pid is None:
-        turn.record(ev.Started(active.job.id, run.at_ms, active.attempt, run.pid))
+        turn.record(ev.Started(active.job.id, _moment(turn, at, active, run.at_ms), active.attempt, run.pid))
 
 
 def _refused(turn: Turn, at: At, run: m.RunRefused, orphans: set[str]) -> None:
@@ -166,6 +172,7 @@ def _refused(turn: Turn, at: At, run: m.RunRefused, orphans: set[str]) -> None:
 def _exited(turn: Turn, at: At, run: m.RunExited, orphans: set[str]) -> None:
     _no_orphan(turn, at, run.run, orphans)
     if (active := _active(turn, at, run.run)) is not None:
+        run = _believable(turn, at, active, run)
         outcome, error = _outcome(run, active)
         usage = ev.Usage(run.pid, run.started_ms, run.peak_mem_mib, run.peak_rss_mib, run.cpu_ms, run.util_mean)
         code = run.status if run.status is not None or outcome is not Outcome.KILLED else 137
@@ -173,6 +180,27 @@ def _exited(turn: Turn, at: At, run: m.RunExited, orphans: set[str]) -> None:
         settle(turn, active, ev.Ended(active.job.id, run.at_ms, outcome, code, error, usage), Causes(asked, run.memory))
         _remove_if_asked(turn, active)
     turn.send(at.node, at.account, "forget", runs=[run.run])
+
+
+def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunExited:
+    """What an account's program says of an end, within what can be: others are planned and reckoned with by it."""
+    if not at.account:
+        return run
+    known = turn.cluster.node(at.node).gpus
+    most_mib = sum(known[uuid].mem_mib for uuid in active.gpus if uuid in known)
+    return msgspec.structs.replace(
+        run,
+        at_ms=_moment(turn, at, active, run.at_ms),
+        started_ms=None if run.started_ms is None else _moment(turn, at, active, run.started_ms),
+        peak_mem_mib=None if run.peak_mem_mib is None else min(run.peak_mem_mib, most_mib),
+        util_mean=None if run.util_mean is None else max(0.0, min(run.util_mean, 100.0)),
+        why="kill" if run.why == PREEMPT and not active.is_preempted else run.why,
+    )
+
+
+def _moment(turn: Turn, at: At, active: Active, at_ms: int) -> int:
+    """When something happened to a run. An account's program has the machine's clock: not before the run, not later."""
+    return at_ms if not at.account else max(active.since_ms, min(at_ms, turn.now_ms))
 
 
 def _no_orphan(turn: Turn, at: At, run: str, orphans: set[str]) -> None:
@@ -249,23 +277,35 @@ def _seen(turn: Turn, node: str, gpus: list[m.GpuInfo], cpus: int, mem_mib: int)
 
 def _sample(turn: Turn, at: At, sample: m.Sample, orphans: set[str]) -> None:
     host = Host(sample.host.mem_mib, sample.host.mem_available_mib, sample.host.load)
-    seen = tuple((g.uuid, _observation(turn, g, orphans)) for g in sample.gpus)
+    seen = tuple((g.uuid, _observation(turn, g, sample.at_ms, orphans)) for g in sample.gpus)
     turn.record(ev.Sampled(at.node, host, seen))
 
 
-def _observation(turn: Turn, g: m.GpuSample, orphans: set[str]) -> Observation:
-    procs = tuple(Process(p.pid, p.user, p.command, p.mem_mib, _run_of(turn, p, orphans)) for p in g.procs)
+def _observation(turn: Turn, g: m.GpuSample, at_ms: int, orphans: set[str]) -> Observation:
+    procs = tuple(Process(p.pid, p.user, p.command, p.mem_mib, _run_of(turn, p, at_ms, orphans)) for p in g.procs)
     claimed_by = Claimant(g.claimed_by.user, g.claimed_by.pid) if g.claimed_by is not None else None
     return Observation(g.mem_used_mib, g.util, g.temp_c, g.power_w, g.fault, procs, claimed_by)
 
 
-def _run_of(turn: Turn, process: m.ProcessInfo, orphans: set[str]) -> str | None:
-    """The run that a process belongs to. It says so itself: it is believed when it has the account of that run."""
-    if process.run is None or process.run in orphans:
+def _run_of(turn: Turn, process: m.ProcessInfo, at_ms: int, orphans: set[str]) -> str | None:
+    """The run that a process belongs to. Where it says so itself, it is believed while the account of that run has it."""
+    if process.run is None or process.run in orphans or (job := _job(process.run)) < 0:
         return None
-    active = turn.cluster.active.get(_job(process.run))
+    active = turn.cluster.active.get(job)
     account = active.job.shape.account if active is not None else ""
-    return process.run if not account or process.user == account else None
+    if process.own:
+        return process.run if not account else None
+    if active is not None:
+        return process.run if account and process.user == account and active.run == process.run else None
+    return process.run if _is_just_over(turn, job, process.user, at_ms) else None
+
+
+def _is_just_over(turn: Turn, job: int, user: str, at_ms: int) -> bool:
+    """Whether a run of that account's job may still have been there at that moment."""
+    row = turn.row(job)
+    if row is None or not row.account or row.account != user:
+        return False
+    return job in turn.ended or (row.ended_ms is not None and at_ms <= row.ended_ms + LINGER_MS)
 
 
 def _active(turn: Turn, at: At, run: str) -> Active | None:
@@ -278,7 +318,7 @@ def _active(turn: Turn, at: At, run: str) -> Active | None:
 
 def _job(run: str) -> int:
     job = run.partition(".")[0]
-    return int(job) if job.isdigit() else -1
+    return int(job) if job.isascii() and job.isdigit() and len(job) < 19 else -1
 
 
 _TAKE: dict[type, Callable[[Turn, At, Any, set[str]], None]] = {

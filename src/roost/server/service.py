@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable
@@ -27,12 +26,12 @@ from roost.links import messages as m
 from roost.links.link import Link, LinkDown
 from roost.server import views
 from roost.server.clock import now_ms, rfc3339
-from roost.server.commands import Act, Ask, Change_, Command, RuleUser
+from roost.server.commands import Act, Ask, Change_, Command, RuleUser, Who
 from roost.server.engine import Engine
 from roost.server.foreseeing import Foreseeing
 from roost.server.login import Login
 from roost.server.pam import Pam
-from roost.server.people import Caller, People
+from roost.server.people import FIRST, NOBODYS, Caller, People
 from roost.server.privacy import Veil
 from roost.server.selecting import Select, parse_ids
 from roost.server.user_views import user_view, users_view, with_account
@@ -118,7 +117,8 @@ class Service:
             head = await self.read(reads.queue_head, PLACES) if waiting else []
             queue = {job: n for n, (job, _, _) in enumerate(head)}
         now = now_ms()
-        return [views.job_view(self.cluster, row, attempts.get(row.id, []), now, queue.get(row.id)) for row in rows]
+        own = self.people.own.name
+        return [views.job_view(self.cluster, row, attempts.get(row.id, []), now, queue.get(row.id), own) for row in rows]
 
     async def job(self, job: int) -> Json:
         """One job."""
@@ -205,7 +205,8 @@ class Service:
         if select.sweep is not None:
             await self.sweep(select.sweep)
         users = (select.user,) if select.user else ()
-        return Filter(tuple(ranges), select.state_names(), users, tuple(select.labels), sweep=select.sweep)
+        wanted = Filter(tuple(ranges), select.state_names(), users, tuple(select.labels), sweep=select.sweep)
+        return self.veil(caller).labels(wanted)
 
     async def act(self, caller: Caller, command: Act, select: Select) -> Json:
         """Resolve the selection, then do it. Where no job is named, somebody who is no administrator means his own."""
@@ -244,7 +245,8 @@ class Service:
             self.engine.watchers.discard(watch)
         rows = await self.read(reads.jobs, ids)
         return [
-            {"id": row.id, "state": row.state, "outcome": row.outcome, "exit_code": row.exit_code, "error": row.error}
+            {"id": row.id, "user": row.user, "state": row.state, "outcome": row.outcome, "exit_code": row.exit_code}
+            | {"error": row.error}
             for row in (rows[i] for i in ids if i in rows)
         ]
 
@@ -294,7 +296,7 @@ class Service:
         try:
             while True:
                 attempt = await self._followed(job, which)
-                while attempt is None or (which.number is None and attempt.state == "starting"):
+                while attempt is None or (which.number is None and self._is_starting(attempt)):
                     row = await self.row(job)
                     if row.state == "ended":
                         break
@@ -312,6 +314,12 @@ class Service:
             yield {"end": {"state": row.state, "outcome": row.outcome, "exit_code": row.exit_code, "error": row.error}}
         finally:
             self.engine.watchers.discard(watch)
+
+    def _is_starting(self, attempt: AttemptRow) -> bool:
+        """Whether its process is not there yet. Memory knows a start before the row does, which is committed lazily."""
+        active = self.cluster.active.get(attempt.job)
+        has_begun = active is not None and active.attempt == attempt.attempt and active.pid is not None
+        return attempt.state == "starting" and not has_begun
 
     async def _followed(self, job: int, which: Followed) -> AttemptRow | None:
         """The attempt to follow; None while there is none."""
@@ -358,7 +366,7 @@ class Service:
                     link = await self.link(attempt)
                     async for answer in link.listen("follow", run=run, stream=stream, offset=offset):
                         if isinstance(answer, m.LogData):
-                            offset = answer.offset + len(base64.b64decode(answer.data))
+                            offset = answer.offset + len(answer.data)
                             await queue.put({"stream": stream, "data": answer.data, "offset": offset})
                         else:
                             return
@@ -400,7 +408,7 @@ class Service:
             "nodes": nodes,
             "jobs": views.counts_view(cluster),
             "gpus": views.totals_view(cluster),
-            "health": [*self.engine.health, *filter(None, [self.pam.complaint()])],
+            "health": [*self.engine.health, *views.faults_view(cluster), *filter(None, [self.pam.complaint()])],
         }
 
     def _node(self, name: str) -> Json:
@@ -467,7 +475,7 @@ class Service:
         )
         if self.cluster.user(name) != UserRules():
             await self.rule_user(caller, name, msgspec.structs.asdict(UserRules()))
-        return {"user": name, "ended": ended["done"]}
+        return {"user": name, "ended": ended["done"], "admitted": self.people.is_admitted(name)}
 
     def link_url(self, code: str) -> str:
         """The address of a one-time link."""
@@ -475,11 +483,19 @@ class Service:
 
     async def notice(self) -> Json | None:
         """What everybody is to see."""
-        data = self.people.notice
-        if data is None:
+        found = self.people.notice
+        return None if found is None else {"text": found["text"], "by": found["by"], "at": rfc3339(found["at_ms"])}
+
+    def you(self, caller: Caller) -> Json:
+        """Who the caller is, what he may, and as which account his jobs run; None: as nobody, they are refused."""
+        runs_as = None if caller.account == NOBODYS else caller.account or self.people.own.name
+        return {"user": caller.name, "admin": caller.is_admin, "via": caller.via, "unix": caller.unix, "runs_as": runs_as}
+
+    async def first_link(self) -> str | None:
+        """A one-time link for the first administrator; None when one can log in from elsewhere already."""
+        if self.people.has_administrator:
             return None
-        found = msgspec.json.decode(data)
-        return {"text": found["text"], "by": found["by"], "at": rfc3339(found["at_ms"])}
+        return self.link_url(await self.people.new_link(Who(), None, FIRST))
 
     async def set_defaults(self, caller: Caller, values: Json) -> Json:
         """Keep the caller's defaults, checked as a job would be."""

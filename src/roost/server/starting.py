@@ -41,7 +41,8 @@ def start_message(
             "stdout": _output(spec.stdout, cwd, row, start, now_ms),
             "stderr": "stdout" if spec.stderr == "stdout" else _output(spec.stderr, cwd, row, start, now_ms),
             "open": _open(spec, row, start),
-            "umask": 0o022 if spec.umask is None else spec.umask,
+            # An account's own program knows the umask of its login.
+            "umask": 0o022 if spec.umask is None and not row.account else spec.umask,
             "time_limit_ms": None if limit_s is None else limit_s * 1000,
             "warn_ms": warn_s * 1000,
             "warn_signal": spec.warn_signal,

@@ -62,6 +62,12 @@ def check_owner(command: Submit | Ask, spec: JobSpec, index: int | None = None) 
         raise NotPermitted(
             f"only an administrator submits jobs for {spec.user}", "leave out --owner: the job is yours then", index
         )
+    if isinstance(command, Submit) and not command.by.may_run_as(command.owner(spec).account):
+        raise NotPermitted(
+            "this job would run as the server's own account, which is not yours",
+            "root, on the machine itself, may do that",
+            index,
+        )
 
 
 def check_no_point(spec: JobSpec, index: int | None = None) -> None:
@@ -143,6 +149,8 @@ def kept_env(turn: Turn, env: dict[str, str]) -> str:
 def queue_job(turn: Turn, command: Submit, spec: JobSpec, request: Request, conditions: Conditions, env: str | None) -> int:
     """Queue a checked job; its id."""
     job_id, owner = turn.next_id(), command.owner(spec)
+    if owner.account != command.by.account and owner.user != command.actor and (env is None or not env.startswith("#")):
+        env = None  # a job for another account starts from that account's login: nothing of the submitter's leaks into it
     job = Job(job_id, turn.shaped(owner, spec, request), job_id * RANK_STEP, turn.now_ms)
     turn.new[job_id] = kept(spec, env, command.actor if command.actor != owner.user else None)
     turn.record(ev.Submitted(job_id, turn.now_ms, job, conditions, spec.hold))

@@ -100,6 +100,9 @@ def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, str
         raise Conflict(
             f"the jobs of sweep {command.sweep} were removed, and their environment with them", "make a new sweep"
         )
+    accounts = {job.account for job in turn.memory.points(command.sweep)}
+    if accounts and accounts != {command.owner(command.design.job).account}:
+        raise Conflict(f"sweep {command.sweep} runs as another account", "make a new sweep: this one's environment stays")
     points = [spec.point for spec, _ in there]
     known = {_key(point) for point in points}
     row = _known(turn, command.sweep)
@@ -133,8 +136,16 @@ def _known(turn: Turn, sweep: int) -> SweepRow:
 def _own(turn: Turn, command: Command, sweep: int) -> None:
     """Raise unless it is the asker's sweep, or he may act on all."""
     row = _known(turn, sweep)
-    if not command.by.is_admin and row.user != command.by.name:
+    if command.by.is_admin:
+        if isinstance(command, MakeSweep) and not command.by.may_run_as(command.accounts.get(row.user, "")):
+            raise NotPermitted(
+                f"sweep {sweep} runs as the server's own account", "root, on the machine itself, may extend it"
+            )
+        return
+    if row.user != command.by.name:
         raise NotPermitted(f"sweep {sweep} is {row.user}'s", "only its owner and administrators may change it")
+    if any(job.account != command.by.account for job in turn.memory.points(sweep)):
+        raise NotPermitted(f"sweep {sweep} runs as another account than yours", "only administrators may change it")
 
 
 def _keep(turn: Turn, command: MakeSweep, number: int, design: Design) -> None:

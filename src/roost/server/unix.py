@@ -7,7 +7,8 @@ import time
 
 import msgspec
 
-_LIVES_S = 30.0
+_LIVES_S, _ABSENT_S = 30.0, 2.0
+"""How long an answer is believed, and how long that there is no such account."""
 
 
 class Unix(msgspec.Struct, frozen=True):
@@ -16,6 +17,8 @@ class Unix(msgspec.Struct, frozen=True):
     uid: int
     name: str
     home: str
+    is_named: bool = True
+    """Whether the machine knows it by name; else `name` is its number, which may be another's name."""
 
 
 _by_uid: dict[int, tuple[float, Unix]] = {}
@@ -30,7 +33,7 @@ def unix_of_uid(uid: int) -> Unix:
             entry = pwd.getpwuid(uid)
             account = Unix(uid, entry.pw_name, entry.pw_dir)
         except KeyError:
-            account = Unix(uid, str(uid), "/")
+            account = Unix(uid, str(uid), "/", False)
         found = _by_uid[uid] = (time.monotonic() + _LIVES_S, account)
     return found[1]
 
@@ -41,7 +44,8 @@ def unix_name(name: str) -> Unix | None:
     if found is None or found[0] < time.monotonic():
         if len(_by_name) > 10_000:
             _by_name.clear()
-        found = _by_name[name] = (time.monotonic() + _LIVES_S, _asked(name))
+        asked = _asked(name)
+        found = _by_name[name] = (time.monotonic() + (_LIVES_S if asked is not None else _ABSENT_S), asked)
     return found[1]
 
 

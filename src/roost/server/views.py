@@ -21,8 +21,10 @@ from roost.store.rows import AttemptRow, JobRow
 Json = dict[str, Any]
 
 
-def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: int, place: int | None) -> Json:
-    """A job, whole; `place` is its place in the queue, as far as it is counted."""
+def job_view(
+    cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: int, place: int | None, own: str | None = None
+) -> Json:
+    """A job, whole; `place` is its place in the queue, as far as it is counted; `own` is the server's own account."""
     spec = row.decoded()
     state = _state(cluster, row)
     attempts = _ahead(cluster, attempts)
@@ -33,6 +35,8 @@ def job_view(cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: 
         "name": row.name,
         "desc": spec.desc,
         "user": row.user,
+        "submitter": row.submitter or row.user,
+        "runs_as": row.account or own,
         "state": state,
         "outcome": row.outcome,
         "exit_code": row.exit_code,
@@ -247,6 +251,16 @@ def gpu_state(cluster: Cluster, node: str, gpu: Gpu) -> tuple[str, str | None]:
     if seen.foreign:
         return "foreign", f"used by pid {', '.join(str(p.pid) for p in seen.foreign)}"
     return "free", None
+
+
+def faults_view(cluster: Cluster) -> list[str]:
+    """What is wrong with GPUs, a line for each fault, however many have it."""
+    found: dict[str, list[str]] = {}
+    for node, gpu in cluster.gpus():
+        state, reason = gpu_state(cluster, node.name, gpu)
+        if state == "fault":
+            found.setdefault(reason or "?", []).append(f"{node.name}:{gpu.index}")
+    return [f"GPU {', '.join(gpus)} set aside: {fault}" for fault, gpus in found.items()]
 
 
 def counts_view(cluster: Cluster) -> dict[str, int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal_column, or_, select, text, true
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal_column, or_, select, text, true, union
 
 from roost.core.states import ACTIVE, WAITING, Outcome, State
 from roost.store import schema as t
@@ -164,11 +164,16 @@ def submission(db: Connection, key: str) -> tuple[int, int] | None:
 
 
 def last_id(db: Connection, user: str, back: int) -> int | None:
-    """The id of the user's last job, or the one `back` before it."""
+    """The id of the last job that is the user's or that he submitted for another; or the one `back` before it."""
     if back > 1 << 40:  # more than a store can count
         return None
-    query = select(t.jobs.c.id).where(t.jobs.c.user == user).order_by(t.jobs.c.id.desc()).offset(back).limit(1)
-    row = db.execute(query).first()
+    job = t.jobs.c
+    own, for_others = (
+        select(select(job.id).where(by == user).order_by(job.id.desc()).limit(back + 1).subquery().c.id)
+        for by in (job.user, job.submitter)
+    )
+    both = union(own, for_others).subquery().c
+    row = db.execute(select(both.id).order_by(both.id.desc()).offset(back).limit(1)).first()
     return row[0] if row else None
 
 

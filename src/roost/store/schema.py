@@ -24,6 +24,7 @@ WAITING = "state IN ('queued', 'held')"
 ACTIVE = "state IN ('starting', 'running', 'paused', 'stopping')"
 ENDED = "state = 'ended'"
 IN_SWEEP = "sweep <> 0"
+FOR_ANOTHER = "submitter IS NOT NULL"
 
 metadata = MetaData()
 
@@ -59,6 +60,7 @@ jobs = Table(
     Column("submitter", String),
     Index("jobs_waiting", text("priority DESC"), "rank", "id", sqlite_where=text(WAITING), postgresql_where=text(WAITING)),
     Index("jobs_of", "user", "id"),
+    Index("jobs_submitted", "submitter", "id", sqlite_where=text(FOR_ANOTHER), postgresql_where=text(FOR_ANOTHER)),
     Index("jobs_of_sweep", "sweep", "id", sqlite_where=text(IN_SWEEP), postgresql_where=text(IN_SWEEP)),
     Index("jobs_active", "id", sqlite_where=text(ACTIVE), postgresql_where=text(ACTIVE)),
     Index("jobs_ended", "ended_ms", "id", sqlite_where=text(ENDED), postgresql_where=text(ENDED)),

@@ -108,14 +108,16 @@ def test_archive_takes_jobs_away(box: Box, tmp_path: Path) -> None:
 def test_a_server_can_be_named_by_url(box: Box) -> None:
     url = box.json("status")["server"]["url"]
     assert box.out("submit", "--hold", "true", "x").strip() == "1"
-    ran = subprocess.run(
-        box.command("ls", "-q"),
-        env={**box.env, "ROOST_HOME": "/nonexistent", "ROOST_SERVER": url},
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-    )
+    there = {**box.env, "ROOST_HOME": "/nonexistent", "ROOST_SERVER": url, "XDG_CONFIG_HOME": "/nonexistent"}
+
+    def ls(**more: str) -> subprocess.CompletedProcess[str]:
+        command = box.command("ls", "-q")
+        return subprocess.run(command, env={**there, **more}, capture_output=True, text=True, timeout=DEADLINE_S)
+
+    ran = ls(ROOST_TOKEN=box.out("token", "new", "a test").strip())
     assert (ran.returncode, ran.stdout) == (0, "1\n")
+    ran = ls()
+    assert (ran.returncode, ran.stdout, ran.stderr.splitlines()[0]) == (77, "", "roost: log in first")
 
 
 def test_bench_measures_and_cleans_up(box: Box) -> None:

@@ -46,8 +46,16 @@ def alive(pid: int) -> bool:
 class Node:
     """One attached node program."""
 
-    def __init__(self, state: Path, *options: str, python: str = sys.executable, program: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        state: Path,
+        *options: str,
+        python: str = sys.executable,
+        program: list[str] | None = None,
+        claims: Path | None = None,
+    ) -> None:
         self.state = state
+        self.claims = claims or state.parent
         self.program = program or [python, "-m", "roost.node"]
         self.options = list(options)
         self.messages: list[Message] = []
@@ -61,7 +69,13 @@ class Node:
             [*self.program, "attach", "--state", str(self.state), *self.options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SRC), "LEAKED": "by the daemon", "HOME": "/root"},
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": str(SRC),
+                "LEAKED": "by the daemon",
+                "HOME": "/root",
+                "ROOST_CLAIMS": str(self.claims),
+            },
         )
         self._attached.append(self.process)
         self._buffer = b""

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from tests.integration.node.harness import Node, alive, wait_until
 
-from roost.node.command import with_odd_names
 from roost.node.wrapper import Script, run_script
 
 STRANGE = [
@@ -129,11 +128,10 @@ def test_variables_that_a_shell_keeps_for_itself_arrive_too(ready: Node) -> None
 def test_a_second_runner_for_one_run_runs_nothing(tmp_path: Path, shell: str) -> None:
     """The script as a runner reads it, in a subshell, when the run's trace is there already."""
     (tmp_path / "trace").write_text("1\n")
-    env = {"UID": "5", "LC_ALL": "nowhere", "PATH": os.environ["PATH"]}
+    env = {"NUMBER": "5", "LC_ALL": "nowhere", "PATH": os.environ["PATH"]}
     out = str(tmp_path / "out.log")
     script = Script("1.1", str(tmp_path), str(tmp_path / "active"), "{}", "/", "022", None, out, str(tmp_path / "err.log"))
-    argv, plain = with_odd_names(["sh", "-c", "echo $UID"], env)
-    (tmp_path / "script").write_bytes(run_script(script, plain, argv))
+    (tmp_path / "script").write_bytes(run_script(script, env, ["sh", "-c", "echo $NUMBER"]))
     runner = [shell, "-c", '( . "$0" ) 9>/dev/null 8</dev/null; echo survived', str(tmp_path / "script")]
     second = subprocess.run(runner, capture_output=True)
     assert (second.returncode, second.stdout) == (-signal.SIGKILL, b"")

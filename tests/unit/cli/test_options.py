@@ -32,6 +32,8 @@ SAMPLES = {
     values.assignment: "A=b c",
     values.begin: "2026-11-20 08:00",
     values.simulated: "4x24G",
+    values.file: "key.pem",
+    values.file_or_off: "off",
     None: "some text",
 }
 

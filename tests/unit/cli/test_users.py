@@ -46,14 +46,19 @@ def test_a_user_is_shown_and_ruled(roost: Roost, server: FakeServer) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("set ana", "set what? --weight, --max-gpus, --max-jobs, --max-queued"),
-        ("show ana --weight 2", "--weight, --max-gpus, --max-jobs, --max-queued go with set"),
+        ("set ana", "set what? --weight, --max-gpus, --max-jobs, --max-queued, --unix"),
+        ("set ana bob --unix lab", "one UNIX account is for one user"),
+        ("set --weight 2", "NAME is missing"),
+        ("show ana --weight 2", "unknown option --weight"),
         ("set a/b --weight 2", "not a name of a user: 'a/b'"),
         ("set ana --weight nan", "--weight nan: a weight lies between -1,000,000 and 1,000,000"),
         ("set ana --weight=-inf", "--weight -inf: a weight lies between -1,000,000 and 1,000,000"),
         ("set ana --weight much", "--weight much: a number is meant, like 2 or 0.5"),
         ("set ana --max-jobs -1", "--max-jobs -1: it cannot be negative"),
-        ("give ana", "give: one of set, show is meant"),
+        ("give ana", "too many arguments: give ana"),
+        ("add", "whom?"),
+        ("add -- -x", "not a name of a user: '-x'"),
+        ("lock ana a/b", "not a name of a user: 'a/b'"),
     ],
 )
 def test_a_user_cannot_be_ruled_like_that(roost: Roost, server: FakeServer, words: str, said: str) -> None:

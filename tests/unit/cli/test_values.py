@@ -133,14 +133,20 @@ def test_too_wide_a_range_is_refused() -> None:
         values.expand(["1-99999999"])
 
 
-@pytest.mark.parametrize("text", ["4", "4x24G", "2x80G,1x24G", "off", "4x24"])
+@pytest.mark.parametrize("text", ["4", "4x24G", "2x80G,1x24G", "off", "4x24", "lab:4x24G", "a-B_9:4"])
 def test_simulated_gpus(text: str) -> None:
     assert values.simulated(text) == text
 
 
-@pytest.mark.parametrize("text", ["", "x", "4x", "0", "x24G", "4x24Q", "99999", "4,"])
+@pytest.mark.parametrize("text", ["", "x", "4x", "0", "x24G", "4x24Q", "99999", "4,", "lab:", "lab:off", "a:b:4"])
 def test_what_is_no_set_of_simulated_gpus(text: str) -> None:
     with pytest.raises(ValueError, match="simulated GPUs are like 4 or 4x24G"):
+        values.simulated(text)
+
+
+@pytest.mark.parametrize("text", [":4", "a b:4", "7:4", "a/b:4", "ä:4", "x" * 33 + ":4"])
+def test_what_is_no_name_of_a_simulation(text: str) -> None:
+    with pytest.raises(ValueError, match="the name of a simulation"):
         values.simulated(text)
 
 

@@ -106,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
         self.wfile.write(b"0\r\n\r\n")
 
-    do_GET = do_POST = do_PUT = do_PATCH = _serve
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
 
     def log_message(self, *_: object) -> None:
         pass

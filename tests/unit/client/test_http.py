@@ -10,7 +10,7 @@ import pytest
 from tests.unit.client.fake_server import FakeServer, Stream
 
 from roost.client.errors import ServerUnreachable
-from roost.client.http import Connection
+from roost.client.http import Connection, target_of
 
 
 def speaking(path: Path, *answers: bytes) -> tuple[str, Callable[[], None]]:
@@ -152,7 +152,24 @@ def test_tcp_works_too() -> None:
     assert seen[0].startswith(f"GET /x HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n".encode())
 
 
-@pytest.mark.parametrize(("address", "said"), [("https://x:1", "https:// is not understood"), ("http://x", "needs a port")])
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("ftp://x:1", "ftp:// is not understood"),
+        ("http://x", "needs a port"),
+        ("https://x:port", "needs a port"),
+        ("http://:80", "needs a port"),
+        ("https://x:99999", "needs a port"),
+        ("http://::1:7667", "stands in brackets"),
+    ],
+)
 def test_an_address_that_makes_no_sense(address: str, said: str) -> None:
     with pytest.raises(ServerUnreachable, match=said):
         Connection(address).request("GET", "/")
+
+
+def test_addresses_that_do() -> None:
+    assert target_of("http://127.0.0.1:80") == ("http", "127.0.0.1", 80)
+    assert target_of("http://[::1]:7667/") == ("http", "::1", 7667)
+    assert target_of("https://roost.lab") == ("https", "roost.lab", 443)
+    assert target_of("https://[2001:db8::1]") == ("https", "2001:db8::1", 443)

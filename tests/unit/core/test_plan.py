@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.builders import MEM, NOW, attach, cluster, end, job, node, observe, start_all, submit
 
 from roost.core import events as ev
-from roost.core.model import Conditions, Dependency, GpuRules, Host, Observation, Process
+from roost.core.model import Claimant, Conditions, Dependency, GpuRules, Host, Observation, Process
 from roost.core.plan import explain, plan
-from roost.core.reasons import GpuForeign, GpuMemory, GpuTaken
+from roost.core.reasons import GpuClaimed, GpuForeign, GpuMemory, GpuTaken
 
 
 def test_the_first_come_is_the_first_served() -> None:
@@ -157,3 +157,14 @@ def test_a_node_that_comes_opens_its_gpus() -> None:
     here = cluster(job(1), job(2), gpus=1)
     attach(here, node("n2", 1))
     assert len(plan(here, NOW).starts) == 2
+
+
+def test_a_gpu_that_another_roost_has_claimed_is_left_alone_until_it_is_free() -> None:
+    here = cluster(job(1), job(2, mem_mib=1000), gpus=1)
+    observe(here, "n1-0", claimed_by=Claimant("bo", 7))
+    assert plan(here, NOW).starts == []
+    for waiting in (1, 2):
+        (_, reason) = explain(here, here.jobs[waiting], NOW)
+        assert reason == GpuClaimed(gpu="n1:0", by=Claimant("bo", 7))
+    observe(here, "n1-0")
+    assert [s.job.id for s in plan(here, NOW).starts] == [1]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from roost.core import reasons as r
-from roost.core.model import Process
+from roost.core.model import Claimant, Process
 
 HOLDERS = tuple(r.Holder(i, "ada", "running") for i in range(1, 7))
 PROC = Process(7, "eve", "python", 100)
@@ -27,6 +27,8 @@ EVERY: list[tuple[r.Reason, str]] = [
     (r.GpuForeign(gpu="n:0", procs=(PROC,)), "GPU n:0 is used by others: pid 7 of eve, 100 MiB: python"),
     (r.GpuBusy(gpu="n:0", util=None, max_util=5), "GPU n:0 does not report its utilization, at most 5 % was asked"),
     (r.GpuFault(gpu="n:0", fault="ECC"), "GPU n:0 is set aside: ECC"),
+    (r.GpuClaimed(gpu="n:0", by=Claimant("bo", 4711)), "GPU n:0 is claimed by bo's Roost (pid 4711)"),
+    (r.GpuClaimed(gpu="n:0", by=Claimant("somebody")), "GPU n:0 is claimed by somebody's Roost"),
     (r.GpuUnknown(gpu="n:0"), "GPU n:0 has not been read yet"),
     (r.GpuClosed(gpu="n:0", how="disabled"), "GPU n:0 is disabled: `roost gpu enable n:0` opens it"),
     (r.NoNodes(), "no node is known yet"),

@@ -31,3 +31,10 @@ def test_a_part_is_a_number_between_its_bounds(value: object) -> None:
 def test_an_unknown_key_is_refused() -> None:
     with pytest.raises(BadSetting, match="no setting named 'cpu'"):
         check("cpu", 1)
+
+
+def test_proxies_are_addresses_or_networks() -> None:
+    assert check("http.proxies", "127.0.0.1, 10.0.0.0/8") == "127.0.0.1, 10.0.0.0/8"
+    assert check("http.proxies", "") == ""
+    with pytest.raises(BadSetting, match=r"^http\.proxies: 'nginx' is neither an address nor a network"):
+        check("http.proxies", "nginx")

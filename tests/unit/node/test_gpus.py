@@ -20,18 +20,34 @@ from roost.node.processes import read_stat
 
 @pytest.mark.parametrize(
     ("text", "sizes"),
-    [("4x24G", [24576] * 4), ("4", [24576] * 4), ("2x80G,1x24G", [81920, 81920, 24576]), ("1x800M", [800]), ("0", [])],
+    [
+        ("4x24G", [24576] * 4),
+        ("4", [24576] * 4),
+        ("2x80G,1x24G", [81920, 81920, 24576]),
+        ("1x800M", [800]),
+        ("lab:2x1G", [1024] * 2),
+        ("0", []),
+    ],
 )
 def test_specifications(text: str, sizes: list[int]) -> None:
     assert parse_sim_spec(text) == sizes
 
 
-@pytest.mark.parametrize("text", ["", "x", "24G", "4x", "4xG", "-1", "4x24G;2", "4x-1G", "99999x1G,99999x1G"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "24G", "4x", "4xG", "-1", "4x24G;2", "4x-1G", "99999x1G,99999x1G", ":4", "a b:4", "../x:4", "7:4", "lab:"],
+)
 def test_what_is_no_specification(text: str) -> None:
     if text == "4x":  # the size may be left out
         assert len(parse_sim_spec(text)) == 4
         return
     with pytest.raises(ValueError, match=r".+"):
+        parse_sim_spec(text)
+
+
+@pytest.mark.parametrize("text", [":4", "a b:4", "../x:4", "7:4", "lab:", "x" * 33 + ":4"])
+def test_what_is_no_name_of_a_simulation(text: str) -> None:
+    with pytest.raises(ValueError, match="simulat"):
         parse_sim_spec(text)
 
 
@@ -44,6 +60,12 @@ def test_sizes() -> None:
 @pytest.fixture
 def sim(tmp_path: Path) -> SimDriver:
     return SimDriver(str(tmp_path), "abcd", "2x24G")
+
+
+def test_cards_of_a_simulation_with_a_name_are_the_same_everywhere(tmp_path: Path) -> None:
+    first, second = (SimDriver(str(tmp_path / name), name, "lab:2x24G") for name in ("a", "b"))
+    assert [gpu.uuid for gpu in first.list()] == ["SIM-lab-0", "SIM-lab-1"]
+    assert first.list() == second.list()
 
 
 def _occupy(folder: Path, pid: int, starttime: int, **fields: Any) -> Path:

@@ -73,6 +73,15 @@ def test_a_pause_that_the_cut_link_lost_is_said_again(server: Server) -> None:
     assert server.ops() == [f"pause {job}.1"]
 
 
+def test_a_start_on_a_claimed_gpu_waits_for_the_sample_that_says_it_is_free(server: Server) -> None:
+    job = server.submit()
+    for attempt in (1, 2, 3):
+        server.tell(m.RunRefused(f"{job}.{attempt}", "GPU 0 is claimed by bo's Roost", claimed=True))
+        server.now += 1000
+        server.round(server.sample())  # no longer pauses: what is claimed is known
+        assert server.ops() == [f"start {job}.{attempt + 1}"]
+
+
 def test_a_refused_start_is_tried_again_under_the_next_attempt_after_a_while(server: Server) -> None:
     job = server.submit()
     server.tell(m.RunRefused(f"{job}.1", "no process could be made"))

@@ -13,6 +13,8 @@ def upgrade() -> None:
     """Add tables and columns; nothing that is there changes."""
     op.add_column("jobs", sa.Column("account", sa.String, nullable=False, server_default=""))
     op.add_column("jobs", sa.Column("submitter", sa.String))
+    for_another = sa.text("submitter IS NOT NULL")
+    op.create_index("jobs_submitted", "jobs", ["submitter", "id"], sqlite_where=for_another, postgresql_where=for_another)
     op.create_table(
         "accounts",
         sa.Column("name", sa.String, primary_key=True),

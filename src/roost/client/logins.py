@@ -1,0 +1,136 @@
+"""What `roost login` keeps: a token for each server, and which server is meant when none is named.
+
+One file that nobody but its owner may read. One that is somebody else's, or open to others, is never used. Imported only
+for a server that is reached by URL.
+"""
+
+import os
+
+from roost.client import jsontext
+from roost.client.errors import EXIT_NOT_PERMITTED, RoostError
+from roost.client.paths import logins_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    Kept = dict[str, Any]
+
+
+class UnsafeFile(RoostError):
+    """The file of tokens may have been read or written by others."""
+
+    exit_code = EXIT_NOT_PERMITTED
+
+
+def address_of(text: str) -> str:
+    """A URL as it is kept: without a path, host and scheme in small letters."""
+    scheme, mark, rest = text.strip().partition("://")
+    place = rest.split("/")[0]
+    if not mark or scheme.lower() not in ("http", "https") or not place or "@" in place:
+        raise ValueError("a server's URL is like https://lab.example.org or http://127.0.0.1:7171")
+    return f"{scheme}://{place}".lower()
+
+
+def kept(environ: "Mapping[str, str] | None" = None) -> "Kept":
+    """All that is kept: `default` and `servers`, by URL."""
+    path = logins_file(environ)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return {"default": None, "servers": {}}
+    except OSError as error:
+        raise UnsafeFile(
+            f"cannot read {path}: {error.strerror}", "it keeps your tokens; remove it and log in again"
+        ) from None
+    with open(descriptor, "rb") as file:
+        _check(path, os.fstat(descriptor))
+        data = file.read()
+    try:
+        found = jsontext.loads(data.decode("utf-8"))
+        return {"default": found["default"], "servers": dict(found["servers"])}
+    except (ValueError, KeyError, TypeError):
+        raise UnsafeFile(f"{path} is not what `roost login` wrote", "remove it and log in again: roost login URL") from None
+
+
+def _check(path: str, about: os.stat_result) -> None:
+    if about.st_uid != os.geteuid():
+        raise UnsafeFile(f"{path} belongs to somebody else and is not used", "remove it and log in again: roost login URL")
+    if about.st_mode & 0o077:
+        raise UnsafeFile(
+            f"{path} is open to others and is not used", f"chmod 600 {path}; then get new tokens: roost login URL"
+        )
+
+
+def token(address: str) -> str | None:
+    """The token for the server at that URL."""
+    try:
+        login = kept()["servers"].get(address_of(address))
+    except ValueError:
+        return None
+    return str(login["token"]) if login is not None else None
+
+
+def default(environ: "Mapping[str, str] | None" = None) -> str | None:
+    """The URL of the server that was logged in to last."""
+    found = kept(environ)["default"]
+    return str(found) if found is not None else None
+
+
+def keep(address: str, login: "Kept") -> None:
+    """Keep a login, `token`, `user` and `id`; that server is meant from now on when none is named."""
+    with _Locked() as found:
+        found["servers"][address] = login
+        found["default"] = address
+
+
+def forget(address: str) -> None:
+    """Forget the login at that URL."""
+    with _Locked() as found:
+        found["servers"].pop(address, None)
+        if found["default"] == address:
+            found["default"] = None
+
+
+class _Locked:
+    """What is kept, to be changed: read under a lock, written whole or not at all."""
+
+    def __enter__(self) -> "Kept":
+        import fcntl
+
+        self._path = logins_file()
+        directory = os.path.dirname(self._path)
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        self._lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if os.fstat(self._lock).st_uid != os.geteuid():
+                raise UnsafeFile(f"{directory} belongs to somebody else", "set XDG_CONFIG_HOME to a directory of yours")
+            os.fchmod(self._lock, 0o700)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            self._found = kept()
+        except BaseException:
+            os.close(self._lock)
+            raise
+        return self._found
+
+    def __exit__(self, failed: object, *_: object) -> None:
+        try:
+            if failed is None:
+                self._write()
+        finally:
+            os.close(self._lock)
+
+    def _write(self) -> None:
+        partial = f"{self._path}.{os.getpid()}.part"
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            with open(descriptor, "wb") as file:
+                os.fchmod(descriptor, 0o600)
+                file.write(jsontext.dumps({"version": 1, **self._found}).encode("ascii") + b"\n")
+                file.flush()
+                os.fsync(descriptor)
+            os.replace(partial, self._path)
+        except BaseException:
+            os.unlink(partial)
+            raise

@@ -1,0 +1,202 @@
+"""A root server and the accounts of the machine: everybody's jobs are his own, from the first byte to the last."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.accounts import PATH, Account, Reach, needs_root, reachable_roost, throw_away_accounts
+from tests.box import Box, Ran, until
+
+pytestmark = needs_root("that a root server runs jobs as their users, and keeps users apart")
+PERMISSION = 77
+
+
+class Person:
+    """Somebody at the command line of the machine."""
+
+    def __init__(self, account: Account, reach: Reach, box: Box) -> None:
+        self.account, self.name = account, account.name
+        self._program = str(reach.program)
+        self._env = {**reach.environment, "ROOST_HOME": str(box.home), "ROOST_AUTOSTART": "0"}
+
+    def run(self, *words: str | int, env: dict[str, str] | None = None, **more: Any) -> Ran:
+        """`roost …` as this account, to its end."""
+        argv = [self._program, *map(str, words)]
+        return self.account.run(argv, env={"PATH": PATH, **self._env, **(env or {})}, **more)
+
+    def do(self, *words: str | int, **more: Any) -> str:
+        """The same, which must go well; what it printed."""
+        ran = self.run(*words, **more)
+        assert ran.code == 0, f"{words}: {ran}"
+        return ran.out
+
+    def submit(self, *words: str | int, **more: Any) -> int:
+        """A job; its id."""
+        return int(self.do("submit", "-q", *words, **more))
+
+    def sh(self, script: str, *options: str | int, **more: Any) -> tuple[int, str]:
+        """A job that is a line of shell, to its end; its id and what it wrote."""
+        job = self.submit("-g", 0, *options, "--", "sh", "-c", script, **more)
+        assert self.run("wait", "-q", job).code == 0, self.run("log", job)
+        return job, self.do("log", job)
+
+
+class Lab:
+    """A root server and two people."""
+
+    def __init__(self, box: Box, ana: Person, bob: Person) -> None:
+        self.box, self.ana, self.bob = box, ana, bob
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with reachable_roost() as reach, throw_away_accounts("ana", "bob") as (ana, bob):
+        extra = f"x{ana.name}"
+        subprocess.run(["groupadd", extra], env={"PATH": PATH}, check=True, timeout=60)
+        subprocess.run(["usermod", "-aG", extra, ana.name], env={"PATH": PATH}, check=True, timeout=60)
+        box = Box()
+        box.work.chmod(0o755)
+        try:
+            box.up()
+            yield Lab(box, Person(ana, reach, box), Person(bob, reach, box))
+        finally:
+            box.close()
+            subprocess.run(["groupdel", extra], env={"PATH": PATH}, timeout=60)
+
+
+def test_a_job_is_its_submitters_in_all_that_it_is(lab: Lab) -> None:
+    for person in (lab.ana, lab.bob):
+        wanted = person.account.run(["sh", "-c", "id; umask"]).out
+        _, said = person.sh("id; umask; echo $HOME $USER $LOGNAME; pwd")
+        assert said.startswith(wanted), (said, wanted)
+        assert said.splitlines()[2] == f"{person.account.home} {person.name} {person.name}"
+        assert said.splitlines()[3] == str(person.account.home)
+    assert f"x{lab.ana.name}" in lab.ana.sh("id -Gn")[1].split()
+
+
+def test_the_umask_of_the_submitter_is_the_jobs(lab: Lab) -> None:
+    for mask in (0o077, 0o002):
+        _, said = lab.ana.sh("umask; rm -f made; touch made; stat -c '%a %U' made", umask=mask)
+        assert said.split() == [f"{mask:04o}", f"{0o666 & ~mask:o}", lab.ana.name]
+
+
+def test_everything_that_a_run_leaves_on_disk_is_the_submitters(lab: Lab) -> None:
+    job = lab.ana.submit("-g", 0, "-o", "mine.out", "--", "sh", "-c", "echo $ROOST_RUN_DIR; echo said >&2; touch other")
+    lab.ana.do("wait", "-q", job)
+    home = lab.ana.account.home
+    run_dir = Path((home / "mine.out").read_text().strip())
+    found = [home / "mine.out", home / "other", run_dir, *run_dir.iterdir()]
+    assert len(found) >= 4 and {path.stat().st_uid for path in found} == {lab.ana.account.uid}
+    assert run_dir.stat().st_mode & 0o077 == 0
+    assert lab.bob.account.run(["ls", str(run_dir)]).code != 0
+
+
+def test_a_job_starts_from_the_login_and_from_what_was_exported(lab: Lab) -> None:
+    (lab.bob.account.home / ".profile").write_text("export FROM_PROFILE=yes; echo noise\n")
+    fresh = lab.bob.account
+    fresh.end_processes()  # the account's program asks the login shell when it starts
+    _, said = lab.bob.sh("echo $FROM_PROFILE $EXPORTED", env={"EXPORTED": "too"})
+    assert said.split() == ["yes", "too"]
+
+
+def test_nobody_acts_on_anothers_job(lab: Lab) -> None:
+    job = lab.ana.submit("-g", 0, "--", "sleep", "600")
+    waiting = lab.ana.submit("-g", 0, "--hold", "--", "true")
+    lab.box.comes_to(job, "running")
+    for words in (
+        ("kill", job), ("kill", "--signal", "USR1", job), ("rm", job), ("pause", job), ("log", job), ("log", "-f", job),
+        ("show", "--env", job), ("edit", waiting, "--name", "x"), ("release", waiting), ("clone", job), ("rerun", job),
+        ("move", waiting, "1"), ("start", waiting), ("hold", waiting), ("preempt", job), ("report", "--job", job, "x=1"),
+    ):  # fmt: skip
+        ran = lab.bob.run(*words)
+        assert ran.code == PERMISSION, (words, ran)
+        assert "Traceback" not in ran.err and len(ran.err.strip().splitlines()) <= 2, (words, ran)
+    assert lab.box.state(job) == "running" and lab.box.state(waiting) == "held"
+    assert lab.bob.run("kill", "all").code != 0  # `all` are one's own, and there are none
+    assert lab.box.state(job) == "running"
+    lab.ana.do("kill", job, waiting)
+
+
+def test_an_administrator_acts_on_all(lab: Lab) -> None:
+    job = lab.ana.submit("-g", 0, "--", "sh", "-c", "echo hers; sleep 600")
+    lab.box.comes_to(job, "running")
+    until("its log can be read", lambda: "hers" in lab.box.do("log", job))
+    lab.box.do("kill", job)
+    lab.box.ends(job, "killed")
+    lab.box.do("user", "set", lab.bob.name, "--weight", "1")
+    assert lab.box.http("PATCH", f"/users/{lab.bob.name}", {"admin": True}).status == 200
+    other = lab.ana.submit("-g", 0, "--", "sleep", "600")
+    lab.bob.do("kill", other)
+    lab.box.ends(other, "killed")
+    assert lab.box.http("PATCH", f"/users/{lab.bob.name}", {"admin": False}).status == 200
+    third = lab.ana.submit("-g", 0, "--", "sleep", "600")
+    assert lab.bob.run("kill", third).code == PERMISSION
+    lab.ana.do("kill", third)
+
+
+def test_a_clone_by_an_administrator_stays_its_owners(lab: Lab) -> None:
+    job = lab.ana.submit("-g", 0, "--", "sh", "-c", "id -un; echo $SECRET", env={"SECRET": "hers"})
+    lab.ana.do("wait", "-q", job)
+    copy = int(lab.box.json("clone", job)["ids"][0])
+    lab.box.ends(copy, "succeeded")
+    assert lab.ana.do("log", copy).split() == [lab.ana.name, "hers"]
+    assert lab.box.job(copy)["user"] == lab.ana.name
+
+
+def test_a_locked_account_is_shut_out_and_its_jobs_run_on(lab: Lab) -> None:
+    job = lab.bob.submit("-g", 0, "--", "sleep", "600")
+    lab.box.comes_to(job, "running")
+    assert lab.box.http("PATCH", f"/users/{lab.bob.name}", {"locked": True}).status == 200
+    assert lab.bob.run("ls").code == PERMISSION
+    assert lab.box.state(job) == "running"
+    assert lab.box.http("PATCH", f"/users/{lab.bob.name}", {"locked": False}).status == 200
+    lab.bob.do("kill", job)
+
+
+def test_jobs_outlive_the_server_and_the_accounts_program(lab: Lab) -> None:
+    job = lab.ana.submit("-g", 1, "--", "sh", "-c", "echo begun >begun; while [ ! -e go ]; do sleep 0.05; done; echo done")
+    lab.box.comes_to(job, "running")
+    pid = lab.box.job(job)["attempts"][-1]["pid"]
+    lab.box.kill_server()
+    for process in lab.ana.account.processes():
+        with contextlib.suppress(OSError):
+            if b"roost-node" in Path(f"/proc/{process}/cmdline").read_bytes():
+                os.kill(process, 9)
+    lab.box.up()
+    assert lab.box.comes_to(job, "running")["attempts"][-1]["pid"] == pid
+    (lab.ana.account.home / "go").touch()
+    lab.box.ends(job, "succeeded")
+    assert lab.ana.do("log", job).split() == ["done"]
+
+
+def test_gpus_in_use_by_users_are_known_as_their_jobs(lab: Lab) -> None:
+    job = lab.ana.submit("-g", 1, "--mem", "4G", "--", lab.ana.do("version") and "sleep", "600")
+    lab.box.comes_to(job, "running")
+    used = [gpu for gpu in lab.box.json("gpus")["gpus"] if gpu["jobs"]]
+    assert [(g["jobs"][0]["id"], g["jobs"][0]["user"]) for g in used] == [(job, lab.ana.name)]
+    lab.ana.do("kill", job)
+
+
+def test_an_account_that_is_gone_ends_its_jobs_with_the_reason(lab: Lab) -> None:
+    with throw_away_accounts("eve") as (eve,):
+        name = eve.name
+        held = int(lab.box.do("submit", "-q", "-g", "0", "--hold", "--owner", name, "--", "true"))
+    lab.box.do("release", held)
+    ended = lab.box.ends(held, "cannot_start")
+    assert f"cannot run as {name}" in ended["error"]
+
+
+def test_a_job_for_somebody_else_starts_from_his_login_and_brings_nothing_of_the_submitters(lab: Lab) -> None:
+    ran = lab.box.do(
+        "submit", "-q", "-g", "0", "--owner", lab.ana.name, "--", "env", env={"SECRET_OF_ROOT": "x", "LD_PRELOAD": ""}
+    )
+    lab.box.ends(int(ran), "succeeded")
+    said = lab.ana.do("log", int(ran))
+    assert "SECRET_OF_ROOT" not in said and f"HOME={lab.ana.account.home}\n" in said
+    assert lab.bob.run("submit", "-g", "0", "--owner", lab.ana.name, "true").code == PERMISSION
