@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 import roost
 from roost.api import box, entrance, history, jobs, notify, people, sweeps, users
-from roost.api.gate import Gate, check_right
-from roost.api.wire import JsonResponse, components, error_answer, error_body
+from roost.api.forms import Signer
+from roost.api.gate import Gate, check_right, is_api
+from roost.api.wire import JsonResponse, Patience, components, error_answer
 from roost.core.errors import BadRequest, NotFound, RoostError
 from roost.server.points import Sweeps
 from roost.server.service import Service
 from roost.server.targets import Targets
+from roost.web import refusing, routes
 
-_log = logging.getLogger("roost.api")
 
-
-def make_app(service: Service, targets: Targets | None = None) -> FastAPI:
+def make_app(service: Service, targets: Targets | None = None, patience: Patience = Patience()) -> FastAPI:
     """The application of a running server."""
     app = FastAPI(
         title="Roost",
@@ -29,9 +29,11 @@ def make_app(service: Service, targets: Targets | None = None) -> FastAPI:
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # it would redirect to whatever the header Host says
         dependencies=[Depends(check_right)],
     )
     app.state.service = service
+    app.state.patience, app.state.signer = patience, Signer()
     app.state.sweeps = Sweeps(service)
     app.state.targets = targets
     app.include_router(jobs.router)
@@ -42,19 +44,24 @@ def make_app(service: Service, targets: Targets | None = None) -> FastAPI:
     app.include_router(notify.router)
     app.include_router(people.router)
     app.include_router(entrance.router)
+    app.include_router(routes.router)
     app.add_api_route("/api/v1/openapi.json", _openapi, include_in_schema=False)
     app.add_exception_handler(RoostError, _refused)
     app.add_exception_handler(RequestValidationError, _bad_parameters)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _broken)
-    app.add_middleware(Gate, service=service)
+    app.add_middleware(Gate, service=service, refuse=refused)
     _document(app)
     return app
 
 
-async def _refused(request: Request, error: Exception) -> JsonResponse:
+def refused(scope: Scope, error: RoostError) -> Response:
+    """A refusal: JSON for programs, a page for browsers."""
+    return error_answer(error) if is_api(scope) else refusing.page(scope, error)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, RoostError)
-    return error_answer(error)
+    return refused(request.scope, error)
 
 
 async def _openapi(request: Request) -> JsonResponse:
@@ -62,22 +69,20 @@ async def _openapi(request: Request) -> JsonResponse:
     return JsonResponse(request.app.openapi())
 
 
-async def _bad_parameters(request: Request, error: Exception) -> JsonResponse:
+async def _bad_parameters(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    return JsonResponse(error_body(BadRequest(f"{first['loc'][-1]}: {first['msg']}")), 400)
+    return refused(request.scope, BadRequest(f"{first['loc'][-1]}: {first['msg']}"))
 
 
-async def _http(request: Request, error: Exception) -> JsonResponse:
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     known = NotFound(f"there is nothing at {request.url.path}", "see /api/v1/openapi.json")
     shown: RoostError = known if error.status_code == 404 else BadRequest(str(error.detail))
-    return JsonResponse(error_body(shown), error.status_code)
-
-
-async def _broken(request: Request, error: Exception) -> JsonResponse:
-    _log.exception("%s %s failed", request.method, request.url.path, exc_info=error)
-    return JsonResponse(error_body(RoostError(f"internal error: {type(error).__name__}", "roost log server")), 500)
+    answer = refused(request.scope, shown)
+    answer.status_code = error.status_code
+    answer.headers.update(error.headers or {})
+    return answer
 
 
 def _document(app: FastAPI) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from roost.api.gate import COOKIE, address_of
+from roost.api import cookies
+from roost.api.gate import address_of, scheme_of
 from roost.api.jobs import caller, service
+from roost.api.peer import SCOPE_KEY
 from roost.api.wire import JsonResponse, body, takes
 from roost.server.people import Caller
+from roost.store.rows import SessionRow
 
 router = APIRouter(prefix="/api/v1", tags=["entrance"], default_response_class=JsonResponse)
 
@@ -38,11 +41,10 @@ class LinkBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 async def log_in(request: Request) -> Response:
     """Begin a session, or get a token, by name and password."""
     asked, here = await body(request, LoginBody), service(request)
-    address = address_of(request.scope)
-    user = await here.login.by_password(asked.user, asked.password, address)
+    user = await here.login.by_password(asked.user, asked.password, origin(request))
     if asked.token is None:
-        return await begin(request, user, "password")
-    known = Caller(user, False, "password", address)
+        return await _begin(request, user, "password")
+    known = Caller(user, False, "password", address_of(request.scope))
     row, secret = await here.people.new_token(known, asked.token, None)
     return JsonResponse({"version": 1, "user": user, "token": secret, "id": row.id})
 
@@ -52,7 +54,7 @@ async def log_out(request: Request) -> Response:
     """End the session."""
     await service(request).people.end_session(caller(request))
     answer = JsonResponse({"version": 1})
-    answer.delete_cookie(COOKIE)
+    cookies.take(answer, cookies.SESSION, scheme_of(request.scope))
     return answer
 
 
@@ -73,14 +75,32 @@ async def link(request: Request, code: str) -> Response:
 async def use_link(request: Request, code: str) -> Response:
     """Use a one-time link: choose a password where it asks for one, and be logged in."""
     asked = await body(request, LinkBody)
-    user = await service(request).login.by_link(code, asked.name, asked.password, address_of(request.scope))
-    return await begin(request, user, "link")
+    user = await service(request).login.by_link(code, asked.name, asked.password, origin(request))
+    return await _begin(request, user, "link")
 
 
-async def begin(request: Request, user: str, via: str) -> Response:
-    """A fresh session in a fresh cookie: one that a browser brought along is never taken over."""
-    row, secret = await service(request).people.new_session(user, address_of(request.scope), via)
+async def _begin(request: Request, user: str, via: str) -> Response:
+    row, secret = await new_session(request, user, via)
     answer = JsonResponse({"version": 1, "user": user, "csrf": row.csrf})
-    lives_s = (row.expires_ms - row.created_ms) // 1000
-    answer.set_cookie(COOKIE, secret, max_age=lives_s, httponly=True, samesite="lax", secure=request.url.scheme == "https")
+    give(request, answer, row, secret)
     return answer
+
+
+async def new_session(request: Request, user: str, via: str) -> tuple[SessionRow, str]:
+    """A fresh session: one that a browser brought along is never taken over, it ends."""
+    people, old = service(request).people, request.state.caller
+    made = await people.new_session(user, address_of(request.scope), via)
+    if old is not None and old.csrf is not None:
+        await people.end_session(old)
+    return made
+
+
+def give(request: Request, answer: Response, row: SessionRow, secret: str) -> None:
+    """Put the session into a fresh cookie."""
+    lives_s = (row.expires_ms - row.created_ms) // 1000
+    cookies.put(answer, cookies.SESSION, secret, scheme_of(request.scope), lives_s)
+
+
+def origin(request: Request) -> str:
+    """Where somebody tries to come in from: an address, or an account of this machine."""
+    return address_of(request.scope) or f"uid {request.scope.get(SCOPE_KEY)}"

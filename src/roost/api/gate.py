@@ -1,49 +1,93 @@
 """The gate: who is asking, whether a foreign page made the browser ask, and whether he asks too often.
 
-Before any route, and before a body is read. What a route then asks of the caller stands in `permissions`.
+Before any route, and before a body is read. What a route then asks of the caller stands in `permissions`. What a request
+says of itself (where it comes from, by which scheme, for which host) is read here and nowhere else.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hmac
+import logging
+import re
 import time
-from http.cookies import CookieError, SimpleCookie
+from collections import Counter
+from collections.abc import Callable, Iterator
 
-from fastapi import Request
+from fastapi import Request, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from roost.api import cookies
+from roost.api.forms import check_form
+from roost.api.guard import Guarded
 from roost.api.peer import SCOPE_KEY
 from roost.api.permissions import ROUTES, Right
-from roost.api.wire import error_answer
-from roost.core.errors import NotKnown, NotPermitted, RoostError, TooFast
+from roost.api.turnstile import Turnstile
+from roost.core.errors import BadRequest, NotKnown, NotPermitted, RoostError, TooFast
+from roost.core.networks import Network, networks
 from roost.server.people import Caller
+from roost.server.proxies import Client, client_of
 from roost.server.service import Service
 from roost.server.throttle import Pace
 
-COOKIE = "roost_session"
 CSRF_HEADER = b"roost-csrf"
+API = "/api/"
+AT_ONCE = 250
+"""Requests of one user that may be open at once, the long ones that wait or follow among them."""
+Refuse = Callable[[Scope, RoostError], Response]
+_CLIENT = "roost.client"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_ONCE = frozenset({b"authorization", b"host", b"origin", b"sec-fetch-site", b"content-type", b"content-length", CSRF_HEADER})
+_HOST = re.compile(rb"[A-Za-z0-9._~-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
+_log = logging.getLogger("roost.api")
 
 
 class Gate:
-    """Lets requests in with who makes them."""
+    """Lets requests in with who makes them. `refuse` words a refusal for whoever asked, a program or a browser."""
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
-        self._app, self._service = app, service
+    def __init__(self, app: ASGIApp, service: Service, refuse: Refuse) -> None:
+        self._app, self._service, self._refuse = app, service, refuse
         self._pace = Pace()
+        self._open: Counter[str] = Counter()
+        self._proxies: tuple[str, tuple[Network, ...]] = ("", ())
+        self._turnstile = Turnstile(lambda: service.engine.is_busy)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        headers = dict(scope["headers"])
+        scope[_CLIENT] = self._client(scope)
+        answer = Guarded(send, scheme_of(scope))
         try:
-            check_origin(scope["method"], headers)
-            caller = self._identify(scope, headers)
-            self._check_pace(caller)
+            caller = self._admit(scope)
+            scope.setdefault("state", {})["caller"] = caller
+            with self._counted(caller):
+                async with self._turnstile.passed(caller is not None):
+                    await self._app(scope, receive, answer)
         except RoostError as error:
-            await error_answer(error)(scope, receive, send)
-            return
-        scope.setdefault("state", {})["caller"] = caller
-        await self._app(scope, receive, send)
+            await self._refuse(scope, error)(scope, receive, answer)
+        except Exception as error:
+            _log.error("%s %s failed", scope["method"], scope["path"])
+            if not answer.has_begun:
+                broken = RoostError(f"internal error: {type(error).__name__}", "roost log server")
+                await self._refuse(scope, broken)(scope, receive, answer)
+            raise
+
+    def _client(self, scope: Scope) -> Client:
+        """Who is at the other end, through a proxy that is trusted."""
+        said = str(self._service.cluster.settings["http.proxies"] or "")
+        if said != self._proxies[0]:
+            self._proxies = (said, networks(said))
+        peer = scope.get("client")
+        return client_of(str(peer[0]) if peer else None, scope["headers"], self._proxies[1])
+
+    def _admit(self, scope: Scope) -> Caller | None:
+        headers = headers_of(scope)
+        check_host(scope, headers)
+        check_origin(scope, headers)
+        caller = self._identify(scope, headers)
+        check_type(scope, headers, caller)
+        self._check_pace(caller)
+        return caller
 
     def _identify(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller | None:
         """Who it is: by the kernel's word on a UNIX socket, else by a token, else by a session."""
@@ -56,26 +100,57 @@ class Gate:
             if kind.lower() != "bearer" or not secret.strip():
                 raise NotKnown("a token is sent as `Authorization: Bearer roost_…`")
             return people.by_token(secret.strip(), address)
-        if (cookie := _cookie(headers)) is None:
-            return None
-        caller = people.by_session(cookie, address)
-        if caller is not None and scope["method"] not in _SAFE:
+        cookie = cookies.read(headers.get(b"cookie", b""), cookies.SESSION, scheme_of(scope))
+        caller = people.by_session(cookie, address) if cookie is not None else None
+        if caller is not None and scope["method"] not in _SAFE and is_api(scope):
             _check_csrf(caller, headers)
         return caller
 
     def _check_pace(self, caller: Caller | None) -> None:
-        if caller is None or (caller.is_admin and caller.via == "socket"):
+        if caller is None or _is_own(caller):
             return
         settings = self._service.cluster.settings
         rate, burst = float(settings["http.rate"] or 1), float(settings["http.burst"] or 1)
         if (wait_s := self._pace.takes(caller.name, rate, burst, time.monotonic())) > 0:
             raise TooFast(f"more than {rate:g} requests a second", wait_s)
 
+    @contextlib.contextmanager
+    def _counted(self, caller: Caller | None) -> Iterator[None]:
+        """One user does not hold every connection there is."""
+        if caller is None or _is_own(caller):
+            yield
+            return
+        if self._open[caller.name] >= AT_ONCE:
+            raise TooFast(f"more than {AT_ONCE} requests at once", 5)
+        self._open[caller.name] += 1
+        try:
+            yield
+        finally:
+            self._open[caller.name] -= 1
+            if not self._open[caller.name]:
+                del self._open[caller.name]
+
+
+def _is_own(caller: Caller) -> bool:
+    return caller.is_admin and caller.via == "socket"
+
 
 async def check_right(request: Request) -> None:
-    """Raise unless the caller has what the route asks. A route that nobody listed is closed."""
-    right = ROUTES.get(f"{request.method} {request.scope['route'].path}")
+    """Raise unless the caller has what the route asks. A route that nobody listed is closed.
+
+    The form of a page is read and checked here too, so that no page can forget it.
+    """
+    path = request.scope["route"].path
+    right = ROUTES.get(f"{request.method} {path}")
     caller: Caller | None = request.state.caller
+    check_caller(right, caller)
+    if not path.startswith(API) and request.method not in _SAFE:
+        secret = None if right is Right.PUBLIC or caller is None else caller.csrf or ""
+        request.state.form = await check_form(request, secret, scheme_of(request.scope))
+
+
+def check_caller(right: Right | None, caller: Caller | None) -> None:
+    """Raise unless the caller has that right."""
     if right is Right.PUBLIC:
         return
     if caller is None:
@@ -86,32 +161,82 @@ async def check_right(request: Request) -> None:
         raise NotPermitted("only the server's own account may do that, on its own machine", "sudo roost …, over there")
 
 
-def check_origin(method: str, headers: dict[bytes, bytes]) -> None:
-    """A page of somebody else's makes a browser ask: it says whose page it is, and that is not ours."""
-    origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
-    if method in _SAFE:
-        return
-    if site is not None and site not in (b"same-origin", b"none"):
-        raise NotPermitted("a page of another site asked for this", "open Roost's own page")
-    own = headers.get(b"host", b"").lower()
-    if origin is not None and origin.rpartition(b"//")[2].lower() != own:
-        raise NotPermitted(f"a page of {origin.decode('latin-1')[:100]} asked for this", "open Roost's own page")
+# -- what a request says of itself, and a trusted proxy of it -------------------------------------------------------
 
 
 def address_of(scope: Scope) -> str:
-    """Where the request comes from."""
-    client = scope.get("client")
-    return str(client[0]) if client else ""
+    """Where the request comes from; empty on a UNIX socket."""
+    client: Client = scope[_CLIENT]
+    return client.address or ""
 
 
-def _cookie(headers: dict[bytes, bytes]) -> str | None:
-    try:
-        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
-    except CookieError:
-        return None
-    return found.value if found is not None else None
+def scheme_of(scope: Scope) -> str:
+    """`https` where the browser speaks TLS."""
+    client: Client = scope[_CLIENT]
+    return client.scheme or str(scope.get("scheme", "http"))
+
+
+def host_of(scope: Scope) -> bytes:
+    """The host and port that the browser meant, in small letters."""
+    client: Client = scope[_CLIENT]
+    return (client.host or "").lower().encode("latin-1")
+
+
+def is_api(scope: Scope) -> bool:
+    """Whether a program is answered; else it is a page."""
+    return str(scope["path"]).startswith(API)
+
+
+def headers_of(scope: Scope) -> dict[bytes, bytes]:
+    """The headers. One that decides something must not come twice: two readers would believe two different ones."""
+    found: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        if name in found and name in _ONCE:
+            raise BadRequest(f"the header {name.decode('latin-1')} came twice")
+        found[name] = found[name] + b"; " + value if name == b"cookie" and name in found else value
+    return found
+
+
+# -- checks ---------------------------------------------------------------------------------------------------------
+
+
+def check_host(scope: Scope, headers: dict[bytes, bytes]) -> None:
+    """A host is a name or an address, perhaps with a port."""
+    host = headers.get(b"host")
+    if host is None and scope.get("http_version") == "1.0":
+        return
+    if host is None or len(host) > 300 or not _HOST.fullmatch(host):
+        raise BadRequest("the header Host is missing or makes no sense")
+
+
+def check_origin(scope: Scope, headers: dict[bytes, bytes]) -> None:
+    """A page of somebody else's makes a browser ask: it says whose page it is, and that is not ours."""
+    origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
+    if scope["method"] in _SAFE:
+        return
+    if site is not None and site not in (b"same-origin", b"none"):
+        raise NotPermitted("a page of another site asked for this", "open Roost's own page")
+    if origin is None:
+        return
+    scheme, _, host = origin.lower().partition(b"://")
+    if scheme not in (b"http", b"https") or host != host_of(scope):
+        raise NotPermitted(f"a page of {origin.decode('latin-1')[:100]} asked for this", "open Roost's own page")
+
+
+def check_type(scope: Scope, headers: dict[bytes, bytes], caller: Caller | None) -> None:
+    """The API takes JSON and says so: what a form of any page can send, it does not take.
+
+    A body without a type is taken from programs that are known by a token or by the kernel.
+    """
+    if scope["method"] in _SAFE or not is_api(scope):
+        return
+    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+    is_program = caller is not None and caller.csrf is None
+    if kind != b"application/json" and has_body and (kind or not is_program):
+        raise BadRequest("the body must be JSON and say so", "Content-Type: application/json")
 
 
 def _check_csrf(caller: Caller, headers: dict[bytes, bytes]) -> None:
-    if headers.get(CSRF_HEADER, b"").decode("latin-1") != caller.csrf:
+    if not caller.csrf or not hmac.compare_digest(headers.get(CSRF_HEADER, b""), caller.csrf.encode()):
         raise NotPermitted("the header Roost-CSRF is missing or wrong", "GET /api/v1/me tells it")

@@ -86,6 +86,18 @@ ROUTES: dict[str, Right] = {
     "GET /api/v1/link/{code}": Right.PUBLIC,
     "POST /api/v1/link/{code}": Right.PUBLIC,
     "GET /api/v1/openapi.json": Right.PUBLIC,
+    # pages
+    "GET /": Right.USER,
+    "GET /login": Right.PUBLIC,
+    "POST /login": Right.PUBLIC,
+    "GET /welcome/{code}": Right.PUBLIC,
+    "POST /welcome/{code}": Right.PUBLIC,
+    "POST /logout": Right.USER,
+    "GET /account": Right.USER,
+    "POST /account/password": Right.USER,
+    "POST /account/tokens": Right.USER,
+    "POST /account/tokens/{token}/revoke": Right.OWN,
+    "GET /style/{name}": Right.PUBLIC,
 }
 
 _SUBMIT = ("POST /jobs",)

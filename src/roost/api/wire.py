@@ -14,10 +14,18 @@ from starlette.requests import ClientDisconnect
 from roost.core.errors import BadRequest, NotKnown, RoostError, TooFast, TooLarge, TryLater
 
 T = TypeVar("T")
+
+
+class Patience(msgspec.Struct, frozen=True):
+    """How long a body may take, in seconds: its next piece, all of it, and all of it from somebody who is not known."""
+
+    piece_s: float = 30
+    body_s: float = 600
+    nobodys_s: float = 20
+
+
 MAX_BODY, MAX_BODY_OF_NOBODY = 256 << 20, 64 << 10
 """The longest body, and the longest of somebody who is not known."""
-CHUNK_S, BODY_S = 30, 600
-"""How long the next piece of a body may take, and all of it."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -36,24 +44,27 @@ async def body(request: Request, kind: type[T], filled: Callable[[Any], Any] | N
 
     `filled` may put in what was left out, before the value is checked.
     """
-    data = await _all_of(request)
+    data = await all_of(request)
     if filled is not None:
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # said again, strictly, below
             data = _encode(filled(msgspec.json.decode(data or b"{}")))
     return decoded(data, kind)
 
 
-async def _all_of(request: Request) -> bytes:
-    most = MAX_BODY if request.state.caller is not None else MAX_BODY_OF_NOBODY
+async def all_of(request: Request, limit: int = MAX_BODY) -> bytes:
+    """The request's body, as it came; `TooLarge` before more than that is read."""
+    is_known = request.state.caller is not None
+    most = limit if is_known else min(limit, MAX_BODY_OF_NOBODY)
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length) > most:
         raise TooLarge(f"the request has {int(length):,} bytes, at most {most:,} are taken", "send it in parts")
+    patience: Patience = request.app.state.patience
     data = bytearray()
     pieces = request.stream().__aiter__()
     try:
-        async with asyncio.timeout(BODY_S):
+        async with asyncio.timeout(patience.body_s if is_known else patience.nobodys_s):
             while True:
-                data += await asyncio.wait_for(anext(pieces), CHUNK_S)
+                data += await asyncio.wait_for(anext(pieces), patience.piece_s)
                 if len(data) > most:
                     raise TooLarge(f"the request is longer than {most:,} bytes", "send it in parts")
     except StopAsyncIteration:

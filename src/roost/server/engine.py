@@ -51,7 +51,13 @@ class Engine:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
         self._is_stopping = False
+        self._in_round = False
         self._commit_s = 0.0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a round is under way or due."""
+        return self._in_round or bool(self._inbox)
 
     # -- in ---------------------------------------------------------------------------------------------------------
 
@@ -81,11 +87,13 @@ class Engine:
             await self._wake.wait()
             self._wake.clear()
             taken, self._inbox = self._inbox, []
+            self._in_round = True
             try:
                 await self._round(taken)
             except Exception as error:
                 self._broken(taken, error)
                 await self._recover()
+            self._in_round = False
         await self._flush()
 
     async def stop(self) -> None:

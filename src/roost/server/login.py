@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from roost.core.errors import BadRequest, NotKnown, NotPermitted, TooFast
@@ -14,31 +17,34 @@ from roost.core.users import check_user
 from roost.server.commands import Who
 from roost.server.passwords import hashed, is_right, why_weak
 from roost.server.people import FIRST, LOGIN, Caller, People
-from roost.server.throttle import Throttle
+from roost.server.throttle import Throttle, block
 
-AT_ONCE = 2
-"""Passwords that are checked at the same time: each takes 64 MiB and a tenth of a second of a core."""
-WAITING = 50
-"""Logins that may wait for that; more are asked to come later."""
+WAITING, WAITING_FROM_ONE = 50, 10
+"""Logins that may be under way at once, from everywhere and from one address; more are asked to come later."""
 
 
 class Checks(Protocol):
-    """A way to check passwords. Called in a thread."""
+    """A way to check passwords. Called in threads of its own: what it waits for, others do not wait for."""
 
-    def knows(self, user: str) -> bool:
-        """Whether it is this one's business."""
+    at_once: int
+    """How many passwords it may check at the same time."""
+
+    def is_on(self) -> bool:
+        """Whether it is asked at all. It must be so for all names or for none: who is asked must not show in the time."""
 
     def is_right(self, user: str, password: str) -> bool:
-        """Whether that is the user's password. Must not raise for a wrong one."""
+        """Whether that is the user's password. Must not raise for a wrong one, and take as long for an unknown name."""
 
 
 class Own:
-    """The passwords that users have set here."""
+    """The passwords that users have set here. Each takes 64 MiB and a tenth of a second of a core."""
+
+    at_once = 2
 
     def __init__(self, people: People) -> None:
         self._people = people
 
-    def knows(self, user: str) -> bool:
+    def is_on(self) -> bool:
         return True
 
     def is_right(self, user: str, password: str) -> bool:
@@ -51,38 +57,47 @@ class Login:
 
     def __init__(self, people: People, *others: Checks) -> None:
         self._people = people
-        self._checks: tuple[Checks, ...] = (*others, Own(people))
+        self._own = Own(people)
+        self._checks: tuple[Checks, ...] = (self._own, *others)
+        self._threads = {check: ThreadPoolExecutor(check.at_once, "password") for check in self._checks}
         self._throttle = Throttle()
-        self._room = asyncio.Semaphore(AT_ONCE)
-        self._waiting = 0
+        self.now_s: Callable[[], float] = time.monotonic
+        self._under_way: Counter[str] = Counter()
 
     async def by_password(self, user: str, password: str, address: str) -> str:
         """The user's name, when that is his password. Says the same of a wrong name and a wrong password."""
         check_user(user)
-        self._check_pace(user, address)
-        if not await self._is_right(user, password):
-            self._throttle.failed(user, address, time.monotonic())
+        if not await self._try(user, password, address, self._people.was_here(user, address)):
             await self._people.note(Who(user, False, "password", address), "login refused", user)
             raise NotKnown("user or password is wrong", "roost web on the server's machine makes a link to log in with")
-        self._throttle.succeeded(user)
         row = self._people.accounts.get(user)
         if row is not None and row.is_locked:
             raise NotPermitted(f"{user} is locked", "ask an administrator")
         return user
 
-    def _check_pace(self, user: str, address: str) -> None:
-        if (wait_s := self._throttle.wait_s(user, address, time.monotonic())) > 0:
-            raise TooFast("too many wrong passwords", wait_s)
-        if self._waiting >= WAITING:
+    async def _try(self, user: str, password: str, address: str, is_known: bool) -> bool:
+        """Whether that is the password; `TooFast` for who has tried too often."""
+        place = block(address)
+        if self._under_way[place] >= WAITING_FROM_ONE or self._under_way.total() >= WAITING:
             raise TooFast("too many logins at once", 5)
+        if (wait_s := self._throttle.begin(user, address, self.now_s(), is_known)) > 0:
+            raise TooFast("too many wrong passwords", wait_s)
+        self._under_way[place] += 1
+        try:
+            fits = await self._is_right(user, password)
+        finally:
+            self._under_way[place] -= 1
+            self._under_way += Counter()  # forget who has none any more
+        if fits:
+            self._throttle.succeeded(user, address)
+        return fits
 
     async def _is_right(self, user: str, password: str) -> bool:
-        self._waiting += 1
-        try:
-            async with self._room:
-                return any([await asyncio.to_thread(c.is_right, user, password) for c in self._checks if c.knows(user)])
-        finally:
-            self._waiting -= 1
+        loop = asyncio.get_running_loop()
+        for check in self._checks:
+            if check.is_on() and await loop.run_in_executor(self._threads[check], check.is_right, user, password):
+                return True
+        return False
 
     async def by_link(self, code: str, name: str | None, password: str | None, address: str) -> str:
         """Use a one-time link; the name of whoever is logged in by it."""
@@ -113,11 +128,9 @@ class Login:
     async def change_password(self, caller: Caller, old: str | None, new: str) -> None:
         """A new password for the caller. Whom a secret let in must know the old one, if there is one."""
         row = self._people.accounts.get(caller.name)
-        if caller.secret is not None and row is not None and row.password is not None:
-            self._check_pace(caller.name, caller.address)
-            if not await self._is_right(caller.name, old or ""):
-                self._throttle.failed(caller.name, caller.address, time.monotonic())
-                raise NotPermitted("the old password is wrong", "roost web, on the server's machine")
+        is_asked = caller.secret is not None and row is not None and row.password is not None
+        if is_asked and not await self._try(caller.name, old or "", caller.address, is_known=True):
+            raise NotPermitted("the old password is wrong", "roost web, on the server's machine")
         await self._people.set_password(caller.who, caller.name, await self._new_hash(caller.name, new), caller.secret)
 
     async def _new_hash(self, user: str, password: str | None) -> str:
@@ -125,5 +138,4 @@ class Login:
             raise BadRequest("a password is needed", "choose one of at least ten characters")
         if (weak := why_weak(password, user)) is not None:
             raise BadRequest(f"this password cannot be set: {weak}", "several words that do not belong together are good")
-        async with self._room:
-            return await asyncio.to_thread(hashed, password)
+        return await asyncio.get_running_loop().run_in_executor(self._threads[self._own], hashed, password)

@@ -191,6 +191,14 @@ class People:
             return ""
         return unix.name if unix is not None and self.is_root else NOBODYS
 
+    def same_unix(self, name: str) -> Unix | None:
+        """The UNIX account whose password is this user's too: his own, tied to nobody else, and served here."""
+        unix = self.unix_of(name)
+        if unix is None or (self._setting("users.admit") == "known" and name not in self.accounts):
+            return None
+        tied = self._row_of(unix.name)
+        return unix if tied is None or tied.name == name else None
+
     def accounts_for(self, caller: Caller, owners: Iterable[str | None]) -> dict[str, str]:
         """As whom the jobs of these users run; None is the caller. Raises when one of them has nobody to run as."""
         return {owner or caller.name: self._runs_as(caller, owner or caller.name) for owner in set(owners)}
@@ -349,6 +357,10 @@ class People:
         await self._write(kept.put(row), self._line(Who(name, False, via, address), "login", name, ""))
         self._sessions[row.digest] = row
         return row, secret
+
+    def was_here(self, name: str, address: str) -> bool:
+        """Whether somebody has come in as that user from that address, and is still logged in."""
+        return any(row.user == name and row.address == address for row in self._sessions.values())
 
     async def end_session(self, caller: Caller) -> None:
         """Log out."""

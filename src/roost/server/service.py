@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +30,7 @@ from roost.server.commands import Act, Ask, Change_, Command, RuleUser, Who
 from roost.server.engine import Engine
 from roost.server.foreseeing import Foreseeing
 from roost.server.login import Login
+from roost.server.pam import Pam
 from roost.server.people import FIRST, NOBODYS, Caller, People
 from roost.server.privacy import Veil
 from roost.server.selecting import Select, parse_ids
@@ -43,6 +45,8 @@ MANY = 2_000_000
 ARCHIVE_CHUNK = 1000
 ATTACH_S = 15.0
 """How long the program of an account may take to come, when it is asked something."""
+READERS = 2
+"""Threads that ask the store. More would only take the interpreter away from the loop, and with it from scheduling."""
 PLACES = 1000
 """How far down the queue a place is counted."""
 MOST_FORESEEN = 16
@@ -65,8 +69,10 @@ class Service:
         self.url = ""
         self.socket = ""
         self.on_shutdown: Callable[[], None] = lambda: None
+        self._readers = ThreadPoolExecutor(READERS, "read")
         self.people = People(store, lambda key: self.cluster.settings[key], now_ms)
-        self.login = Login(self.people)
+        self.pam = Pam(self.people, lambda key: self.cluster.settings[key])
+        self.login = Login(self.people, self.pam)
         self.foreseeing = Foreseeing(lambda: self.cluster, now_ms)
         engine.watchers.add(self.foreseeing.watch)
 
@@ -85,7 +91,7 @@ class Service:
 
     async def read(self, question: Callable[..., T], *arguments: Any) -> T:
         """Ask the store, off the loop."""
-        return await asyncio.to_thread(self.store.read, question, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self.store.read, question, *arguments)
 
     # -- jobs -------------------------------------------------------------------------------------------------------
 
@@ -402,7 +408,7 @@ class Service:
             "nodes": nodes,
             "jobs": views.counts_view(cluster),
             "gpus": views.totals_view(cluster),
-            "health": [*self.engine.health, *views.faults_view(cluster)],
+            "health": [*self.engine.health, *views.faults_view(cluster), *filter(None, [self.pam.complaint()])],
         }
 
     def _node(self, name: str) -> Json:

@@ -1,15 +1,36 @@
-"""Slowing down whoever guesses: by the account that is tried and by the address that tries. Time is an argument."""
+"""Slowing down whoever guesses, without locking out whom he guesses at. Time is an argument.
+
+A try counts as failed from its beginning, until it is known to be right: many at once gain nothing. Counted are
+
+    somebody's tries at one account from one address      few are free: it is how passwords are guessed
+    all tries from one address                             more are free: several people may sit behind it
+    all tries at one account, wherever they come from      many are free, and pauses are short: else anybody could lock
+                                                           anybody out
+
+An address from which the account's owner has come in before is not slowed by the last one. Sessions, tokens and the UNIX
+socket do not come by here.
+"""
 
 from __future__ import annotations
 
+import ipaddress
+
 import msgspec
 
-FREE = {"account": 5, "address": 20}
-"""Failures that cost nothing yet; every further one doubles the pause."""
-FIRST_S, LONGEST_S = 1.0, 300.0
+
+class Rule(msgspec.Struct, frozen=True):
+    """How many failures cost nothing yet, and the longest pause. The first is a second; every further one doubles it."""
+
+    free: int
+    longest_s: float
+
+
+PAIR, ADDRESS, ACCOUNT = Rule(5, 300), Rule(20, 300), Rule(100, 30)
+FIRST_S = 1.0
 FORGET_S = 3600.0
 MOST = 20_000
 """How many accounts and addresses are remembered; the oldest go first."""
+Key = tuple[str, str]
 
 
 class _Tried(msgspec.Struct):
@@ -22,30 +43,62 @@ class Throttle:
     """Remembers failures."""
 
     def __init__(self) -> None:
-        self._tried: dict[tuple[str, str], _Tried] = {}
+        self._tried: dict[Key, _Tried] = {}
+        self._good: dict[Key, None] = {}
 
-    def wait_s(self, account: str, address: str, now_s: float) -> float:
-        """How long to wait before the next try; 0: now."""
-        return max(0.0, *(found.until_s - now_s for key in _keys(account, address) if (found := self._tried.get(key))), 0.0)
+    def begin(self, account: str, address: str, now_s: float, is_known: bool = False) -> float:
+        """Begin a try: 0, or how long to wait before it. `is_known`: the owner has come in from there before."""
+        rules = _rules(account, address, is_known or (account, block(address)) in self._good)
+        waits = [found.until_s - now_s for key in rules if (found := self._tried.get(key)) is not None]
+        if (wait_s := max(waits, default=0.0)) > 0:
+            return wait_s
+        for key, rule in rules.items():
+            self._count(key, rule, now_s)
+        _bound(self._tried)
+        return 0.0
 
-    def failed(self, account: str, address: str, now_s: float) -> None:
-        """A try failed."""
-        for key in _keys(account, address):
-            before = self._tried.pop(key, None)
-            count = before.count + 1 if before is not None and now_s - before.last_s < FORGET_S else 1
-            over = count - FREE[key[0]]
-            pause = min(LONGEST_S, FIRST_S * 2.0 ** min(over, 20)) if over >= 0 else 0.0
-            self._tried[key] = _Tried(count, now_s, now_s + pause)
-        while len(self._tried) > MOST:
-            del self._tried[next(iter(self._tried))]
+    def _count(self, key: Key, rule: Rule, now_s: float) -> None:
+        before = self._tried.pop(key, None)
+        count = before.count + 1 if before is not None and now_s - before.last_s < FORGET_S else 1
+        over = count - rule.free
+        pause = min(rule.longest_s, FIRST_S * 2.0 ** min(over, 20)) if over >= 0 else 0.0
+        self._tried[key] = _Tried(count, now_s, now_s + pause)
 
-    def succeeded(self, account: str) -> None:
-        """The account's own failures are forgiven; the address's are not: it may be guessing at others."""
-        self._tried.pop(("account", account), None)
+    def succeeded(self, account: str, address: str) -> None:
+        """It was right. What was tried at this account from there is forgiven; of the rest, this one try."""
+        rules = _rules(account, address, False)
+        self._tried.pop(next(iter(rules)), None)
+        for key in rules:
+            if (found := self._tried.get(key)) is not None:
+                found.count -= 1
+                found.until_s = found.last_s
+        self._good[(account, block(address))] = None
+        _bound(self._good)
 
 
-def _keys(account: str, address: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    return ("account", account), ("address", address)
+def _rules(account: str, address: str, is_good: bool) -> dict[Key, Rule]:
+    """What a try counts for. Accounts have no space in their names, so the keys differ."""
+    place = block(address)
+    rules = {("pair", f"{account} {place}"): PAIR, ("address", place): ADDRESS}
+    return rules if is_good else {**rules, ("account", account): ACCOUNT}
+
+
+def block(address: str) -> str:
+    """What one person may have of addresses: one of IPv4, 2^64 of IPv6."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
+
+
+def _bound(kept: dict[Key, _Tried] | dict[Key, None]) -> None:
+    while len(kept) > MOST:
+        del kept[next(iter(kept))]
 
 
 class Pace:

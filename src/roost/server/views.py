@@ -178,6 +178,8 @@ def _where_it_is(job: Json) -> str:
     """The one thing to say of a job that does not wait."""
     if job["state"] == "ended":
         return f"it has ended: {job['outcome'].replace('_', ' ')}" + (f", {job['error']}" if job["error"] else "")
+    if not job["attempts"]:  # it has just been started, and that was not yet on the disk when it was read
+        return f"it is {job['state']}"
     last = job["attempts"][-1]
     gpus = f", GPU {','.join(map(str, last['gpu_indices']))}" if last["gpu_indices"] else ""
     return f"it is {job['state']} on {job['node']}{gpus}"

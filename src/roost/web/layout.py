@@ -1,0 +1,115 @@
+"""What all pages share: the frame, the stylesheet, the language. A page is markup in, an answer out."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib import resources
+from urllib.parse import urlencode
+
+from fastapi import Request, Response
+
+from roost.api import cookies, forms
+from roost.api.gate import scheme_of
+from roost.server.people import Caller
+from roost.web.html import Html, element, join
+from roost.web.places import own_path
+from roost.web.words import Words, chosen
+
+FOREVER = "public, max-age=31536000, immutable"
+YEAR_S = 31_536_000
+
+
+@cache
+def stylesheet() -> tuple[str, bytes]:
+    """The name of the stylesheet, which changes with it, and the sheet."""
+    sheet = resources.files("roost.web").joinpath("style.css").read_bytes()
+    return f"{hashlib.sha256(sheet).hexdigest()[:16]}.css", sheet
+
+
+class View:
+    """One request for a page: its language, who is looking, and what its forms must carry."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self.scheme = scheme_of(request.scope)
+        self._asked = request.query_params.get("lang")
+        jar = request.headers.get("cookie", "").encode("latin-1")
+        remembered = cookies.read(jar, cookies.LANGUAGE, self.scheme)
+        self.words = Words(chosen(self._asked, remembered, request.headers.get("accept-language", "")))
+        found: Caller | None = request.scope.get("state", {}).get("caller")
+        self.caller = found if found is not None and found.csrf is not None else None
+        self.next = own_path(request.query_params.get("next"))
+        self._cookie: str | None = None
+
+    def form(self, action: str, *children: Html | str | None, class_: str | None = None, is_before: bool = False) -> Html:
+        """A form that is taken back: with the session's secret in it, or before a login with one of its own."""
+        return element("form", self._secret(is_before), *children, method="post", action=action, class_=class_)
+
+    def _secret(self, is_before: bool) -> Html:
+        if self.caller is not None and not is_before:
+            value = self.caller.csrf
+        else:
+            self._cookie, value = forms.fresh_token(self._request, self.scheme)
+        return element("input", type="hidden", name=forms.FIELD, value=value)
+
+    def page(self, title: str, *body: Html | None, status: int = 200, class_: str | None = None) -> Response:
+        """The whole page."""
+        answer = Response(self._document(title, join(*body), class_), status, media_type="text/html; charset=utf-8")
+        if self._cookie is not None:
+            forms.keep(answer, self._cookie, self.scheme)
+        if self._asked == self.words.language:
+            cookies.put(answer, cookies.LANGUAGE, self.words.language, self.scheme, YEAR_S)
+        return answer
+
+    def _document(self, title: str, body: Html, class_: str | None) -> str:
+        head = element(
+            "head",
+            element("meta", charset="utf-8"),
+            element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            element("meta", name="color-scheme", content="light dark"),
+            element("title", f"{title} · Roost"),
+            element("link", rel="stylesheet", href=f"/style/{stylesheet()[0]}"),
+        )
+        frame = element("body", self._header(), element("main", body, class_=class_))
+        return "<!doctype html>\n" + element("html", head, frame, lang="zh-CN" if self.words.language == "zh" else "en")
+
+    def _header(self) -> Html:
+        t = self.words
+        other = urlencode({"lang": "en" if t.language == "zh" else "zh"} | ({"next": self.next} if self.next != "/" else {}))
+        language = element("a", t("other"), href=f"?{other}", lang="en" if t.language == "zh" else "zh-CN", class_="quiet")
+        links: list[Html] = []
+        if self.caller is not None:
+            links = [element("a", t("home"), href="/"), element("a", t("account"), href="/account")]
+            links.append(self.form("/logout", element("button", t("logout"), class_="plain"), class_="inline"))
+        name = element("a", "Roost", href="/", class_="name")
+        return element("header", name, element("nav", *links, language))
+
+
+def field(label: str, name: str, kind: str = "text", note: str | None = None, **more: str | int | bool | None) -> Html:
+    """A field of a form with what it is for."""
+    small = element("small", note) if note else None
+    return element("label", element("span", label), element("input", type=kind, name=name, **more), small)
+
+
+def button(label: str) -> Html:
+    """The button that sends a form."""
+    return element("button", label, type="submit")
+
+
+def said(text: str | None, kind: str = "bad") -> Html | None:
+    """One line about what has just happened."""
+    return element("p", text, class_=f"said {kind}", role="alert") if text else None
+
+
+def filled(text: str, *parts: Html | str) -> Html:
+    """A sentence with `{}` or `{0}` in it, filled with markup or text."""
+    pieces: list[Html | str] = []
+    at = 0
+    rest = text
+    while "{" in rest:
+        before, _, rest = rest.partition("{")
+        number, _, rest = rest.partition("}")
+        pieces += [before, parts[int(number) if number else at]]
+        at += 1
+    return join(*pieces, rest)

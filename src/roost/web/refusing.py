@@ -1,0 +1,28 @@
+"""A refusal as a browser is to see it: the way to the login for whoever is not known, else a page with the reason."""
+
+from __future__ import annotations
+
+from fastapi import Request, Response
+from fastapi.responses import RedirectResponse
+from starlette.types import Scope
+
+from roost.core.errors import NotFound, NotKnown, RoostError, TooFast
+from roost.web import pages
+from roost.web.layout import View
+from roost.web.places import login_path
+
+_PUBLIC = ("/login", "/welcome/")
+
+
+def page(scope: Scope, error: RoostError) -> Response:
+    """The answer."""
+    if isinstance(error, NotKnown) and not str(scope["path"]).startswith(_PUBLIC):
+        is_asked = scope["method"] == "GET"
+        query = scope["query_string"].decode("latin-1")
+        return RedirectResponse(login_path(scope["path"], query) if is_asked else "/login", 303)
+    view = View(Request(scope))
+    title = view.words("not found" if isinstance(error, NotFound) else "refused")
+    answer = view.page(title, pages.refusal(view, title, error.message, error.hint), status=error.status, class_="narrow")
+    if isinstance(error, TooFast):
+        answer.headers["Retry-After"] = str(error.after_s)
+    return answer

@@ -1,0 +1,198 @@
+"""PAM, the real one, with accounts made for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.accounts import PATH, Account, needs_root, throw_away_accounts
+
+from roost.core.errors import BadRequest, NotKnown, NotPermitted
+from roost.core.settings import DEFAULTS
+from roost.server import pam as adapter
+from roost.server import unix
+from roost.server.login import Login
+from roost.server.pam import Pam
+from roost.server.people import People
+from roost.sim.world import fresh_store
+
+SECRET = "Tern-on-a-wire-9"
+SERVICE = "passwd"
+"""A PAM service that every system with passwords has; unlike `login` it adds no pause of its own."""
+pytestmark = [needs_root("PAM"), pytest.mark.skipif(not Path(f"/etc/pam.d/{SERVICE}").exists(), reason="NOT TESTED: no PAM")]
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[Account]:
+    """An account with a password."""
+    with throw_away_accounts("roostp") as (made,):
+        tool("chpasswd", text=f"{made.name}:{SECRET}\n")
+        yield made
+
+
+def tool(*words: str, text: str = "") -> None:
+    """Change the account."""
+    subprocess.run(words, input=text, env={"PATH": PATH}, check=True, capture_output=True, text=True, timeout=60)
+
+
+class Door:
+    """An entrance with PAM in it, over a store in memory."""
+
+    def __init__(self, store: Any) -> None:
+        self.settings: dict[str, Any] = {**DEFAULTS, "login.pam": SERVICE}
+        self.people = People(store, self.settings.__getitem__, lambda: 1000)
+        self.pam = Pam(self.people, self.settings.__getitem__)
+        self.login = Login(self.people, self.pam)
+
+    async def tries(self, user: str, password: str) -> str:
+        """Come in."""
+        return await self.login.by_password(user, password, "192.0.2.1")
+
+    async def refuses(self, user: str, password: str) -> None:
+        """Must not come in."""
+        with pytest.raises(NotKnown, match="user or password is wrong"):
+            await self.tries(user, password)
+
+
+@pytest.fixture
+def door() -> Iterator[Door]:
+    unix._by_name.clear()
+    with fresh_store() as store:
+        yield Door(store)
+
+
+async def test_the_right_password_lets_in_whom_the_kernel_knows(door: Door, account: Account) -> None:
+    name = await door.tries(account.name, SECRET)
+    row, secret = await door.people.new_session(name, "192.0.2.1", "password")
+    caller = door.people.by_session(secret, "192.0.2.1")
+    assert caller is not None and row.user == account.name
+    assert (caller.name, caller.unix, caller.account, caller.home) == (
+        account.name,
+        account.name,
+        account.name,
+        str(account.home),
+    )
+    assert not caller.is_admin
+
+
+@pytest.mark.parametrize("password", ["wrong", "", SECRET + "x", SECRET.lower(), "x\0y", "é" * 10, "a" * 5000])
+async def test_a_wrong_one_does_not(door: Door, account: Account, password: str) -> None:
+    await door.refuses(account.name, password)
+
+
+async def test_a_name_that_nobody_has_is_asked_about_all_the_same(
+    door: Door, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    real = Pam._asked
+
+    def noted(self: Pam, name: str, password: str) -> bool:
+        asked.append(name)
+        return real(self, name, password)
+
+    monkeypatch.setattr(Pam, "_asked", noted)
+    await door.refuses("nobody.of.that.name", SECRET)
+    assert len(asked) == 1 and asked[0] != "nobody.of.that.name"
+
+
+async def test_switched_off_it_lets_nobody_in(door: Door, account: Account) -> None:
+    door.settings["login.pam"] = ""
+    await door.refuses(account.name, SECRET)
+    assert door.pam.complaint() is None
+
+
+async def test_a_locked_password_is_none(door: Door, account: Account) -> None:
+    tool("passwd", "-l", account.name)
+    try:
+        await door.refuses(account.name, SECRET)
+    finally:
+        tool("passwd", "-u", account.name)
+    assert await door.tries(account.name, SECRET) == account.name
+
+
+async def test_an_account_that_has_expired_is_refused_though_the_password_is_right(door: Door, account: Account) -> None:
+    tool("chage", "-E", "0", account.name)
+    try:
+        await door.refuses(account.name, SECRET)
+    finally:
+        tool("chage", "-E", "-1", account.name)
+
+
+async def test_a_password_that_must_be_changed_is_refused(door: Door, account: Account) -> None:
+    tool("chage", "-d", "0", account.name)
+    try:
+        await door.refuses(account.name, SECRET)
+    finally:
+        tool("chage", "-d", "20000", account.name)
+
+
+async def test_an_account_without_a_password_lets_nobody_in(door: Door, account: Account) -> None:
+    tool("passwd", "-d", account.name)
+    try:
+        await door.refuses(account.name, "anything")
+        await door.refuses(account.name, "")
+    finally:
+        tool("chpasswd", text=f"{account.name}:{SECRET}\n")
+
+
+async def test_who_is_locked_here_stays_out(door: Door, account: Account) -> None:
+    await door.people.change(door.people.itself.who, account.name, is_locked=True)
+    with pytest.raises(NotPermitted, match="locked"):
+        await door.tries(account.name, SECRET)
+
+
+async def test_a_user_of_the_same_name_who_is_another_is_not_let_in_by_it(door: Door, account: Account) -> None:
+    await door.people.add(door.people.itself.who, [account.name], "none")
+    await door.refuses(account.name, SECRET)
+
+
+async def test_an_account_that_is_tied_to_somebody_is_his(door: Door, account: Account) -> None:
+    await door.people.add(door.people.itself.who, ["ana"], account.name)
+    await door.refuses(account.name, SECRET)
+    assert await door.tries("ana", SECRET) == "ana"
+
+
+async def test_where_only_known_users_are_served_an_account_alone_is_not_enough(door: Door, account: Account) -> None:
+    door.settings["users.admit"] = "known"
+    await door.refuses(account.name, SECRET)
+    await door.people.add(door.people.itself.who, [account.name])
+    assert await door.tries(account.name, SECRET) == account.name
+
+
+async def test_without_root_a_server_checks_its_own_account_alone(door: Door, account: Account) -> None:
+    door.people.is_root = False
+    door.people.own = unix.Unix(12345, "somebody", "/")
+    await door.refuses(account.name, SECRET)
+    await door.refuses("root", SECRET)
+    door.people.own = unix.Unix(account.uid, account.name, str(account.home))
+    assert await door.tries(account.name, SECRET) == account.name
+
+
+async def test_a_missing_package_is_said_in_one_line(door: Door, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Any:
+        raise ImportError("No module named 'pam'")
+
+    monkeypatch.setattr(adapter, "_library", missing)
+    said = door.pam.complaint()
+    assert said == "login.pam is passwd, but the package python-pam is not installed: pip install 'roost[pam]'"
+    await door.refuses(account.name, SECRET)
+
+
+@pytest.mark.parametrize("service", ["../../tmp/evil", "/etc/passwd", "no such", "nosuchservice", "a" * 100, "."])
+def test_a_service_that_is_none_is_refused(door: Door, service: str) -> None:
+    door.settings["login.pam"] = service
+    assert not door.pam.is_on() and "login.pam" in (door.pam.complaint() or "")
+
+
+async def test_names_that_no_account_has_do_not_reach_pam(door: Door) -> None:
+    for name in ("", "-x", "a b", "../x", "a\0b", "x" * 100):
+        with pytest.raises(BadRequest):
+            await door.tries(name, SECRET)
+
+
+def test_we_are_root() -> None:
+    assert os.geteuid() == 0
