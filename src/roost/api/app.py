@@ -5,14 +5,18 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from fastapi import Depends, FastAPI, Request
+import msgspec
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 import roost
 from roost.api import box, entrance, history, jobs, people, sweeps, users
+from roost.api.document import described, gives
 from roost.api.gate import Gate, check_right
-from roost.api.wire import JsonResponse, components, error_answer, error_body
+from roost.api.parameters import check_query
+from roost.api.wire import JsonResponse, error_answer, error_body
 from roost.core.errors import BadRequest, NotFound, RoostError
 from roost.server.points import Sweeps
 from roost.server.service import Service
@@ -28,7 +32,8 @@ def make_app(service: Service) -> FastAPI:
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        dependencies=[Depends(check_right)],
+        dependencies=[Depends(check_right), Depends(check_query)],
+        generate_unique_id_function=_operation_id,
     )
     app.state.service = service
     app.state.sweeps = Sweeps(service)
@@ -39,7 +44,7 @@ def make_app(service: Service) -> FastAPI:
     app.include_router(history.router)
     app.include_router(people.router)
     app.include_router(entrance.router)
-    app.add_api_route("/api/v1/openapi.json", _openapi, include_in_schema=False)
+    app.add_api_route("/api/v1/openapi.json", document, openapi_extra=gives(Document), tags=["about"])
     app.add_exception_handler(RoostError, _refused)
     app.add_exception_handler(RequestValidationError, _bad_parameters)
     app.add_exception_handler(HTTPException, _http)
@@ -54,22 +59,40 @@ async def _refused(request: Request, error: Exception) -> JsonResponse:
     return error_answer(error)
 
 
-async def _openapi(request: Request) -> JsonResponse:
+class Document(msgspec.Struct):
+    """A document of OpenAPI."""
+
+    openapi: str
+    info: dict[str, Any]
+    paths: dict[str, Any]
+    components: dict[str, Any]
+
+
+async def document(request: Request) -> Response:
     """The description of all of this."""
     return JsonResponse(request.app.openapi())
 
 
 async def _bad_parameters(request: Request, error: Exception) -> JsonResponse:
     assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    return JsonResponse(error_body(BadRequest(f"{first['loc'][-1]}: {first['msg']}")), 400)
+    return JsonResponse(error_body(BadRequest(_parameter_words(error.errors()[0]))), 400)
+
+
+def _parameter_words(wrong: Any) -> str:
+    """What does not fit, in one line."""
+    name, given, limits = wrong["loc"][-1], str(wrong.get("input"))[:100], wrong.get("ctx", {})
+    if "ge" in limits:
+        return f"{name} must be at least {limits['ge']:,}, not {given}"
+    if "le" in limits:
+        return f"{name} must be at most {limits['le']:,}, not {given}"
+    return f"{name}: {wrong['msg']}"
 
 
 async def _http(request: Request, error: Exception) -> JsonResponse:
     assert isinstance(error, HTTPException)
     known = NotFound(f"there is nothing at {request.url.path}", "see /api/v1/openapi.json")
     shown: RoostError = known if error.status_code == 404 else BadRequest(str(error.detail))
-    return JsonResponse(error_body(shown), error.status_code)
+    return JsonResponse(error_body(shown), error.status_code, error.headers)
 
 
 async def _broken(request: Request, error: Exception) -> JsonResponse:
@@ -78,13 +101,14 @@ async def _broken(request: Request, error: Exception) -> JsonResponse:
 
 
 def _document(app: FastAPI) -> None:
-    """Add to the OpenAPI file what the routes decode by themselves, and the error shape."""
+    """Have the framework's document of the routes completed, once."""
     made = app.openapi
 
     def openapi() -> dict[str, Any]:
-        document = made()
-        schemas = document.setdefault("components", {}).setdefault("schemas", {})
-        schemas.update(components())
-        return document
+        return app.openapi_schema or described(made())
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _operation_id(route: APIRoute) -> str:
+    return f"{route.tags[0]}_{route.name}" if route.tags else route.name

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 from fastapi import APIRouter, Request, Response
 
+from roost.api import answers
+from roost.api.document import gives, said, takes
 from roost.api.gate import COOKIE, address_of
 from roost.api.jobs import caller, service
-from roost.api.wire import JsonResponse, body, takes
+from roost.api.wire import JsonResponse, body
+from roost.core.errors import Conflict, NotFound
+from roost.core.users import MAX_NAME, NAME_PATTERN
 from roost.server.people import Caller
 
 router = APIRouter(prefix="/api/v1", tags=["entrance"], default_response_class=JsonResponse)
@@ -16,7 +22,7 @@ router = APIRouter(prefix="/api/v1", tags=["entrance"], default_response_class=J
 class LoginBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A name and a password; with `token`, the label of a token that is wanted instead of a session."""
 
-    user: str
+    user: Annotated[str, said(pattern=NAME_PATTERN, maxLength=MAX_NAME)]
     password: str
     token: str | None = None
 
@@ -34,7 +40,7 @@ class LinkBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return "LinkBody()"
 
 
-@router.post("/login", openapi_extra=takes(LoginBody))
+@router.post("/login", openapi_extra=takes(LoginBody) | gives(answers.LoggedIn))
 async def log_in(request: Request) -> Response:
     """Begin a session, or get a token, by name and password."""
     asked, here = await body(request, LoginBody), service(request)
@@ -47,7 +53,7 @@ async def log_in(request: Request) -> Response:
     return JsonResponse({"version": 1, "user": user, "token": secret, "id": row.id})
 
 
-@router.post("/logout")
+@router.post("/logout", openapi_extra=gives(answers.Nothing))
 async def log_out(request: Request) -> Response:
     """End the session."""
     await service(request).people.end_session(caller(request))
@@ -56,14 +62,14 @@ async def log_out(request: Request) -> Response:
     return answer
 
 
-@router.get("/link/{code}")
+@router.get("/link/{code}", openapi_extra=gives(answers.LinkShown, NotFound))
 async def link(request: Request, code: str) -> Response:
     """What a one-time link is for; it stays usable."""
     row = service(request).people.link(code)
     return JsonResponse({"version": 1, "purpose": row.purpose, "user": row.user})
 
 
-@router.post("/link/{code}", openapi_extra=takes(LinkBody))
+@router.post("/link/{code}", openapi_extra=takes(LinkBody) | gives(answers.LoggedIn, NotFound, Conflict))
 async def use_link(request: Request, code: str) -> Response:
     """Use a one-time link: choose a password where it asks for one, and be logged in."""
     asked = await body(request, LinkBody)

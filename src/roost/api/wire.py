@@ -1,4 +1,4 @@
-"""Bytes to values and back, for every route: strict decoding, one shape for every error, schemas for OpenAPI."""
+"""Bytes to values and back, for every route: strict decoding, one shape for every error."""
 
 from __future__ import annotations
 
@@ -102,19 +102,3 @@ def error_answer(error: RoostError) -> JsonResponse:
     if isinstance(error, NotKnown):
         headers["WWW-Authenticate"] = "Bearer"
     return JsonResponse(error_body(error), error.status, headers)
-
-
-def takes(kind: type) -> dict[str, Any]:
-    """The OpenAPI words for a route whose body is that type."""
-    schema = msgspec.json.schema(kind, ref_template="#/components/schemas/{name}")
-    definitions = schema.pop("$defs", {})
-    _COMPONENTS.update(definitions)
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
-_COMPONENTS: dict[str, Any] = {}
-
-
-def components() -> dict[str, Any]:
-    """Every schema that a route named."""
-    return _COMPONENTS
