@@ -16,6 +16,7 @@ from roost.api import box, entrance, history, jobs, people, sweeps, users
 from roost.api.document import described, gives
 from roost.api.gate import Gate, check_right
 from roost.api.parameters import check_query
+from roost.api.permissions import methods_at
 from roost.api.wire import JsonResponse, error_answer, error_body
 from roost.core.errors import BadRequest, NotFound, RoostError
 from roost.server.points import Sweeps
@@ -75,6 +76,8 @@ async def document(request: Request) -> Response:
 
 async def _bad_parameters(request: Request, error: Exception) -> JsonResponse:
     assert isinstance(error, RequestValidationError)
+    if request.method not in methods_at(request.url.path):  # a word that is a route of its own stood for a number
+        return await _http(request, HTTPException(405))
     return JsonResponse(error_body(BadRequest(_parameter_words(error.errors()[0]))), 400)
 
 
@@ -92,7 +95,8 @@ async def _http(request: Request, error: Exception) -> JsonResponse:
     assert isinstance(error, HTTPException)
     known = NotFound(f"there is nothing at {request.url.path}", "see /api/v1/openapi.json")
     shown: RoostError = known if error.status_code == 404 else BadRequest(str(error.detail))
-    return JsonResponse(error_body(shown), error.status_code, error.headers)
+    headers = {"Allow": ", ".join(methods_at(request.url.path))} if error.status_code == 405 else error.headers
+    return JsonResponse(error_body(shown), error.status_code, headers)
 
 
 async def _broken(request: Request, error: Exception) -> JsonResponse:

@@ -82,7 +82,18 @@ class Error(msgspec.Struct):
 def takes(kind: Any) -> Json:
     """The words for a route whose body is that type, or fits that schema."""
     schema = kind if isinstance(kind, dict) else _schema(kind)
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+    return {"requestBody": {"required": _needs_body(kind, schema), "content": {"application/json": {"schema": schema}}}}
+
+
+def _needs_body(kind: Any, schema: Json) -> bool:
+    """Whether a request without a body is refused; it is read as `{}`."""
+    if isinstance(kind, dict):
+        return False
+    try:
+        msgspec.json.decode(b"{}", type=kind)
+    except msgspec.ValidationError:
+        return True
+    return "minProperties" in schema
 
 
 def gives(answer: type | dict[int, type], *refusals: type[RoostError]) -> Json:

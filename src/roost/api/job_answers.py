@@ -1,4 +1,4 @@
-"""What routes about jobs, sweeps and history answer with, for the OpenAPI document. The values are made in `server/views`."""
+"""What routes about jobs, sweeps and history answer with, for the OpenAPI document. Made in `server/views`."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ What is not listed is refused.
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 
 
@@ -80,3 +81,10 @@ ROUTES: dict[str, Right] = {
     "POST /api/v1/link/{code}": Right.PUBLIC,
     "GET /api/v1/openapi.json": Right.PUBLIC,
 }
+
+
+def methods_at(path: str) -> list[str]:
+    """What may be done at a path; the route of exactly that path goes before one with a name in it."""
+    routes = [route.split(" ") for route in ROUTES]
+    exact = {method for method, route in routes if route == path}
+    return sorted(exact or {method for method, route in routes if re.fullmatch(re.sub(r"{\w+}", "[^/]+", route), path)})

@@ -69,7 +69,10 @@ async def user(request: Request, name: UserName) -> Response:
     return JsonResponse({"version": 1, **await service(request).user(name)})
 
 
-@router.patch("/users/{name}", openapi_extra=takes(Annotated[UserBody, said(minProperties=1)]) | gives(answers.UserShown, NotFound, Conflict))
+CHANGES = takes(Annotated[UserBody, said(minProperties=1)])
+
+
+@router.patch("/users/{name}", openapi_extra=CHANGES | gives(answers.UserShown, NotFound, Conflict))
 async def change_user(request: Request, name: UserName) -> Response:
     """Change a user, live: weight, quotas, administrator, lock, UNIX account. A lock ends sessions and tokens at once."""
     asked: dict[str, Any] = msgspec.to_builtins(await body(request, UserBody))

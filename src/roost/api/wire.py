@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -67,11 +68,27 @@ async def _all_of(request: Request) -> bytes:
 def decoded(data: bytes, kind: type[T]) -> T:
     """Strictly decoded JSON."""
     try:
-        return msgspec.json.decode(data or b"{}", type=kind)
+        try:
+            return msgspec.json.decode(data or b"{}", type=kind)
+        except msgspec.ValidationError as error:
+            if "got `float`" not in str(error):
+                raise
+            return msgspec.convert(_whole.decode(data), kind)
     except msgspec.ValidationError as error:
         raise BadRequest(_words(error), index=_index(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"this is not JSON: {error}") from None
+
+
+def _number(text: str) -> int | float:
+    """To JSON Schema, and to some who write JSON, 2.0 is a whole number."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise msgspec.ValidationError("Number out of range")
+    return int(number) if number.is_integer() else number
+
+
+_whole = msgspec.json.Decoder(float_hook=_number)
 
 
 def _words(error: msgspec.ValidationError) -> str:
