@@ -36,6 +36,9 @@ TYPES = {"application/json", "application/octet-stream", "application/x-ndjson",
 DOCUMENT = make_app(cast(Service, None)).openapi()
 
 
+Case = schemathesis.Case[Any]
+
+
 def _schema(examples: int, **more: Any) -> Any:
     """The document, and how it is tried: as for the command line, and the routes that are left out there as well."""
     config = tomllib.loads((ROOT / "schemathesis.toml").read_text(encoding="utf-8"))
@@ -86,7 +89,7 @@ def _session() -> requests.Session:
 SESSION = _session()
 
 
-def tried(case: schemathesis.Case, ground: Ground, who: str, **how: Any) -> schemathesis.Response:
+def tried(case: Case, ground: Ground, who: str, **how: Any) -> schemathesis.Response:
     """One request, and all checks of its answer."""
     try:
         return case.call_and_validate(base_url=ground.url, headers=ground.headers(who), session=SESSION, **how)
@@ -97,13 +100,13 @@ def tried(case: schemathesis.Case, ground: Ground, who: str, **how: Any) -> sche
 
 @THOROUGHLY.exclude(path_regex=AWAIT).exclude(path_regex=BRIEF).parametrize()
 @CALM
-def test_as_an_administrator(case: schemathesis.Case, even: Ground) -> None:
+def test_as_an_administrator(case: Case, even: Ground) -> None:
     tried(case, even, "administrator")
 
 
 @BRIEFLY.exclude(path_regex=f"^(?!{BRIEF})").parametrize()
 @CALM
-def test_as_an_administrator_briefly(case: schemathesis.Case, ground: Ground) -> None:
+def test_as_an_administrator_briefly(case: Case, ground: Ground) -> None:
     ground.even()
     is_shutdown = case.path == "/api/v1/shutdown"
     answer = tried(case, ground, "administrator", excluded_checks=[ignored_auth] if is_shutdown else [])
@@ -113,19 +116,19 @@ def test_as_an_administrator_briefly(case: schemathesis.Case, ground: Ground) ->
 
 @BRIEFLY.exclude(path_regex=AWAIT).parametrize()
 @CALM
-def test_as_a_user(case: schemathesis.Case, even: Ground) -> None:
+def test_as_a_user(case: Case, even: Ground) -> None:
     tried(case, even, "user")
 
 
 @BRIEFLY.exclude(path_regex=AWAIT).parametrize()
 @CALM
-def test_as_nobody(case: schemathesis.Case, even: Ground) -> None:
+def test_as_nobody(case: Case, even: Ground) -> None:
     tried(case, even, "nobody")
 
 
 @THOROUGHLY.exclude(path_regex=f"^(?!{AWAIT})").parametrize()
 @CALM
-def test_what_waits_for_jobs(case: schemathesis.Case, settled: Ground) -> None:
+def test_what_waits_for_jobs(case: Case, settled: Ground) -> None:
     for who in ("administrator", "user", "nobody"):
         tried(case, settled, who)
 
