@@ -5,6 +5,7 @@ What is not listed is refused.
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 
 
@@ -169,3 +170,10 @@ VERBS: dict[str, tuple[str, ...]] = {
     verb: tuple(route.replace(" ", " /api/v1", 1) for route in routes) for verb, routes in _ROUTES_OF.items()
 }
 """The routes that a verb may ask for: whoever may ask for them may type it."""
+
+
+def methods_at(path: str) -> list[str]:
+    """What may be done at a path; the route of exactly that path goes before one with a name in it."""
+    routes = [route.split(" ") for route in ROUTES]
+    exact = {method for method, route in routes if route == path}
+    return sorted(exact or {method for method, route in routes if re.fullmatch(re.sub(r"{\w+}", "[^/]+", route), path)})

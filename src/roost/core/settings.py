@@ -192,6 +192,14 @@ def check(key: str, value: object) -> Value:
     return converted
 
 
+def check_type(key: str, value: object) -> None:
+    """Raise `BadSetting` when a program sends a number, or yes and no, as a text: only people's words are read so kindly."""
+    row = BY_KEY.get(key)
+    if row is not None and (isinstance(value, str) != (row.kind is str) or isinstance(value, bool) != (row.kind is bool)):
+        raise BadSetting(f"{key} takes {_KINDS[row.kind]}, not {value!r}")
+
+
+_KINDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 _BOOLEANS: dict[str | bool, bool] = {
     True: True,
     False: False,
@@ -201,7 +209,6 @@ _BOOLEANS: dict[str | bool, bool] = {
 
 
 def _convert(row: Setting, value: object) -> Value:
-    wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[row.kind]
     try:
         if row.kind is bool:
             return _BOOLEANS[value if isinstance(value, bool) else str(value).lower()]
@@ -217,4 +224,4 @@ def _convert(row: Setting, value: object) -> Value:
             raise ValueError
         return value
     except (ValueError, TypeError, OverflowError, KeyError):
-        raise BadSetting(f"{row.key} takes {wanted}, not {value!r}") from None
+        raise BadSetting(f"{row.key} takes {_KINDS[row.kind]}, not {value!r}") from None
