@@ -32,7 +32,7 @@ _PLAIN: "Spec" = {
     "open": "new",
     "mem_auto": False,
     **dict.fromkeys(job_options.FLAGS, False),
-    **{key: [] for key in ("labels", "gpu_ids", "prefer_gpus", "nodes", "prefer_nodes", "gpu_models")},
+    **{key: [] for key in ("labels", "gpu_ids", "prefer_gpus", "nodes", "prefer_nodes", "gpu_models", "notify")},
 }
 _YES, _NO = ("on", "yes", "true", "1", ""), ("off", "no", "false", "0")
 _EXCLUDE = {"mem_mib": ("mem_auto", "exclusive"), "mem_auto": ("mem_mib", "exclusive"), "exclusive": ("mem_mib", "mem_auto")}

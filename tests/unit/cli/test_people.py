@@ -8,6 +8,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from roost.cli import asking, audit, own_defaults, token_ls, values
 from roost.cli.options import UsageError
 from roost.cli.output import Screen
 from roost.cli.user_names import is_name, names_in
+from roost.core.spec import JobSpec
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NAME = st.from_regex(r"[a-z_][a-z0-9_.-]{0,10}", fullmatch=True)
@@ -331,6 +333,10 @@ def test_a_default_is_taken_back_for_one_job(roost: Roost, server: FakeServer) -
     )
     shown = roost("submit", "--without", "speed", "true")
     assert (shown.code, shown.err.splitlines()[0]) == (2, "roost: speed: no default is called so")
+
+
+def test_without_any_default_a_job_is_as_roost_would_have_it() -> None:
+    assert msgspec.convert({"command": ["true"], **own_defaults.left_out(["all"])}, JobSpec) == JobSpec(["true"])
 
 
 def test_a_token_is_not_sent_with_a_job(roost: Roost, server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
