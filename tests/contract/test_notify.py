@@ -133,7 +133,7 @@ async def test_another_users_target_is_not_there(api: Api, sender: FakeSender) -
         answer = await api.call(method, path, {})
         assert (answer.status, answer.json["error"]["code"]) == (404, "not_found")
     assert sender.sent == [] and theirs in api.notifier.targets
-    assert (await api.call("DELETE", "/notify/99999999999999999999")).status == 404
+    assert (await api.call("DELETE", "/notify/99999999999999999999")).status == 400
 
 
 async def test_nobody_has_more_than_twenty(api: Api, sender: FakeSender) -> None:

@@ -180,6 +180,8 @@ class Service:
         wanted = await self.filter(caller, select)
         if len(wanted.ids) == 1 and wanted.ids[0][0] == wanted.ids[0][1] and wanted == Filter(ids=wanted.ids):
             return [wanted.ids[0][0]]
+        if wanted.states and self.engine.controller.has_lazy:
+            await self.engine.ask(Change_("", {}))  # a commit: what is shown as running is found as running
         found = await self.read(reads.ids, wanted, MANY)
         if not found:
             raise NotFound("no job matches", "roost ls --all")
