@@ -182,7 +182,6 @@ class Reader:
 
     def bring(self, words: list[str], *states: str) -> None:
         """The jobs that the command names or selects, in one of these states."""
-        jobs = self._named(words)
         said = (
             words[words.index("--state") + 1]
             if "--state" in words
@@ -198,7 +197,7 @@ class Reader:
             self.roost.pause_scheduling(False)
             self.roost.gpu_action("release", ["all"])
             self._make_room()
-        for job in jobs:
+        for job in self._named(words):
             if not self._is(job, states):
                 _TO[states[0]](self, job)
 
