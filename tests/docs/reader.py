@@ -182,6 +182,8 @@ class Reader:
 
     def bring(self, words: list[str], *states: str) -> None:
         """The jobs that the command names or selects, in one of these states."""
+        if "--user" not in words:
+            self._untie()
         said = (
             words[words.index("--state") + 1]
             if "--state" in words
