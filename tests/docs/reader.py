@@ -292,8 +292,8 @@ class Reader:
         self._comes_to(self._submit("exit 3", gpus=0), "failed")
 
     def _is(self, job: int, states: tuple[str, ...]) -> bool:
-        found = self.roost.job(job)
-        return found["state"] in states or found["outcome"] in states
+        """As lists select, which is how commands do."""
+        return bool(self.roost.jobs(str(job), state=states, all=True)["jobs"])
 
     def _comes_to(self, job: int, *states: str) -> None:
         until(f"job {job} is {' or '.join(states)}", lambda: self._is(job, states), shown=lambda: self.roost.job(job))
