@@ -182,7 +182,8 @@ class Reader:
 
     def bring(self, words: list[str], *states: str) -> None:
         """The jobs that the command names or selects, in one of these states."""
-        jobs = self._named(words)
+        if "--user" not in words:
+            self._untie()
         said = (
             words[words.index("--state") + 1]
             if "--state" in words
@@ -198,7 +199,7 @@ class Reader:
             self.roost.pause_scheduling(False)
             self.roost.gpu_action("release", ["all"])
             self._make_room()
-        for job in jobs:
+        for job in self._named(words):
             if not self._is(job, states):
                 _TO[states[0]](self, job)
 
@@ -291,8 +292,8 @@ class Reader:
         self._comes_to(self._submit("exit 3", gpus=0), "failed")
 
     def _is(self, job: int, states: tuple[str, ...]) -> bool:
-        found = self.roost.job(job)
-        return found["state"] in states or found["outcome"] in states
+        """As lists select, which is how commands do."""
+        return bool(self.roost.jobs(str(job), state=states, all=True)["jobs"])
 
     def _comes_to(self, job: int, *states: str) -> None:
         until(f"job {job} is {' or '.join(states)}", lambda: self._is(job, states), shown=lambda: self.roost.job(job))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.box import Box
 from tests.docs.pages import code_spans, read
 from tests.docs.reader import Reader, a_hook
-from tests.docs.typed import left_alone, typed
+from tests.docs.typed import typed
 
 PAGES = (
     "docs/from-gpu-manager.md",
@@ -72,8 +74,11 @@ def test_every_command_of_the_page_ends_as_it_says(page: str, box: Box) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_no_command_of_ours_stands_in_a_block_that_is_not_run(page: str) -> None:
-    assert left_alone(read(page)) == []
+def test_no_command_of_the_page_is_passed_over(page: str) -> None:
+    text = read(page)
+    for command in sorted(typed(text), key=lambda each: -len(each.line)):
+        text = text.replace(command.line, "")
+    assert re.findall(r"\broost [a-z-]+.*", text) == []
 
 
 @pytest.mark.parametrize("page", OLD_WORDS)

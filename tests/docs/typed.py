@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tests.docs.pages import SKIP
-
 _SPAN = re.compile(r"`([^`\n]+)`([^`|]*)")
 _CODE = re.compile(r"(?:exit code|退出码) ?(\d+)")
 _OURS = re.compile(r"(?:sudo )?roost [a-z-]")
@@ -42,12 +40,6 @@ def typed(text: str) -> list[Typed]:
             found.append(Typed(re.sub(r"\s+# .*$", "", line)))
     assert mark is None
     return found
-
-
-def left_alone(text: str) -> list[str]:
-    """Lines of ours in blocks that are not run: there must be none."""
-    blocks = re.findall(rf"^```sh {SKIP}\n(.*?)^```", text, re.M | re.S)
-    return [line for block in blocks for line in block.splitlines() if _OURS.match(line)]
 
 
 def _code(after: str) -> int:
