@@ -23,7 +23,8 @@ lint: dev                        ## the quick part of it
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
 docs: dev                        ## the pages that are made from the code
-	@$(BIN)/python tools/cli_reference.py && $(BIN)/python tools/state_chart.py && $(BIN)/python tools/settings_page.py
+	@$(BIN)/python tools/cli_reference.py && $(BIN)/python tools/state_chart.py && $(BIN)/python tools/settings_page.py && \
+	  $(BIN)/python tools/openapi_file.py
 
 bench: dev                       ## against peers and floors, in one run
 	@$(BIN)/python bench/peers.py && $(BIN)/python bench/submit.py && $(BIN)/python bench/queue.py

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -184,8 +185,11 @@ class Box:
         return int(self.do("submit", "-q", *words, **more))
 
     def http(self, method: str, path: str, body: Any = None, *, tcp: bool = False, **headers: str) -> Answer:
-        """One request, over the UNIX socket or TCP; bytes go as they are."""
+        """One request, over the UNIX socket, or TCP with a token unless `Authorization` is empty; bytes go as they are."""
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        if tcp and "Authorization" not in headers:
+            headers["Authorization"] = f"Bearer {self.token}"
+        headers = {name: value for name, value in headers.items() if value}
         connection = self._tcp() if tcp else _UnixConnection(str(self.home / "roost.sock"))
         with contextlib.closing(connection):
             connection.request(method, f"/api/v1{path}", data, {"Content-Type": "application/json"} | headers)
@@ -195,6 +199,11 @@ class Box:
     def _tcp(self) -> HTTPConnection:
         host, _, port = self.url.removeprefix("http://").rpartition(":")
         return HTTPConnection(host, int(port), timeout=60)
+
+    @cached_property
+    def token(self) -> str:
+        """A token of whoever runs the tests."""
+        return self.do("token", "new", "for tests").strip()
 
     @property
     def url(self) -> str:

@@ -19,7 +19,9 @@ from roost.links import messages as m
 from roost.server import passwords
 from roost.server.controller import Controller
 from roost.server.engine import Engine
+from roost.server.notifying import Notifier
 from roost.server.service import Service
+from roost.server.targets import Targets
 from roost.sim.world import fresh_store
 
 GPUS = [m.GpuInfo(f"gpu{i}", i, "Sim", 24_000) for i in range(2)]
@@ -42,7 +44,8 @@ class Api:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.app = make_app(service)
+        self.notifier = Notifier(service)
+        self.app = make_app(service, Targets(self.notifier))
         self.uid: int | None = os.getuid()
         self.headers: dict[str, str] = {}
 

@@ -56,6 +56,15 @@ REFUSED: list[tuple[str, str, Any, int, str]] = [
     ("POST", "/backup", {"path": "here"}, 400, "bad_request"),
     ("GET", "/nothing", None, 404, "not_found"),
     ("DELETE", "/jobs", None, 405, "bad_request"),
+    ("GET", "/jobs/actions", None, 405, "bad_request"),
+    ("GET", "/jobs?colour=red", None, 400, "bad_request"),
+    ("GET", "/jobs?limit=1&limit=2", None, 400, "bad_request"),
+    ("GET", "/jobs?ids=@~" + "9" * 30, None, 400, "bad_request"),
+    ("GET", "/jobs?cursor=0-" + "9" * 19, None, 400, "bad_request"),
+    ("GET", "/jobs/wait?ids=1&timeout_s=nan", None, 400, "bad_request"),
+    ("GET", "/jobs/1/log?offset=" + "9" * 30, None, 400, "bad_request"),
+    ("GET", "/audit?since=", None, 400, "bad_request"),
+    ("PUT", "/settings", {"cpu.slots": "1"}, 400, "bad_request"),
 ]
 
 
@@ -72,6 +81,11 @@ async def test_the_shape_of_an_error(api: Api, method: str, path: str, body: Any
     }
     assert shape["message"] and "\n" not in shape["message"] and "Traceback" not in shape["message"]
     assert await api.get("/jobs") and not (await api.get("/jobs"))["jobs"]
+
+
+async def test_a_whole_number_may_be_written_with_a_point(api: Api) -> None:
+    answer = await api.call("POST", "/jobs", b'{"jobs": [{"command": ["true"], "gpus": 2.0, "hold": true}]}')
+    assert answer.status == 201 and (await api.get("/jobs"))["jobs"][0]["gpus"] == 2
 
 
 async def test_a_job_of_many_that_is_refused_is_named_by_its_position(api: Api) -> None:
@@ -121,6 +135,7 @@ def test_the_tree_of_errors_has_one_code_and_status_each() -> None:
         "too_large": 413,
         "over_quota": 429,
         "too_fast": 429,
+        "not_installed": 501,
         "try_later": 503,
         "disk_full": 507,
     }

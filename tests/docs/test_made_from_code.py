@@ -19,7 +19,7 @@ from roost.core.states import Outcome, State
 from roost.server.service import Service
 
 
-@pytest.mark.parametrize("tool", ["cli_reference", "settings_page", "state_chart"])
+@pytest.mark.parametrize("tool", ["cli_reference", "openapi_file", "settings_page", "state_chart"])
 def test_a_made_page_is_current(tool: str) -> None:
     command = [sys.executable, str(ROOT / "tools" / f"{tool}.py"), "--check"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT)

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 from tests.docs.pages import ROOT, anchors, blocks, files, headings, links, pages, read
 
-TWINS = (("README.md", "README.zh-CN.md"), ("docs/getting-started.md", "docs/zh/getting-started.md"))
+TWINS = (
+    ("README.md", "README.zh-CN.md"),
+    ("docs/getting-started.md", "docs/zh/getting-started.md"),
+    ("docs/from-gpu-manager.md", "docs/zh/from-gpu-manager.md"),
+    ("docs/from-gpu-tasker.md", "docs/zh/from-gpu-tasker.md"),
+)
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))

@@ -4,70 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.accounts import PATH, Account, Reach, needs_root, reachable_roost, throw_away_accounts
-from tests.box import Box, Ran, until
+from tests.accounts import needs_root, throw_away_accounts
+from tests.box import until
+from tests.lab import PERMISSION, Lab, laboratory
 
 pytestmark = needs_root("that a root server runs jobs as their users, and keeps users apart")
-PERMISSION = 77
-
-
-class Person:
-    """Somebody at the command line of the machine."""
-
-    def __init__(self, account: Account, reach: Reach, box: Box) -> None:
-        self.account, self.name = account, account.name
-        self._program = str(reach.program)
-        self._env = {**reach.environment, "ROOST_HOME": str(box.home), "ROOST_AUTOSTART": "0"}
-
-    def run(self, *words: str | int, env: dict[str, str] | None = None, **more: Any) -> Ran:
-        """`roost …` as this account, to its end."""
-        argv = [self._program, *map(str, words)]
-        return self.account.run(argv, env={"PATH": PATH, **self._env, **(env or {})}, **more)
-
-    def do(self, *words: str | int, **more: Any) -> str:
-        """The same, which must go well; what it printed."""
-        ran = self.run(*words, **more)
-        assert ran.code == 0, f"{words}: {ran}"
-        return ran.out
-
-    def submit(self, *words: str | int, **more: Any) -> int:
-        """A job; its id."""
-        return int(self.do("submit", "-q", *words, **more))
-
-    def sh(self, script: str, *options: str | int, **more: Any) -> tuple[int, str]:
-        """A job that is a line of shell, to its end; its id and what it wrote."""
-        job = self.submit("-g", 0, *options, "--", "sh", "-c", script, **more)
-        assert self.run("wait", "-q", job).code == 0, self.run("log", job)
-        return job, self.do("log", job)
-
-
-class Lab:
-    """A root server and two people."""
-
-    def __init__(self, box: Box, ana: Person, bob: Person) -> None:
-        self.box, self.ana, self.bob = box, ana, bob
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    with reachable_roost() as reach, throw_away_accounts("ana", "bob") as (ana, bob):
-        extra = f"x{ana.name}"
-        subprocess.run(["groupadd", extra], env={"PATH": PATH}, check=True, timeout=60)
-        subprocess.run(["usermod", "-aG", extra, ana.name], env={"PATH": PATH}, check=True, timeout=60)
-        box = Box()
-        box.work.chmod(0o755)
-        try:
-            box.up()
-            yield Lab(box, Person(ana, reach, box), Person(bob, reach, box))
-        finally:
-            box.close()
-            subprocess.run(["groupdel", extra], env={"PATH": PATH}, timeout=60)
+    with laboratory() as made:
+        yield made
 
 
 def test_a_job_is_its_submitters_in_all_that_it_is(lab: Lab) -> None:

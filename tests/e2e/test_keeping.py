@@ -32,6 +32,18 @@ def test_archive_writes_ended_jobs_to_a_file_and_forgets_them(box: Box) -> None:
     assert box.submit("--hold", "true") > held
 
 
+def test_archive_takes_those_that_ended_first(box: Box) -> None:
+    jobs = []
+    for _ in range(3):
+        jobs.append(box.submit("-g", 0, "true"))
+        box.ends(jobs[-1], "succeeded")
+    box.do("rerun", jobs[0])
+    box.ends(jobs[0], "succeeded")  # so that it ended last
+    box.do("archive", "-n", 1, "--to", "done.jsonl")
+    assert [json.loads(line)["id"] for line in box.file("done.jsonl").read_text().splitlines()] == [jobs[1]]
+    assert box.do("archive", "-n", 0, "--to", "done.jsonl").startswith("archived 0 jobs")
+
+
 def test_rm_and_clean(box: Box) -> None:
     good, bad, waiting = box.submit("true"), box.submit("exit 1"), box.submit("--hold", "true")
     box.ends(good)

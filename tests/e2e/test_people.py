@@ -37,7 +37,9 @@ def elsewhere(box: Box, token: str = "") -> Elsewhere:
 
 def choose(link: str, box: Box, **body: str) -> None:
     """Open a one-time link in a browser and choose a password there."""
-    answer = box.http("POST", f"/link/{link.strip().rpartition('/')[2]}", {"password": PASSWORD, **body}, tcp=True)
+    answer = box.http(
+        "POST", f"/link/{link.strip().rpartition('/')[2]}", {"password": PASSWORD, **body}, tcp=True, Authorization=""
+    )
     assert answer.status == 200, answer
 
 
@@ -151,7 +153,7 @@ def test_a_login_by_password_and_out_again(own: Box) -> None:
     assert there("login", own.url, text=PASSWORD + "\n").code == 0
     assert len(own.json("token", "ls")["tokens"]) == 1
     link = there("web").out.strip()
-    assert own.http("POST", f"/link/{link.rpartition('/')[2]}", {}, tcp=True).json["user"] == ME
+    assert own.http("POST", f"/link/{link.rpartition('/')[2]}", {}, tcp=True, Authorization="").json["user"] == ME
     kept.chmod(0o644)
     assert "is open to others and is not used" in there("ls").err
     kept.chmod(0o600)
@@ -219,7 +221,7 @@ def test_the_first_administrator_comes_by_a_link(new_box: Callable[..., Box]) ->
     there = elsewhere(box)
     assert there("login", box.url, "--user", "boss", text=PASSWORD + "\n").code == 0
     assert there("user", "add", "ana", "--unix", "none").out.startswith(f"ana  {box.url}/welcome/")
-    answer = box.http("POST", "/administrator/link", {}, tcp=True)
+    answer = box.http("POST", "/administrator/link", {}, tcp=True, Authorization="")
     assert answer.status == 401
 
 

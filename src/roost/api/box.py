@@ -6,16 +6,20 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from roost.api import answers
+from roost.api.document import gives, said, settings_schema, streams, takes
 from roost.api.jobs import caller, service
-from roost.api.wire import JsonResponse, body, takes
+from roost.api.wire import JsonResponse, body
 from roost.core import events as ev
-from roost.core.errors import BadRequest, NotFound
+from roost.core import policy as policies
+from roost.core.errors import BadRequest, Conflict, NotFound
+from roost.core.settings import BadSetting, check_type
 from roost.server.commands import Change_, Drain, RuleGpus, SwitchScheduling
 from roost.server.people import Caller
 from roost.server.selecting import Select
@@ -25,24 +29,27 @@ from roost.store import reads
 router = APIRouter(prefix="/api/v1", tags=["box"], default_response_class=JsonResponse)
 
 
+AbsolutePath = Annotated[str, said(pattern="^/[^\\u0000]*$")]
+
+
 class GpuAction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A change of what may run on GPUs."""
 
     action: Literal["disable", "enable", "drain", "undrain", "release", "set"]
     gpus: list[str]
-    slots: int | None = None
+    slots: Annotated[int, msgspec.Meta(ge=1, le=1000)] | None = None
     alias: str | None = None
 
 
 class DrainBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Nodes and GPUs that nothing new may start on."""
 
-    targets: list[str]
+    targets: Annotated[list[str], said(minItems=1)]
     undrain: bool = False
 
 
 class PolicyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    policy: str
+    policy: Annotated[str, said(enum=policies.names())]
 
 
 class SchedulerBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,27 +59,27 @@ class SchedulerBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ArchiveBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Ended jobs to move into a file."""
 
-    path: str
+    path: AbsolutePath
     select: Select | None = None
-    keep: int = 0
+    keep: Annotated[int, said(minimum=0)] = 0
 
 
 class PathBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    path: str
+    path: AbsolutePath
 
 
 class ShutdownBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kill: bool = False
 
 
-@router.get("/gpus")
+@router.get("/gpus", openapi_extra=gives(answers.Gpus))
 async def gpus(request: Request) -> Response:
     """Every GPU with its jobs and processes."""
     here = service(request)
     return JsonResponse({**here.veil(caller(request)).gpus(await here.gpus()), "notice": await here.notice()})
 
 
-@router.post("/gpus/actions", openapi_extra=takes(GpuAction))
+@router.post("/gpus/actions", openapi_extra=takes(GpuAction) | gives(answers.Done, NotFound, Conflict))
 async def rule_gpus(request: Request) -> Response:
     """Disable, drain, rename GPUs, or change their slots."""
     asked = await body(request, GpuAction)
@@ -80,7 +87,7 @@ async def rule_gpus(request: Request) -> Response:
     return JsonResponse(await service(request).ask(caller(request), command))
 
 
-@router.post("/drain", openapi_extra=takes(DrainBody))
+@router.post("/drain", openapi_extra=takes(DrainBody) | gives(answers.Done, NotFound))
 async def drain(request: Request) -> Response:
     """Let nothing new start on nodes or GPUs, or open them again."""
     asked = await body(request, DrainBody)
@@ -91,53 +98,58 @@ async def drain(request: Request) -> Response:
     )
 
 
-@router.get("/nodes")
+@router.get("/nodes", openapi_extra=gives(answers.Nodes))
 async def nodes(request: Request) -> Response:
     """Every node."""
     return JsonResponse({"version": 1, "nodes": service(request).status()["nodes"]})
 
 
-@router.get("/status")
+@router.get("/status", openapi_extra=gives(answers.Status))
 async def status(request: Request) -> Response:
     """How the server is, and who is asking."""
     here = service(request)
     return JsonResponse({**here.status(), "you": here.you(caller(request)), "notice": await here.notice()})
 
 
-@router.get("/settings")
+@router.get("/settings", openapi_extra=gives(answers.Settings))
 async def settings(request: Request) -> Response:
     """Every setting with its value, default and meaning."""
     return JsonResponse(service(request).settings())
 
 
-@router.put("/settings", openapi_extra=takes(dict[str, Any]))
+@router.put("/settings", openapi_extra=takes(settings_schema()) | gives(answers.Settings))
 async def change_settings(request: Request) -> Response:
     """Change settings, live, all or none."""
     values = await body(request, dict[str, Any])
+    try:
+        for key, value in values.items():
+            check_type(key, value)
+    except BadSetting as error:
+        raise BadRequest(str(error), "roost set") from None
     await service(request).ask(caller(request), Change_(caller(request).name, values))
     return JsonResponse(service(request).settings())
 
 
-@router.get("/policy")
+@router.get("/policy", openapi_extra=gives(answers.Policy))
 async def policy(request: Request) -> Response:
     """The policy in force and those there are."""
     return JsonResponse(service(request).policy())
 
 
-@router.put("/policy", openapi_extra=takes(PolicyBody))
+@router.put("/policy", openapi_extra=takes(PolicyBody) | gives(answers.Policy))
 async def change_policy(request: Request) -> Response:
     """Change the policy, live."""
     return JsonResponse(await service(request).set_policy(caller(request), (await body(request, PolicyBody)).policy))
 
 
-@router.post("/scheduler", openapi_extra=takes(SchedulerBody))
+@router.post("/scheduler", openapi_extra=takes(SchedulerBody) | gives(answers.Scheduling))
 async def scheduler(request: Request) -> Response:
     """Pause or resume all scheduling; what runs, runs on."""
     asked = await body(request, SchedulerBody)
     return JsonResponse(await service(request).ask(caller(request), SwitchScheduling(caller(request).name, asked.paused)))
 
 
-@router.post("/archive", openapi_extra=takes(ArchiveBody))
+@router.post("/archive", openapi_extra=takes(ArchiveBody) | gives(answers.Archived, NotFound))
 async def archive(request: Request) -> Response:
     """Move ended jobs into a file of JSON lines."""
     asked, here = await body(request, ArchiveBody), service(request)
@@ -149,7 +161,7 @@ async def archive(request: Request) -> Response:
     return JsonResponse({"version": 1, "archived": await here.archive(caller(request), path, ids), "path": str(path)})
 
 
-@router.post("/backup", openapi_extra=takes(PathBody))
+@router.post("/backup", openapi_extra=takes(PathBody) | gives(answers.BackedUp, Conflict))
 async def backup(request: Request) -> Response:
     """Copy the whole state to a file while everything goes on."""
     path = _absolute((await body(request, PathBody)).path)
@@ -163,12 +175,12 @@ def _absolute(text: str) -> Path:
     return Path(text)
 
 
-@router.get("/log/server")
-async def server_log(request: Request, lines: int = 50) -> Response:
+@router.get("/log/server", openapi_extra=streams("text/plain", NotFound))
+async def server_log(request: Request, lines: Annotated[int, Query(ge=0, le=100_000)] = 50) -> Response:
     """The end of the server's own log."""
     path = service(request).home / "server.log"
     try:
-        tail = await asyncio.to_thread(_tail, path, max(0, min(lines, 100_000)))
+        tail = await asyncio.to_thread(_tail, path, lines)
     except FileNotFoundError:
         raise NotFound("the server has no log yet") from None
     return Response(tail, media_type="text/plain; charset=utf-8")
@@ -181,7 +193,7 @@ def _tail(path: Path, lines: int) -> bytes:
         return b"".join(log.read().splitlines(keepends=True)[-lines:]) if lines else b""
 
 
-@router.get("/events")
+@router.get("/events", openapi_extra=streams("text/event-stream"))
 async def events(request: Request) -> Response:
     """Server-sent events: one for every change, from now on."""
     here, who = service(request), caller(request)
@@ -221,7 +233,7 @@ def _shown(here: Service, who: Caller, event: ev.Event) -> bytes:
     return msgspec.json.encode(veil.event(msgspec.to_builtins(event), job.shape.user if job is not None else None))
 
 
-@router.post("/shutdown", openapi_extra=takes(ShutdownBody))
+@router.post("/shutdown", openapi_extra=takes(ShutdownBody) | gives(answers.Leaving))
 async def shutdown(request: Request) -> Response:
     """Leave. Running jobs go on, unless they are to be ended first."""
     asked = await body(request, ShutdownBody)

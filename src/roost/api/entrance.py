@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from roost.api import cookies
+from roost.api import answers, cookies
+from roost.api.document import gives, said, takes
 from roost.api.gate import address_of, scheme_of
 from roost.api.jobs import caller, service
 from roost.api.peer import SCOPE_KEY
-from roost.api.wire import JsonResponse, body, takes
+from roost.api.wire import JsonResponse, body
+from roost.core.errors import Conflict, NotFound
+from roost.core.users import MAX_NAME, NAME_PATTERN
 from roost.server.people import Caller
 from roost.store.rows import SessionRow
 
@@ -19,7 +24,7 @@ router = APIRouter(prefix="/api/v1", tags=["entrance"], default_response_class=J
 class LoginBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A name and a password; with `token`, the label of a token that is wanted instead of a session."""
 
-    user: str
+    user: Annotated[str, said(pattern=NAME_PATTERN, maxLength=MAX_NAME)]
     password: str
     token: str | None = None
 
@@ -37,7 +42,7 @@ class LinkBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return "LinkBody()"
 
 
-@router.post("/login", openapi_extra=takes(LoginBody))
+@router.post("/login", openapi_extra=takes(LoginBody) | gives(answers.LoggedIn))
 async def log_in(request: Request) -> Response:
     """Begin a session, or get a token, by name and password."""
     asked, here = await body(request, LoginBody), service(request)
@@ -49,7 +54,7 @@ async def log_in(request: Request) -> Response:
     return JsonResponse({"version": 1, "user": user, "token": secret, "id": row.id})
 
 
-@router.post("/logout")
+@router.post("/logout", openapi_extra=gives(answers.Nothing))
 async def log_out(request: Request) -> Response:
     """End the session."""
     await service(request).people.end_session(caller(request))
@@ -58,20 +63,20 @@ async def log_out(request: Request) -> Response:
     return answer
 
 
-@router.post("/administrator/link")
+@router.post("/administrator/link", openapi_extra=gives(answers.FirstLink))
 async def first_link(request: Request) -> Response:
     """A one-time link for the first administrator; null when one can log in from elsewhere already."""
     return JsonResponse({"version": 1, "url": await service(request).first_link()})
 
 
-@router.get("/link/{code}")
+@router.get("/link/{code}", openapi_extra=gives(answers.LinkShown, NotFound))
 async def link(request: Request, code: str) -> Response:
     """What a one-time link is for; it stays usable."""
     row = service(request).people.link(code)
     return JsonResponse({"version": 1, "purpose": row.purpose, "user": row.user})
 
 
-@router.post("/link/{code}", openapi_extra=takes(LinkBody))
+@router.post("/link/{code}", openapi_extra=takes(LinkBody) | gives(answers.LoggedIn, NotFound, Conflict))
 async def use_link(request: Request, code: str) -> Response:
     """Use a one-time link: choose a password where it asks for one, and be logged in."""
     asked = await body(request, LinkBody)

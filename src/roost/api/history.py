@@ -6,23 +6,20 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from roost.api.document import gives
+from roost.api.job_answers import History
 from roost.api.jobs import caller, service
+from roost.api.parameters import Limit, RowCursor, Since
 from roost.api.wire import JsonResponse
-from roost.core.errors import BadRequest
 from roost.server.clock import parse_time_ms, rfc3339
 from roost.store import reads
 
 router = APIRouter(prefix="/api/v1", tags=["history"], default_response_class=JsonResponse)
-MAX_PAGE = 10_000
 
 
-@router.get("/history")
-async def history(request: Request, since: str = "", limit: int = 1000, cursor: int | None = None) -> Response:
+@router.get("/history", openapi_extra=gives(History))
+async def history(request: Request, since: Since = None, limit: Limit = 1000, cursor: RowCursor = None) -> Response:
     """A page of runs that ended, the newest first."""
-    if not 1 <= limit <= MAX_PAGE:
-        raise BadRequest(f"limit must lie between 1 and {MAX_PAGE:,}, not {limit}")
-    if cursor is not None and not 0 < cursor < 1 << 62:
-        raise BadRequest(f"not a cursor: {cursor}")
     since_ms = parse_time_ms(since) if since else 0
     rows = await service(request).read(reads.history, since_ms, limit + 1, cursor)
     shown = rows[:limit]

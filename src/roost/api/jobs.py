@@ -9,8 +9,11 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from roost.api.wire import JsonResponse, body, takes
-from roost.core.errors import BadRequest, NotKnown
+from roost.api.document import gives, said, streams, takes
+from roost.api.job_answers import Acted, DryRun, Ends, Environment, JobPage, JobShown, Submitted, Why
+from roost.api.parameters import Attempt, Ids, JobCursor, Limit, Lines, Listed, Offset, Seconds, SomeIds, States
+from roost.api.wire import JsonResponse, body
+from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, NotKnown, OverQuota
 from roost.core.spec import SIGNALS, JobSpec, fitting
 from roost.server.clock import now_ms
 from roost.server.commands import Act, Submit
@@ -21,13 +24,21 @@ from roost.server.service import Followed, Service
 from roost.store.rows import Filter
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"], default_response_class=JsonResponse)
-MAX_PAGE = 10_000
+LOG_HEADERS = {
+    "Roost-Offset": {"description": "where the piece begins", "schema": {"type": "integer"}, "required": True},
+    "Roost-Size": {"description": "how long all of it is", "schema": {"type": "integer"}, "required": True},
+    "Roost-Eof": {"description": "1: nothing more will come", "schema": {"type": "integer", "enum": [0, 1]}},
+    "Roost-Dropped": {"description": "from-to: what of the middle is gone", "schema": {"type": "string"}},
+}
+
+
+KNOWN_SIGNALS = (*SIGNALS, "KILL", "STOP", "WINCH")
 
 
 class SubmitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Jobs to queue, all or none."""
 
-    jobs: list[JobSpec]
+    jobs: Annotated[list[JobSpec], said(minItems=1)]
     envs: list[dict[str, str]] = []
     dry_run: bool = False
     key: Annotated[str, msgspec.Meta(min_length=8, max_length=100)] | None = None
@@ -39,10 +50,10 @@ class ActionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     action: Literal["kill", "pause", "resume", "hold", "release", "rerun", "preempt", "move", "start", "edit", "clone", "rm"]
     select: Select
-    changes: dict[str, Any] = {}
-    grace_s: int | None = None
-    signal: str | None = None
-    position: int | None = None
+    changes: Annotated[dict[str, Any], said(allOf=[{"$ref": "#/components/schemas/JobChanges"}])] = {}
+    grace_s: Annotated[int, said(minimum=0, maximum=86_400)] | None = None
+    signal: Annotated[str, said(pattern=f"^(SIG)?({'|'.join(KNOWN_SIGNALS)})$")] | None = None
+    position: Annotated[int, said(minimum=0)] | None = None
     gpu_ids: list[str] = []
 
 
@@ -78,7 +89,11 @@ def filler(request: Request, key: str) -> Callable[[Any], Any] | None:
     return fill
 
 
-@router.post("/jobs", status_code=201, openapi_extra=takes(SubmitBody))
+@router.post(
+    "/jobs",
+    status_code=201,
+    openapi_extra=takes(SubmitBody) | gives({201: Submitted, 200: DryRun}, NotFound, Impossible, OverQuota),
+)
 async def submit(request: Request) -> Response:
     """Queue jobs: all are checked before any is queued. Answers with the ids after they are on the disk."""
     who = caller(request)
@@ -94,21 +109,19 @@ async def submit(request: Request) -> Response:
     return JsonResponse({**await here.ask(who, command), "notice": await here.notice()}, 201)
 
 
-@router.get("/jobs")
+@router.get("/jobs", openapi_extra=gives(JobPage, NotFound))
 async def list_jobs(
     request: Request,
-    ids: str = "",
-    state: str = "",
-    user: str = "",
-    label: str = "",
+    ids: Ids = "",
+    state: States = "",
+    user: Listed = "",
+    label: Listed = "",
     sweep: int | None = None,
     all: bool = False,
-    limit: int = 50,
-    cursor: str | None = None,
+    limit: Limit = 50,
+    cursor: JobCursor = None,
 ) -> Response:
     """A page of jobs: active, then waiting in queue order, then ended, the latest first."""
-    if not 1 <= limit <= MAX_PAGE:
-        raise BadRequest(f"limit must lie between 1 and {MAX_PAGE:,}, not {limit}")
     here = service(request)
     wanted = Filter()
     if ids or sweep is not None:
@@ -123,8 +136,8 @@ async def list_jobs(
     return JsonResponse({**page, "jobs": shown, "notice": await here.notice()})
 
 
-@router.get("/jobs/wait")
-async def wait(request: Request, ids: str, timeout_s: float | None = None) -> Response:
+@router.get("/jobs/wait", openapi_extra=gives(Ends, NotFound))
+async def wait(request: Request, ids: SomeIds, timeout_s: Seconds = None) -> Response:
     """Answers when all of these have ended, or when the time is over."""
     here = service(request)
     chosen = await here.select(caller(request), Select(ids=ids))
@@ -135,7 +148,7 @@ async def wait(request: Request, ids: str, timeout_s: float | None = None) -> Re
     return JsonResponse({"version": 1, "jobs": ended})
 
 
-@router.get("/jobs/{job}")
+@router.get("/jobs/{job}", openapi_extra=gives(JobShown, NotFound))
 async def show(request: Request, job: int) -> Response:
     """One job."""
     here = service(request)
@@ -144,13 +157,13 @@ async def show(request: Request, job: int) -> Response:
     return JsonResponse(here.veil(caller(request)).job(view))
 
 
-@router.get("/jobs/{job}/env")
+@router.get("/jobs/{job}/env", openapi_extra=gives(Environment, NotFound))
 async def environment(request: Request, job: int) -> Response:
     """A job's environment, for its owner."""
     return JsonResponse({"version": 1, "env": await service(request).environment(caller(request), job)})
 
 
-@router.get("/jobs/{job}/why")
+@router.get("/jobs/{job}/why", openapi_extra=gives(Why, NotFound))
 async def why(request: Request, job: int) -> Response:
     """Every reason why a job waits, until when probably, and what would start now."""
     here = service(request)
@@ -158,12 +171,12 @@ async def why(request: Request, job: int) -> Response:
     return JsonResponse(here.veil(caller(request)).why(view, (await here.row(job)).user))
 
 
-@router.post("/jobs/actions", openapi_extra=takes(ActionBody))
+@router.post("/jobs/actions", openapi_extra=takes(ActionBody) | gives(Acted, NotFound, Conflict, Impossible, OverQuota))
 async def act(request: Request) -> Response:
     """Do something to the selected jobs, each for itself."""
     asked, who = await body(request, ActionBody), caller(request)
     assert asked.action in ACTIONS
-    if asked.signal is not None and asked.signal.removeprefix("SIG") not in (*SIGNALS, "KILL", "STOP", "WINCH"):
+    if asked.signal is not None and asked.signal.removeprefix("SIG") not in KNOWN_SIGNALS:
         raise BadRequest(f"no signal named {asked.signal!r}; known: {', '.join(SIGNALS)}, KILL")
     if asked.grace_s is not None and not 0 <= asked.grace_s <= 86_400:
         raise BadRequest(f"grace_s must lie between 0 and 86,400, not {asked.grace_s}")
@@ -175,15 +188,15 @@ async def act(request: Request) -> Response:
     return JsonResponse({"version": 1, **await service(request).act(who, command, asked.select)})
 
 
-@router.get("/jobs/{job}/log")
+@router.get("/jobs/{job}/log", openapi_extra=streams("application/octet-stream", NotFound, headers=LOG_HEADERS))
 async def log(
     request: Request,
     job: int,
-    attempt: int | None = None,
+    attempt: Attempt = None,
     stream: Literal["out", "err"] = "out",
-    offset: int = 0,
+    offset: Offset = 0,
     limit: int = 1 << 20,
-    lines: int | None = None,
+    lines: Lines = None,
 ) -> Response:
     """A piece of what a job wrote, as bytes."""
     here = service(request)
@@ -201,15 +214,15 @@ async def log(
     return Response(piece.data, headers=headers, media_type="application/octet-stream")
 
 
-@router.get("/jobs/{job}/log/follow")
+@router.get("/jobs/{job}/log/follow", openapi_extra=streams("application/x-ndjson", NotFound))
 async def follow(
     request: Request,
     job: int,
-    attempt: int | None = None,
-    from_attempt: int | None = None,
-    offset_out: int = 0,
-    offset_err: int = 0,
-    lines: int | None = None,
+    attempt: Attempt = None,
+    from_attempt: Attempt = None,
+    offset_out: Offset = 0,
+    offset_err: Offset = 0,
+    lines: Lines = None,
 ) -> Response:
     """What a job writes, line by line of JSON, to its end: all attempts from the last one or the named one on, or one."""
     here, who = service(request), caller(request)

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Request, Response
 
+from roost.api import answers
+from roost.api.document import gives, said, takes
 from roost.api.jobs import caller, service
-from roost.api.wire import JsonResponse, body, takes
-from roost.core.errors import BadRequest
+from roost.api.parameters import Limit, RowCursor, Since
+from roost.api.wire import JsonResponse, body
+from roost.core.errors import BadRequest, NotFound
 from roost.server.clock import parse_time_ms, rfc3339
+from roost.server.passwords import MAX_LENGTH, MIN_LENGTH
 from roost.server.people import LOGIN
 from roost.store import people as kept
 from roost.store.rows import AuditRow, TokenRow
 
 router = APIRouter(prefix="/api/v1", tags=["people"], default_response_class=JsonResponse)
-MAX_PAGE = 10_000
 MAX_NOTICE = 2000
 
 
 class PasswordBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A new password, and the old one where there is one."""
 
-    new: str
+    new: Annotated[str, said(minLength=MIN_LENGTH, maxLength=MAX_LENGTH)]
     old: str | None = None
 
     def __repr__(self) -> str:
@@ -33,17 +36,17 @@ class PasswordBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TokenBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A token that is wanted: what it is for, and how long it lives; null: until it is revoked."""
 
-    label: str
-    lives_s: int | None = None
+    label: Annotated[str, said(minLength=1, maxLength=100)]
+    lives_s: Annotated[int, said(minimum=1, maximum=10**9)] | None = None
 
 
 class NoticeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What everybody is to see; null: nothing."""
 
-    text: str | None
+    text: Annotated[str, said(maxLength=MAX_NOTICE, pattern="\\S")] | None
 
 
-@router.get("/me")
+@router.get("/me", openapi_extra=gives(answers.Me))
 async def me(request: Request) -> Response:
     """Who the caller is and what he may."""
     who, here = caller(request), service(request)
@@ -52,7 +55,7 @@ async def me(request: Request) -> Response:
     return JsonResponse({"version": 1, **here.you(who), **more})
 
 
-@router.post("/me/password", openapi_extra=takes(PasswordBody))
+@router.post("/me/password", openapi_extra=takes(PasswordBody) | gives(answers.Nothing))
 async def password(request: Request) -> Response:
     """Set the caller's password; his other sessions end."""
     asked = await body(request, PasswordBody)
@@ -60,7 +63,7 @@ async def password(request: Request) -> Response:
     return JsonResponse({"version": 1})
 
 
-@router.post("/me/link")
+@router.post("/me/link", openapi_extra=gives(answers.Link))
 async def my_link(request: Request) -> Response:
     """A one-time link by which the caller's browser is logged in."""
     here, who = service(request), caller(request)
@@ -68,7 +71,7 @@ async def my_link(request: Request) -> Response:
     return JsonResponse({"version": 1, "url": here.link_url(code)})
 
 
-@router.get("/tokens")
+@router.get("/tokens", openapi_extra=gives(answers.Tokens))
 async def tokens(request: Request, all: bool = False) -> Response:
     """The caller's tokens, or everybody's for an administrator; never the tokens themselves."""
     who = caller(request)
@@ -76,7 +79,7 @@ async def tokens(request: Request, all: bool = False) -> Response:
     return JsonResponse({"version": 1, "tokens": [_token(row) for row in sorted(rows, key=lambda row: row.id)]})
 
 
-@router.post("/tokens", status_code=201, openapi_extra=takes(TokenBody))
+@router.post("/tokens", status_code=201, openapi_extra=takes(TokenBody) | gives({201: answers.TokenMade}))
 async def new_token(request: Request) -> Response:
     """A new token, told this once."""
     asked = await body(request, TokenBody)
@@ -86,7 +89,7 @@ async def new_token(request: Request) -> Response:
     return JsonResponse({"version": 1, **_token(row), "token": secret}, 201)
 
 
-@router.delete("/tokens/{token}")
+@router.delete("/tokens/{token}", openapi_extra=gives(answers.TokenShown, NotFound))
 async def revoke(request: Request, token: int) -> Response:
     """End a token, at once."""
     return JsonResponse({"version": 1, **_token(await service(request).people.revoke(caller(request), token))})
@@ -103,13 +106,13 @@ def _token(row: TokenRow) -> dict[str, Any]:
     }
 
 
-@router.get("/defaults")
+@router.get("/defaults", openapi_extra=gives(answers.Defaults))
 async def defaults(request: Request) -> Response:
     """What the caller's jobs are like unless he says otherwise."""
     return JsonResponse({"version": 1, "defaults": service(request).people.defaults.get(caller(request).name, {})})
 
 
-@router.put("/defaults", openapi_extra=takes(dict[str, Any]))
+@router.put("/defaults", openapi_extra=takes({"$ref": "#/components/schemas/JobDefaults"}) | gives(answers.Defaults))
 async def set_defaults(request: Request) -> Response:
     """Set them, all of them; a key of null is none."""
     here, who = service(request), caller(request)
@@ -117,13 +120,13 @@ async def set_defaults(request: Request) -> Response:
     return JsonResponse({"version": 1, "defaults": values})
 
 
-@router.get("/notice")
+@router.get("/notice", openapi_extra=gives(answers.NoticeShown))
 async def notice(request: Request) -> Response:
     """What everybody is to see."""
     return JsonResponse({"version": 1, "notice": await service(request).notice()})
 
 
-@router.put("/notice", openapi_extra=takes(NoticeBody))
+@router.put("/notice", openapi_extra=takes(NoticeBody) | gives(answers.NoticeShown))
 async def set_notice(request: Request) -> Response:
     """Set it, or take it away."""
     text = (await body(request, NoticeBody)).text
@@ -133,20 +136,16 @@ async def set_notice(request: Request) -> Response:
     return JsonResponse({"version": 1, "notice": await service(request).notice()})
 
 
-@router.get("/audit")
+@router.get("/audit", openapi_extra=gives(answers.Audit))
 async def audit(
     request: Request,
     user: str | None = None,
     action: str | None = None,
-    since: str = "",
-    limit: int = 50,
-    cursor: int | None = None,
+    since: Since = None,
+    limit: Limit = 50,
+    cursor: RowCursor = None,
 ) -> Response:
     """Who did what, when, from where: the newest first."""
-    if not 1 <= limit <= MAX_PAGE:
-        raise BadRequest(f"limit must lie between 1 and {MAX_PAGE:,}, not {limit}")
-    if cursor is not None and not 0 < cursor < 1 << 62:
-        raise BadRequest(f"not a cursor: {cursor}")
     since_ms = parse_time_ms(since) if since else 0
     rows = await service(request).read(kept.audited, user, action, since_ms, cursor or 1 << 62, limit + 1)
     following = rows[limit - 1].id if len(rows) > limit else None

@@ -5,6 +5,7 @@ What is not listed is refused.
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 
 
@@ -73,6 +74,12 @@ ROUTES: dict[str, Right] = {
     "GET /api/v1/tokens": Right.OWN,
     "POST /api/v1/tokens": Right.USER,
     "DELETE /api/v1/tokens/{token}": Right.OWN,
+    # being told
+    "GET /api/v1/notify": Right.USER,
+    "POST /api/v1/notify": Right.USER,
+    "GET /api/v1/notify/failures": Right.USER,
+    "DELETE /api/v1/notify/{target}": Right.OWN,
+    "POST /api/v1/notify/{target}/test": Right.OWN,
     # coming in and going out
     "POST /api/v1/login": Right.PUBLIC,
     "POST /api/v1/logout": Right.USER,
@@ -90,8 +97,83 @@ ROUTES: dict[str, Right] = {
     "GET /account": Right.USER,
     "POST /account/password": Right.USER,
     "POST /account/tokens": Right.USER,
-    "POST /account/tokens/{token}/revoke": Right.OWN,
+    "POST /account/tokens/{token}/revoke": Right.USER,  # his own, or nothing is found; the form is looked at first
     "GET /style/{name}": Right.PUBLIC,
 }
 
-VERBS: dict[str, tuple[str, ...]] = {}
+_SUBMIT = ("POST /jobs",)
+_FOLLOW = ("GET /jobs/{job}/log/follow", "GET /jobs/{job}", "GET /jobs", "GET /jobs/{job}/log", "GET /jobs/wait")
+_ACT = ("POST /jobs/actions",)
+_CHANGE_USER = ("PATCH /users/{name}", "GET /users/{name}")
+_ROUTES_OF: dict[str, tuple[str, ...]] = {
+    "run": (*_SUBMIT, *_FOLLOW, *_ACT),
+    "submit": _SUBMIT,
+    "ls": ("GET /jobs", "GET /status"),
+    "show": ("GET /jobs/{job}", "GET /jobs", "GET /jobs/{job}/env"),
+    "log": (*_FOLLOW, "GET /log/server"),
+    "why": ("GET /jobs/{job}/why", "GET /jobs", "GET /jobs/{job}"),
+    "wait": ("GET /jobs/wait", "GET /jobs", "GET /jobs/{job}"),
+    **dict.fromkeys(
+        ("pause", "resume", "hold", "release", "rerun", "preempt", "move", "start", "edit", "clone", "rm"), _ACT
+    ),
+    "kill": (*_ACT, "GET /jobs", "GET /jobs/wait"),
+    "clean": (*_ACT, "GET /jobs"),
+    "archive": ("POST /archive", "GET /jobs"),
+    "sweep": ("POST /sweeps",),
+    "sweep show": ("GET /sweeps/{sweep}", "GET /sweeps/last"),
+    "sweep ls": ("GET /sweeps",),
+    "sweep extend": ("POST /sweeps/{sweep}/extend",),
+    "sweep limit": ("POST /sweeps/{sweep}/limit",),
+    "sweep kill": _ACT,
+    "sweep rerun": (*_ACT, "GET /sweeps/{sweep}", "GET /jobs"),
+    "report": ("POST /jobs/{job}/results",),
+    **dict.fromkeys(("notify", "notify ls"), ("GET /notify",)),
+    "notify add": ("POST /notify",),
+    "notify test": ("POST /notify/{target}/test", "GET /notify"),
+    "notify rm": ("DELETE /notify/{target}", "GET /notify"),
+    "notify failures": ("GET /notify/failures",),
+    "gpus": ("GET /gpus",),
+    "top": ("GET /gpus", "GET /jobs", "GET /status"),
+    "gpu": ("POST /gpus/actions", "GET /gpus"),
+    **dict.fromkeys(("drain", "undrain"), ("POST /drain",)),
+    "scheduler": ("POST /scheduler", "GET /status"),
+    "policy": ("GET /policy", "PUT /policy"),
+    "simulate": ("GET /history", "GET /gpus", "GET /users", "GET /settings"),
+    "set": ("GET /settings", "PUT /settings"),
+    **dict.fromkeys(("user", "user show"), ("GET /users/{name}", "GET /me")),
+    "defaults": ("GET /defaults",),
+    **dict.fromkeys(("defaults set", "defaults unset", "defaults clear"), ("GET /defaults", "PUT /defaults")),
+    "login": ("POST /login", "GET /me"),
+    "logout": ("POST /logout", "GET /me", "GET /tokens", "DELETE /tokens/{token}"),
+    "web": ("POST /me/link",),
+    "password": ("POST /me/password", "GET /me"),
+    **dict.fromkeys(("token", "token ls"), ("GET /tokens",)),
+    "token new": ("POST /tokens",),
+    "token revoke": ("DELETE /tokens/{token}",),
+    "users": ("GET /users",),
+    "user add": ("POST /users",),
+    "user del": ("DELETE /users/{name}", "GET /users/{name}"),
+    **dict.fromkeys(("user lock", "user unlock", "user admin", "user set"), _CHANGE_USER),
+    "user link": ("POST /users/{name}/link", "GET /users/{name}"),
+    "notice": ("GET /notice", "PUT /notice"),
+    "audit": ("GET /audit",),
+    "up": ("GET /status", "POST /administrator/link"),
+    "down": ("POST /shutdown", "GET /status"),
+    "status": ("GET /status", "GET /me"),
+    "backup": ("POST /backup",),
+    "bench": (*_SUBMIT, *_FOLLOW, *_ACT, "GET /status", "GET /gpus"),
+    **dict.fromkeys(("install", "uninstall", "restore"), ("GET /status",)),
+    **dict.fromkeys(("sim-job", "sim-gpu"), ("GET /status", "GET /gpus")),
+    **dict.fromkeys(("help", "completion", "version"), ()),
+}
+VERBS: dict[str, tuple[str, ...]] = {
+    verb: tuple(route.replace(" ", " /api/v1", 1) for route in routes) for verb, routes in _ROUTES_OF.items()
+}
+"""The routes that a verb may ask for: whoever may ask for them may type it."""
+
+
+def methods_at(path: str) -> list[str]:
+    """What may be done at a path; the route of exactly that path goes before one with a name in it."""
+    routes = [route.split(" ") for route in ROUTES]
+    exact = {method for method, route in routes if route == path}
+    return sorted(exact or {method for method, route in routes if re.fullmatch(re.sub(r"{\w+}", "[^/]+", route), path)})

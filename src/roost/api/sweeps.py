@@ -7,17 +7,24 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Request, Response
 
+from roost.api import job_answers
+from roost.api.document import gives, said, takes
+from roost.api.job_answers import SweepMade, SweepPlanned
 from roost.api.jobs import caller, filler, service
-from roost.api.wire import JsonResponse, body, takes
+from roost.api.wire import JsonResponse, body
+from roost.core.errors import Conflict, Impossible, NotFound, OverQuota
 from roost.core.parameters import Given
-from roost.core.results import Result
+from roost.core.results import MAX_KEYS, Result
 from roost.core.spec import JobSpec
-from roost.core.sweeps import Design, Texts
+from roost.core.sweeps import MAX_CANDIDATES, Design, Texts
 from roost.server.commands import LimitSweep, MakeSweep, Report
 from roost.server.points import Sweeps, design_of
 from roost.server.submitting import check_no_point
+from roost.server.sweeping import MOST_RUNNING
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"], default_response_class=JsonResponse)
+MaxRunning = Annotated[int, said(minimum=1, maximum=MOST_RUNNING)]
+Samples = Annotated[int, said(minimum=1, maximum=MAX_CANDIDATES)]
 Key = Annotated[str, msgspec.Meta(min_length=8, max_length=100)]
 
 
@@ -29,9 +36,9 @@ class SweepBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     points: list[dict[str, Given]] = []
     where: str | None = None
     dir: str | None = None
-    samples: int | None = None
+    samples: Samples | None = None
     seed: int = 0
-    max_running: int | None = None
+    max_running: MaxRunning | None = None
     envs: list[dict[str, str]] = []
     dry_run: bool = False
     key: Key | None = None
@@ -43,7 +50,7 @@ class ExtendBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     params: dict[str, Texts] = {}
     points: list[dict[str, Given]] = []
     where: str | None = None
-    samples: int | None = None
+    samples: Samples | None = None
     dry_run: bool = False
     key: Key | None = None
 
@@ -51,14 +58,17 @@ class ExtendBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LimitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many jobs may run at once; null: any number."""
 
-    max_running: int | None
+    max_running: MaxRunning | None
 
 
 class ResultsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a job says of itself."""
 
-    results: dict[str, Result]
+    results: Annotated[dict[str, Result], said(minProperties=1, maxProperties=MAX_KEYS)]
     attempt: int | None = None
+
+
+MADE = gives({201: SweepMade, 200: SweepPlanned}, NotFound, Conflict, Impossible, OverQuota)
 
 
 def sweeps(request: Request) -> Sweeps:
@@ -67,7 +77,7 @@ def sweeps(request: Request) -> Sweeps:
     return found
 
 
-@router.post("/sweeps", status_code=201, openapi_extra=takes(SweepBody))
+@router.post("/sweeps", status_code=201, openapi_extra=takes(SweepBody) | MADE)
 async def make(request: Request) -> Response:
     """Queue a job for every point: all are checked before any is queued."""
     who = caller(request)
@@ -80,27 +90,27 @@ async def make(request: Request) -> Response:
     return JsonResponse({"version": 1, **await sweeps(request).make(who, command)}, 200 if asked.dry_run else 201)
 
 
-@router.get("/sweeps")
+@router.get("/sweeps", openapi_extra=gives(job_answers.Sweeps))
 async def listed(request: Request) -> Response:
     """The newest sweeps, with how far they are."""
     veil = service(request).veil(caller(request))
     return JsonResponse({"version": 1, "sweeps": [veil.sweep(sweep) for sweep in await sweeps(request).listed()]})
 
 
-@router.get("/sweeps/last")
+@router.get("/sweeps/last", openapi_extra=gives(job_answers.SweepShown, NotFound))
 async def last(request: Request) -> Response:
     """The caller's last sweep, with all its points."""
     here = sweeps(request)
     return JsonResponse({"version": 1, **await here.shown(await here.last(caller(request)))})
 
 
-@router.get("/sweeps/{sweep}")
+@router.get("/sweeps/{sweep}", openapi_extra=gives(job_answers.SweepShown, NotFound))
 async def show(request: Request, sweep: int) -> Response:
     """A sweep with all its points and their results."""
     return JsonResponse({"version": 1, **service(request).veil(caller(request)).sweep(await sweeps(request).shown(sweep))})
 
 
-@router.post("/sweeps/{sweep}/extend", status_code=201, openapi_extra=takes(ExtendBody))
+@router.post("/sweeps/{sweep}/extend", status_code=201, openapi_extra=takes(ExtendBody) | MADE)
 async def extend(request: Request, sweep: int) -> Response:
     """Queue the points that the sweep does not have yet."""
     asked, who = await body(request, ExtendBody), caller(request)
@@ -114,7 +124,7 @@ async def extend(request: Request, sweep: int) -> Response:
     return JsonResponse({"version": 1, **await sweeps(request).make(who, command)}, 200 if asked.dry_run else 201)
 
 
-@router.post("/sweeps/{sweep}/limit", openapi_extra=takes(LimitBody))
+@router.post("/sweeps/{sweep}/limit", openapi_extra=takes(LimitBody) | gives(job_answers.SweepLimited, NotFound))
 async def limit(request: Request, sweep: int) -> Response:
     """Change how many of its jobs may run at once."""
     asked = await body(request, LimitBody)
@@ -124,7 +134,7 @@ async def limit(request: Request, sweep: int) -> Response:
     return JsonResponse({"version": 1, **answer})
 
 
-@router.get("/jobs/{job}/results")
+@router.get("/jobs/{job}/results", openapi_extra=gives(job_answers.Results, NotFound))
 async def results(request: Request, job: int) -> Response:
     """What a job reported."""
     here = service(request)
@@ -133,7 +143,7 @@ async def results(request: Request, job: int) -> Response:
     return JsonResponse({"version": 1, "id": job, "results": results})
 
 
-@router.post("/jobs/{job}/results", openapi_extra=takes(ResultsBody))
+@router.post("/jobs/{job}/results", openapi_extra=takes(ResultsBody) | gives(job_answers.ResultsKept, NotFound, Conflict))
 async def report(request: Request, job: int) -> Response:
     """A job says how it went; the last word on a key stands."""
     asked = await body(request, ResultsBody)

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Request, Response
 from msgspec import UNSET, UnsetType
 
+from roost.api import answers
+from roost.api.document import gives, said, takes
 from roost.api.jobs import caller, service
-from roost.api.wire import JsonResponse, body, takes
-from roost.core.errors import BadRequest
+from roost.api.notify import targets
+from roost.api.parameters import UserName
+from roost.api.wire import JsonResponse, body
+from roost.core.errors import BadRequest, Conflict, NotFound
+from roost.core.users import MAX_NAME, MAX_QUOTA, MAX_WEIGHT, NAME_PATTERN
 from roost.server.people import PASSWORD
 
 router = APIRouter(prefix="/api/v1", tags=["users"], default_response_class=JsonResponse)
 MOST_ADDED = 1000
+Quota = Annotated[int, said(minimum=0, maximum=MAX_QUOTA)]
+Name = Annotated[str, said(pattern=NAME_PATTERN, maxLength=MAX_NAME)]
 
 
 class UserBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What changes about a user. A quota of null is lifted, a `unix` of null unties; what is not named stays."""
 
-    weight: float | UnsetType = UNSET
-    max_gpus: int | UnsetType | None = UNSET
-    max_jobs: int | UnsetType | None = UNSET
-    max_queued: int | UnsetType | None = UNSET
+    weight: Annotated[float, said(minimum=-MAX_WEIGHT, maximum=MAX_WEIGHT)] | UnsetType = UNSET
+    max_gpus: Quota | UnsetType | None = UNSET
+    max_jobs: Quota | UnsetType | None = UNSET
+    max_queued: Quota | UnsetType | None = UNSET
     admin: bool | UnsetType = UNSET
     locked: bool | UnsetType = UNSET
     unix: str | UnsetType | None = UNSET
@@ -35,19 +42,19 @@ class AddBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `ties` says another account for some of them, by name.
     """
 
-    names: list[str]
+    names: Annotated[list[Name], said(minItems=1, maxItems=MOST_ADDED)]
     unix: str | None = None
     admin: bool = False
     ties: dict[str, str] = {}
 
 
-@router.get("/users")
+@router.get("/users", openapi_extra=gives(answers.Users))
 async def users(request: Request) -> Response:
     """Everybody who was added, has rules, or has a job that is not ended."""
     return JsonResponse({"version": 1, "users": await service(request).users()})
 
 
-@router.post("/users", status_code=201, openapi_extra=takes(AddBody))
+@router.post("/users", status_code=201, openapi_extra=takes(AddBody) | gives({201: answers.UsersAdded}, NotFound, Conflict))
 async def add(request: Request) -> Response:
     """Add users, all or none; each gets a one-time link to choose a password with."""
     asked, here, who = await body(request, AddBody), service(request), caller(request)
@@ -61,14 +68,17 @@ async def add(request: Request) -> Response:
     return JsonResponse({"version": 1, "users": made}, 201)
 
 
-@router.get("/users/{name}")
-async def user(request: Request, name: str) -> Response:
+@router.get("/users/{name}", openapi_extra=gives(answers.UserShown))
+async def user(request: Request, name: UserName) -> Response:
     """One user: rules, GPUs in use, running and waiting jobs."""
     return JsonResponse({"version": 1, **await service(request).user(name)})
 
 
-@router.patch("/users/{name}", openapi_extra=takes(UserBody))
-async def change_user(request: Request, name: str) -> Response:
+CHANGES = takes(Annotated[UserBody, said(minProperties=1)])
+
+
+@router.patch("/users/{name}", openapi_extra=CHANGES | gives(answers.UserShown, NotFound, Conflict))
+async def change_user(request: Request, name: UserName) -> Response:
     """Change a user, live: weight, quotas, administrator, lock, UNIX account. A lock ends sessions and tokens at once."""
     asked: dict[str, Any] = msgspec.to_builtins(await body(request, UserBody))
     if not asked:
@@ -86,14 +96,16 @@ async def change_user(request: Request, name: str) -> Response:
     return JsonResponse({"version": 1, **await here.user(name)})
 
 
-@router.delete("/users/{name}")
-async def delete(request: Request, name: str) -> Response:
-    """Delete a user: his jobs are ended, sessions and tokens too; what he did stays in the history."""
-    return JsonResponse({"version": 1, **await service(request).delete_user(caller(request), name)})
+@router.delete("/users/{name}", openapi_extra=gives(answers.UserDeleted, NotFound, Conflict))
+async def delete(request: Request, name: UserName) -> Response:
+    """Delete a user: his jobs are ended, sessions, tokens and targets too; what he did stays in the history."""
+    done = await service(request).delete_user(caller(request), name)
+    await targets(request).forget(name)
+    return JsonResponse({"version": 1, **done})
 
 
-@router.post("/users/{name}/link")
-async def link(request: Request, name: str) -> Response:
+@router.post("/users/{name}/link", openapi_extra=gives(answers.UserLink, NotFound))
+async def link(request: Request, name: UserName) -> Response:
     """A one-time link with which the user chooses a new password."""
     here, who = service(request), caller(request)
     await here.known_user(name)

@@ -1,9 +1,10 @@
-"""Bytes to values and back, for every route: strict decoding, one shape for every error, schemas for OpenAPI."""
+"""Bytes to values and back, for every route: strict decoding, one shape for every error."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -78,11 +79,27 @@ async def all_of(request: Request, limit: int = MAX_BODY) -> bytes:
 def decoded(data: bytes, kind: type[T]) -> T:
     """Strictly decoded JSON."""
     try:
-        return msgspec.json.decode(data or b"{}", type=kind)
+        try:
+            return msgspec.json.decode(data or b"{}", type=kind)
+        except msgspec.ValidationError as error:
+            if "got `float`" not in str(error):
+                raise
+            return msgspec.convert(_whole.decode(data), kind)
     except msgspec.ValidationError as error:
         raise BadRequest(_words(error), index=_index(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"this is not JSON: {error}") from None
+
+
+def _number(text: str) -> int | float:
+    """To JSON Schema, and to some who write JSON, 2.0 is a whole number."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise msgspec.ValidationError("Number out of range")
+    return int(number) if number.is_integer() else number
+
+
+_whole = msgspec.json.Decoder(float_hook=_number)
 
 
 def _words(error: msgspec.ValidationError) -> str:
@@ -113,19 +130,3 @@ def error_answer(error: RoostError) -> JsonResponse:
     if isinstance(error, NotKnown):
         headers["WWW-Authenticate"] = "Bearer"
     return JsonResponse(error_body(error), error.status, headers)
-
-
-def takes(kind: type) -> dict[str, Any]:
-    """The OpenAPI words for a route whose body is that type."""
-    schema = msgspec.json.schema(kind, ref_template="#/components/schemas/{name}")
-    definitions = schema.pop("$defs", {})
-    _COMPONENTS.update(definitions)
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
-_COMPONENTS: dict[str, Any] = {}
-
-
-def components() -> dict[str, Any]:
-    """Every schema that a route named."""
-    return _COMPONENTS

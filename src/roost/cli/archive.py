@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from roost.client.client import Roost
+
 VERB = Verb(
     "archive",
     "write ended jobs to a file, then remove them",
@@ -21,9 +23,14 @@ VERB = Verb(
         Option("-s --state", "only with this outcome", MANY, "OUTCOME", values.items),
         LABEL,
         USER,
+        Option("-n --limit", "only the so many that ended first", ONE, "N", values.count),
         JSON,
     ),
-    examples=(("roost archive --to done.jsonl", "all that ended"), ("roost archive 1-1000 --to old.jsonl", "")),
+    examples=(
+        ("roost archive --to done.jsonl", "all that ended"),
+        ("roost archive 1-1000 --to old.jsonl", ""),
+        ("roost archive --user ana -n 100 --to ana.jsonl", "the oldest hundred of hers"),
+    ),
 )
 
 
@@ -39,7 +46,10 @@ def run(args: Args) -> int:
     if args.user:
         select["user"] = args.user
     path = os.path.abspath(args.to)
-    answer = server(timeout_s=None).archive(path, select)
+    roost = server(timeout_s=None)
+    if args.limit is not None:
+        select = {"ids": ",".join(map(str, _first(roost, select, args.limit)))}
+    answer = {"archived": 0, "path": path} if select.get("ids") == "" else roost.archive(path, select)
     if args.json:
         print_json({"version": 1, **answer})
     else:
@@ -47,3 +57,10 @@ def run(args: Args) -> int:
         count = len(done) if isinstance(done, list) else int(done or 0)
         print(f"archived {values.plural(count, 'job')} to {clean(path)}")
     return 0
+
+
+def _first(roost: "Roost", select: "dict[str, Any]", count: int) -> list[int]:
+    """The ids of the jobs that ended first, of those that are meant. Lists have the latest first."""
+    narrow = {"state": select["states"], "user": select.get("user", ""), "label": select.get("labels", ())}
+    found = [int(job["id"]) for job in roost.all_jobs(select.get("ids", ""), all=True, **narrow)]
+    return found[-count:] if count else []

@@ -12,7 +12,7 @@ from roost.cli.output import Column, print_json, screen, table, write
 from roost.cli.selecting import JSON
 from roost.client import paths
 from roost.client.client import Roost
-from roost.client.errors import ApiError
+from roost.client.errors import EXIT_TRY_LATER, ApiError, RoostError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +33,18 @@ VERB = Verb(
 _COLUMNS = (Column("MEASURED"), Column("ROOST", right=True), Column("FLOOR", right=True), Column("THE FLOOR IS"))
 
 
+class NothingStarts(RoostError):
+    """It would wait for ever."""
+
+    exit_code = EXIT_TRY_LATER
+
+
 def run(args: Args) -> int:
     """Measure, print, clean up."""
     count = max(args.jobs or 500, 20)
-    roost = reach(lambda found: (found.status(), found)[1])
+    status, roost = reach(lambda found: (found.status(), found))
+    if status["server"]["scheduling"] == "paused":
+        raise NothingStarts("scheduling is paused: none of its jobs would start", "roost scheduler resume")
     try:
         results = measure(roost, count)
     finally:

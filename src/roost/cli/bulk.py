@@ -30,6 +30,7 @@ _SPEC_KEYS = frozenset(
         *("nodes", "prefer_nodes", "gpu_models", "min_gpu_mem_mib", "mem_auto"),
         *("priority", "hold", "after", "after_any", "after_fail", "begin_at"),
         *("time_limit_s", "warn_s", "warn_signal", "grace_s", "stdout", "stderr", "open", "fill"),
+        *("retries", "retry_oom", "preemptible", "user"),
     )
 )
 

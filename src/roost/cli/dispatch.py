@@ -14,6 +14,7 @@ GROUPS = (
                         "clone", "rm", "clean", "archive")),
     ("sweeps and results", ("sweep", "sweep show", "sweep ls", "sweep extend", "sweep limit", "sweep kill", "sweep rerun",
                             "report")),
+    ("being told", ("notify", "notify add", "notify ls", "notify test", "notify rm", "notify failures")),
     ("GPUs and scheduling", ("gpus", "top", "gpu", "drain", "undrain", "scheduler", "policy", "simulate", "set")),
     ("yourself", ("user", "defaults", "defaults set", "defaults unset", "defaults clear", "login", "logout", "web",
                   "password", "token", "token new", "token ls", "token revoke")),
@@ -76,6 +77,10 @@ def load(name: str) -> "ModuleType":
 def _unknown(name: str) -> UsageError:
     from difflib import get_close_matches
 
+    from roost.cli.former import FORMER
+
+    if name in FORMER:
+        return UsageError(f"no such verb: {name}", f"here that is: roost {FORMER[name]}")
     close = get_close_matches(name, [*VERBS, *ALIASES], 1)
     hint = f"did you mean: roost {close[0]}?" if close else "roost help"
     return UsageError(f"no such verb: {name}", hint)

@@ -66,6 +66,8 @@ JOB_OPTIONS = (
     Option("--retry-oom", "try again this often after out of memory, alone on the GPU or on a larger one", ONE, "N",
            values.count, group=_WHEN),
     Option("--preemptible", "it may be asked to make room: TERM, the grace, and then it waits again", group=_WHEN),
+    Option("--notify", "be told of: start, end, fail, kill, timeout, lost, oom, idle; or none", MANY, "EVENT,…",
+           values.items, group=_WHEN),
     Option("--fill", "fill in {gpus} {gpu} {port} {job} in the command", group=_WHEN),
     Option("--without", "not with these of your `roost defaults`: mem,time, or all", MANY, "KEY,…", values.items,
            group=_WHEN),
@@ -97,6 +99,7 @@ SPEC_KEYS = (
     ("grace", "grace_s"),
     ("retries", "retries"),
     ("retry_oom", "retry_oom"),
+    ("notify", "notify"),
     ("output", "stdout"),
     ("error", "stderr"),
 )

@@ -135,19 +135,20 @@ def _submit_many(args: Args) -> int:
 
     key = new_key()
 
-    def send(roost: "Roost") -> list[int]:
+    def send(roost: "Roost") -> "tuple[Roost, list[int]]":
         jobs = _all_resolved(bulk.jobs, roost)
-        return roost.submit_many(jobs, bulk.envs, key)
+        return roost, roost.submit_many(jobs, bulk.envs, key)
 
     try:
         if args.dry_run:
             return _dry_run(args, bulk.jobs, bulk.envs, bulk.lines)
-        ids = reach(send)
+        roost, ids = reach(send)
     except ApiError as error:
         if error.index is not None and error.index < len(bulk.lines):
             error.message = f"{name}:{bulk.lines[error.index]}: {error.message}"
         raise
     _print_ids(args, ids)
+    _tell_notice(args, roost)
     return 0
 
 

@@ -34,6 +34,7 @@ VERB = Verb(
     examples=(
         ("roost wait 12 && echo done", ""),
         ("roost wait --sweep 3 --timeout 2h", "all of a sweep, two hours at most"),
+        ("roost wait --state running", "after `roost scheduler pause`: until the machine is idle"),
     ),
     about="The exit code is the job's; of several, the first that is not 0.",
 )
@@ -45,7 +46,8 @@ def run(args: Args) -> int:
     ids = _ids(roost, args)
     if not ids:
         if not (args.quiet or args.json):
-            print("roost: nothing to wait for: all have ended", file=sys.stderr)
+            none = f"none is {' or '.join(args.state)}" if args.state else "all have ended"
+            print(f"roost: nothing to wait for: {none}", file=sys.stderr)
         return 0
     deadline = None if args.timeout is None else time.monotonic() + args.timeout
     roost.jobs(ids, limit=1)  # nobody there at all is said at once
@@ -74,7 +76,7 @@ def _ids(roost: "Roost", args: Args) -> str:
     narrow = {"label": args.label or (), "state": states, "user": args.user or "", "sweep": args.sweep}
     found = roost.all_jobs("" if everything else ids, all=True, **narrow)
     numbers = [job["id"] for job in found]
-    if not numbers and not everything:
+    if not numbers and not (everything or args.state):  # nothing in that state any more: good
         raise UsageError("no such jobs", "roost ls")
     return values.compress(numbers).replace(" ", "")
 

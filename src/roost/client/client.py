@@ -375,6 +375,33 @@ class Roost:
             if cursor is None:
                 return
 
+    # Being told
+
+    def notify_targets(self) -> "list[Json]":
+        """Your targets: `id`, `target` (never the whole URL), `events`, `waiting`, `error`."""
+        found: list[Json] = self._get("/notify")["targets"]
+        return found
+
+    def notify_add(
+        self, url: str, events: "Sequence[str] | None" = None, *, lang: str = "en", label: str | None = None
+    ) -> "Json":
+        """Be told there. `events` are like `end`, `fail`, `gpu_free`."""
+        chosen = {} if events is None else {"events": list(events)}
+        return self._post("/notify", {"url": url, "lang": lang, "label": label, **chosen})
+
+    def notify_remove(self, target: int) -> "Json":
+        """Be told there no more."""
+        return self._send("DELETE", f"/notify/{target}", {})
+
+    def notify_test(self, target: int) -> "Json":
+        """Send a message there now: `sent`, `error`."""
+        return self._post(f"/notify/{target}/test", {})
+
+    def notify_failures(self, *, all: bool = False) -> "list[Json]":
+        """Messages that could not be sent, yours or, for an administrator, everybody's."""
+        found: list[Json] = self._get("/notify/failures" + ("?all=true" if all else ""))["failures"]
+        return found
+
     def pause_scheduling(self, paused: bool = True) -> "Json":
         """Start nothing new, or go on."""
         return self._post("/scheduler", {"paused": paused})

@@ -10,6 +10,7 @@
     ├── TooLarge               413
     ├── OverQuota              429  no more may wait now: the user's quota, or the queue's
     ├── TooFast                429  too many requests, or too many wrong passwords
+    ├── NotInstalled           501  it needs a package that is not there
     ├── TryLater               503  shutting down, starting
     └── DiskFull               507
 
@@ -70,6 +71,10 @@ class TooFast(RoostError):
     def __init__(self, message: str, after_s: float) -> None:
         super().__init__(message, f"try again in {max(1, round(after_s))} s")
         self.after_s = max(1, round(after_s))
+
+
+class NotInstalled(RoostError):
+    code, status = "not_installed", 501
 
 
 class TryLater(RoostError):

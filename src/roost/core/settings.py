@@ -115,6 +115,20 @@ TABLE: tuple[Setting, ...] = (
         1 << 40,
     ),
     Setting("node.sample_ms", 500, int, "how often a node with running jobs reads its GPUs", 50, 600_000),
+    Setting("notify.enabled", True, bool, "whether people are told what they asked to be told, see `roost notify`"),
+    Setting("notify.idle_min", 30.0, float, "minutes of no use of a GPU after which its holder is told", 0.001, 100_000),
+    Setting(
+        "notify.free_s", 30.0, float, "seconds that nobody uses or waits for a GPU before it is told as free", 0, 86_400
+    ),
+    Setting("notify.log_lines", 20, int, "last lines of a job's log in a message; 0: none", 0, 200),
+    Setting(
+        "notify.retry_s",
+        10.0,
+        float,
+        "pause after a message could not be sent; the next ones are 3, 12, 60 and 360 times as long",
+        0.001,
+        86_400,
+    ),
     Setting(
         "http.proxies",
         "",
@@ -178,6 +192,14 @@ def check(key: str, value: object) -> Value:
     return converted
 
 
+def check_type(key: str, value: object) -> None:
+    """Raise `BadSetting` when a program sends a number, or yes and no, as a text: only people's words are read so kindly."""
+    row = BY_KEY.get(key)
+    if row is not None and (isinstance(value, str) != (row.kind is str) or isinstance(value, bool) != (row.kind is bool)):
+        raise BadSetting(f"{key} takes {_KINDS[row.kind]}, not {value!r}")
+
+
+_KINDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 _BOOLEANS: dict[str | bool, bool] = {
     True: True,
     False: False,
@@ -187,7 +209,6 @@ _BOOLEANS: dict[str | bool, bool] = {
 
 
 def _convert(row: Setting, value: object) -> Value:
-    wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[row.kind]
     try:
         if row.kind is bool:
             return _BOOLEANS[value if isinstance(value, bool) else str(value).lower()]
@@ -203,4 +224,4 @@ def _convert(row: Setting, value: object) -> Value:
             raise ValueError
         return value
     except (ValueError, TypeError, OverflowError, KeyError):
-        raise BadSetting(f"{row.key} takes {wanted}, not {value!r}") from None
+        raise BadSetting(f"{row.key} takes {_KINDS[row.kind]}, not {value!r}") from None

@@ -11,6 +11,7 @@ import msgspec
 
 from roost.core.errors import BadRequest, RoostError, TooLarge
 from roost.core.model import Conditions, Dependency, Request
+from roost.core.telling import NONE, OF_A_JOB, check_events
 from roost.core.users import check_user
 
 MAX_ARGUMENT_BYTES = 131_071
@@ -21,6 +22,22 @@ MAX_GPUS = 100_000
 MAX_RETRIES = 10_000
 MAX_NAMES = 1000
 """Nodes, or models of GPUs, that a job may name."""
+NUMBERS = {
+    "gpus": (0, MAX_GPUS),
+    "mem_mib": (1, 1 << 40),
+    "max_util": (0, 100),
+    "min_gpu_mem_mib": (1, 1 << 40),
+    "priority": (-1_000_000, 1_000_000),
+    "time_limit_s": (1, 10**9),
+    "warn_s": (0, 10**9),
+    "grace_s": (0, 86_400),
+    "umask": (0, 0o777),
+    "retries": (0, MAX_RETRIES),
+    "retry_oom": (0, MAX_RETRIES),
+}
+"""The least and the most of each number of a job."""
+TEXTS = {"name": 200, "desc": 10_000, "cwd": 4096, "stdout": 4096, "stderr": 4096}
+"""The longest that each text of a job may be."""
 SIGNALS = ("HUP", "INT", "QUIT", "USR1", "USR2", "TERM", "CONT", "ABRT", "ALRM")
 
 
@@ -63,6 +80,8 @@ class JobSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     retries: int = 0
     retry_oom: int = 0
     preemptible: bool = False
+    notify: tuple[str, ...] = ()
+    """What its user is told of this job; empty: what each of his targets is for; `none`: nothing."""
     user: str | None = None
     """Whose job it is, in the order and in the quotas, where one account serves several people; None: the caller's."""
     sweep: int | None = None
@@ -174,20 +193,8 @@ def _check_command(spec: JobSpec) -> None:
 
 
 def _check_numbers(spec: JobSpec) -> None:
-    limits: tuple[tuple[str, int | None, int, int], ...] = (
-        ("gpus", spec.gpus, 0, MAX_GPUS),
-        ("mem_mib", spec.mem_mib, 1, 1 << 40),
-        ("max_util", spec.max_util, 0, 100),
-        ("min_gpu_mem_mib", spec.min_gpu_mem_mib, 1, 1 << 40),
-        ("priority", spec.priority, -1_000_000, 1_000_000),
-        ("time_limit_s", spec.time_limit_s, 1, 10**9),
-        ("warn_s", spec.warn_s, 0, 10**9),
-        ("grace_s", spec.grace_s, 0, 86_400),
-        ("umask", spec.umask, 0, 0o777),
-        ("retries", spec.retries, 0, MAX_RETRIES),
-        ("retry_oom", spec.retry_oom, 0, MAX_RETRIES),
-    )
-    for name, value, low, high in limits:
+    for name, (low, high) in NUMBERS.items():
+        value = getattr(spec, name)
         if value is not None and not low <= value <= high:
             raise BadRequest(f"{name} must lie between {low:,} and {high:,}, not {value:,}")
     _check_gpus(spec)
@@ -208,7 +215,7 @@ def _check_gpus(spec: JobSpec) -> None:
 
 
 def _check_texts(spec: JobSpec) -> None:
-    for name, limit in (("name", 200), ("desc", 10_000), ("cwd", 4096), ("stdout", 4096), ("stderr", 4096)):
+    for name, limit in TEXTS.items():
         text = getattr(spec, name)
         if text is not None:
             _check_text(name, text, limit)
@@ -221,6 +228,8 @@ def _check_texts(spec: JobSpec) -> None:
             raise BadRequest(f"a label is not empty and has no comma: {label!r}")
     if spec.user is not None:
         check_user(spec.user)
+    if spec.notify and spec.notify != (NONE,):
+        check_events(spec.notify, OF_A_JOB)
     _check_names("a node's name", (*spec.nodes, *spec.prefer_nodes), ",")
     _check_names("a GPU's model", spec.gpu_models, ",|")
     if spec.cwd is not None and not spec.cwd.startswith("/"):

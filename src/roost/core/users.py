@@ -14,6 +14,8 @@ from roost.core.errors import BadRequest
 from roost.core.model import UserRules
 
 MAX_NAME = 64
+NAME_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9_.+@-]*[$]?$"
+"""What `check_user` takes, for those who read schemas."""
 MAX_WEIGHT = 1e6
 MAX_QUOTA = 1_000_000_000
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")

@@ -33,9 +33,11 @@ from roost.server.engine import Engine
 from roost.server.evicting import Evicting
 from roost.server.listening import Application, Place, listen, place_of, socket_path
 from roost.server.lock import HomeInUse, take
+from roost.server.notifying import Notifier
 from roost.server.service import Service
 from roost.server.sockets import CannotListen, check_own
 from roost.server.supervised import Supervisor
+from roost.server.targets import Targets
 from roost.server.tls import BadCertificate
 from roost.store.store import Store, WrongVersion
 
@@ -167,6 +169,7 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     _calm_collector()
     engine = Engine(controller)
     service = Service(home, store, engine)
+    notifier = Notifier(service)
     node = _local_node(store, controller)
     link = Link(node, local.command(home, settings.get("sim")), engine.report, engine.lost)
     engine.links[node] = link
@@ -176,13 +179,15 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     if service.people.is_root:
         accounts.begin()
         loops.append(Evicting(engine, functools.partial(local.evict_command, home)).watch())
+    loops.append(notifier.run())
     tasks = [asyncio.create_task(t) for t in loops]
     try:
         await _first_hello(engine, link)
-        await listen(service, place, _application(service), supervisor, lambda: _keep(home, settings))
+        await listen(service, place, _application(service, notifier), supervisor, lambda: _keep(home, settings))
     finally:
         for task in tasks:
             task.cancel()
+        await notifier.close()
         await accounts.close()
         link.send([{"op": "shutdown", "when_idle": True}])
         await link.flushed()
@@ -224,11 +229,11 @@ async def _first_hello(engine: Engine, link: Link) -> None:
     _log.warning("the node program of this machine did not attach within %s s", ATTACH_S)
 
 
-def _application(service: Service) -> Application:
+def _application(service: Service, notifier: Notifier) -> Application:
     from roost.api.app import make_app
     from roost.api.peer import PeerProtocol
 
-    return Application(make_app(service), PeerProtocol)
+    return Application(make_app(service, Targets(notifier)), PeerProtocol)
 
 
 async def _tidy(service: Service) -> None:

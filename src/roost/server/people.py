@@ -234,10 +234,11 @@ class People:
         tied = {name: self._tied(name, (ties or {}).get(name, unix)) for name in names}
         now = self._now_ms()
         rows = [AccountRow(n, account, None, is_admin or self._is_ruler(n), False, now) for n, account in tied.items()]
+        owners: dict[str, str] = {}
         for row in rows:
             self._check_tie(row, by)
-            if twin := next((r.name for r in rows if r.unix is not None and r.unix == row.unix and r is not row), None):
-                raise Conflict(f"{row.unix} cannot be tied to {row.name} and to {twin}", "one UNIX account is for one user")
+            if row.unix is not None and (twin := owners.setdefault(row.unix, row.name)) != row.name:
+                raise Conflict(f"{row.unix} cannot be tied to {twin} and to {row.name}", "one UNIX account is for one user")
         lines = [self._line(by, "user add", row.name, f"unix={row.unix or 'none'}" + " admin" * is_admin) for row in rows]
         strangers = [row.name for row in rows if row.unix != row.name]  # whoever had that name here before is another
         await self._write(*map(kept.put, rows), *self._leave(strangers), *lines)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from roost.core.errors import BadRequest
@@ -10,15 +12,18 @@ from roost.core.states import Outcome, State
 HINT = "12, 10-20, 12,15, @ (my last), all"
 MOST_IDS, MOST_RANGES = 30_000, 400
 """What a statement of the store can hold."""
+_PART = "(@|@~[0-9]{1,9}|[0-9]{1,17}(-[0-9]{1,17})?)"
+IDS_PATTERN = f"^([ ,]*(all|{_PART}([ ,]+{_PART})*)[ ,]*)?$"
+"""What `parse_ids` takes, but for a range that runs backwards."""
 NAMES = frozenset({*(s.value for s in State), *(o.value for o in Outcome)})
 
 
 class Select(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A selection as it comes over the API. Every given part must match."""
 
-    ids: str = ""
+    ids: Annotated[str, msgspec.Meta(extra_json_schema={"pattern": IDS_PATTERN})] = ""
     labels: tuple[str, ...] = ()
-    states: tuple[str, ...] = ()
+    states: tuple[Annotated[str, msgspec.Meta(extra_json_schema={"enum": sorted(NAMES)})], ...] = ()
     user: str | None = None
     all: bool = False
     sweep: int | None = None
@@ -58,7 +63,7 @@ def parse_ids(text: str) -> list[tuple[int, int] | int]:
 def _parse(part: str) -> tuple[int, int] | int:
     if part == "@":
         return 0
-    if part.startswith("@~") and part[2:].isdecimal():
+    if part.startswith("@~") and part[2:].isdecimal() and len(part) <= 11:
         return int(part[2:])
     first, dash, last = part.partition("-")
     if first.isdecimal() and (not dash or last.isdecimal()) and max(len(first), len(last)) < 18:

@@ -169,6 +169,7 @@ def ask(turn: Turn, command: Ask) -> dict[str, Any]:
     answers, supposed = [], {}
     submit = Submit(command.actor, command.jobs, by=command.by)
     for i, spec in enumerate(command.jobs):
+        check_no_point(spec, i)
         check_owner(command, spec, i)
         _, request, conditions, _ = checked(turn, submit, i, msgspec.structs.replace(spec, env=None), [])
         job = Job(0, turn.shaped(submit.owner(spec), spec, request), (turn.last_job + 1) * RANK_STEP, turn.now_ms)

@@ -8,7 +8,9 @@ import time
 import msgspec
 
 _LIVES_S, _ABSENT_S = 30.0, 2.0
-"""How long an answer is believed, and how long that there is no such account."""
+"""How long an answer about a name is believed, and how long that there is no such account."""
+_UID_LIVES_S = 1.0
+"""A number that is given to somebody new must not be the old one's name for long: it says who asks."""
 
 
 class Unix(msgspec.Struct, frozen=True):
@@ -34,7 +36,7 @@ def unix_of_uid(uid: int) -> Unix:
             account = Unix(uid, entry.pw_name, entry.pw_dir)
         except KeyError:
             account = Unix(uid, str(uid), "/", False)
-        found = _by_uid[uid] = (time.monotonic() + _LIVES_S, account)
+        found = _by_uid[uid] = (time.monotonic() + _UID_LIVES_S, account)
     return found[1]
 
 

@@ -61,6 +61,7 @@ def job_view(
         "oom_retried": row.oom_retried,
         "retry": retry_view(row, attempts),
         "preemptible": spec.preemptible,
+        "notify": list(spec.notify),
         "time_limit_s": spec.time_limit_s,
         "submitted_at": rfc3339(row.submitted_ms),
         "started_at": rfc3339(started_ms),

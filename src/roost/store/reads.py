@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -138,16 +139,18 @@ def _cursor_after(group: int, row: JobRow) -> str:
     return "-".join(str(n) for n in (group, *numbers)).replace("--", "-m")
 
 
+_NUMBER = "(-m?[0-9]{1,19})"
+CURSOR_PATTERN = f"^(0{_NUMBER}?|1({_NUMBER}{{3}})?|2({_NUMBER}{{2}})?)$"
+_CURSOR = re.compile(CURSOR_PATTERN)
+
+
 def _parse_cursor(cursor: str | None) -> tuple[int, Sequence[int] | None]:
     if cursor is None:
         return 0, None
-    try:
-        group, *position = (int(part.replace("m", "-")) for part in cursor.split("-"))
-        if group < 0 or len(position) not in (0, (1, 3, 2)[group]) or any(abs(n) >> 62 for n in position):
-            raise ValueError
-    except (ValueError, IndexError):
-        raise BadCursor(f"not a cursor: {cursor!r}") from None
-    return group, position or None
+    numbers = [int(part.replace("m", "-")) for part in cursor.split("-")] if _CURSOR.fullmatch(cursor) else []
+    if not numbers or any(abs(number) >> 63 for number in numbers):
+        raise BadCursor(f"not a cursor: {cursor[:100]!r}")
+    return numbers[0], numbers[1:] or None
 
 
 def ids(db: Connection, wanted: Filter, limit: int) -> list[int]:

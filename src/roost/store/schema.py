@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-VERSION = "0003"
+VERSION = "0004"
 """The newest migration. A store of an older version is migrated when it is opened, one of a newer version is refused."""
 
 WAITING = "state IN ('queued', 'held')"
@@ -25,6 +25,7 @@ ACTIVE = "state IN ('starting', 'running', 'paused', 'stopping')"
 ENDED = "state = 'ended'"
 IN_SWEEP = "sweep <> 0"
 FOR_ANOTHER = "submitter IS NOT NULL"
+UNSENT = "next_ms IS NOT NULL"
 
 metadata = MetaData()
 
@@ -203,7 +204,6 @@ results = Table(
 )
 """What jobs report of themselves; the last word on a key stands."""
 
-
 accounts = Table(
     "accounts",
     metadata,
@@ -267,3 +267,54 @@ audit = Table(
 
 defaults = Table("defaults", metadata, Column("user", String, primary_key=True), Column("data", Text, nullable=False))
 """What a user's jobs are like unless he says otherwise, as JSON."""
+
+targets = Table(
+    "targets",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("user", String, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("shown", Text, nullable=False),
+    Column("events", String, nullable=False),
+    Column("lang", String, nullable=False),
+    Column("label", String),
+    Column("created_ms", BigInteger, nullable=False),
+    sqlite_autoincrement=True,
+)
+"""Where a user wants to be told. `url` holds a secret and leaves for the sender only; people see `shown`."""
+
+notices = Table(
+    "notices",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("job", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("user", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("events", String, nullable=False),
+    Column("data", Text, nullable=False),
+)
+"""What happened to jobs of users who want to be told, written in the same transaction; gone once it is in the outbox."""
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("target", Integer, nullable=False),
+    Column("job", Integer),
+    Column("attempt", Integer),
+    Column("kind", String, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("facts", Text, nullable=False),
+    Column("body", Text),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("tries", Integer, nullable=False, server_default=text("0")),
+    Column("next_ms", BigInteger),
+    Column("sent_ms", BigInteger),
+    Column("error", Text),
+    Index("outbox_unsent", "target", "tries", "id", sqlite_where=text(UNSENT), postgresql_where=text(UNSENT)),
+    sqlite_autoincrement=True,
+)
+"""Messages. `next_ms` is when to try next; without it, and without `sent_ms`, a message was given up."""

@@ -96,6 +96,25 @@ class Store:
         with self.reader() as db:
             return question(db, *arguments)
 
+    def transact(self, change: Callable[..., T], *arguments: Any) -> T:
+        """One of the changes of `outbox`, as a transaction of its own between two commits of the controller's."""
+        with self._writing.connect() as db, self._lock:
+            db.exec_driver_sql("BEGIN IMMEDIATE")
+            try:
+                answer = change(db, *arguments)
+                db.exec_driver_sql("COMMIT")
+                return answer
+            except DBAPIError as error:
+                db.rollback()
+                raise CommitFailed(_words(error.orig), _is_disk_full(error.orig)) from None
+            except BaseException:
+                db.rollback()
+                raise
+
+    def tell(self, wanted: dict[str, frozenset[str]]) -> None:
+        """From now on keep what these users want to be told of, with the commit in which it happens."""
+        self._writer.wanted = wanted
+
     def environment(self, env: int | None) -> dict[str, str]:
         """A job's environment, unpacked."""
         packed = self.read(reads.environment, env) if env is not None else None
@@ -203,6 +222,7 @@ def _engine(path: Path, pool: Any) -> Engine:
     engine = create_engine(
         f"sqlite:///{path}",
         poolclass=pool,
+        hide_parameters=True,  # an error with the values in it would carry secrets into the log
         connect_args={"check_same_thread": False, "isolation_level": None, "timeout": 30},
     )
 
@@ -232,10 +252,10 @@ def _migrate(engine: Engine, path: Path) -> None:
     upgrade(engine)
 
 
-def _words(error: sqlite3.Error) -> str:
+def _words(error: BaseException | None) -> str:
     return "the disk is full" if _is_disk_full(error) else f"the database refused: {error}"
 
 
-def _is_disk_full(error: sqlite3.Error) -> bool:
+def _is_disk_full(error: BaseException | None) -> bool:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)

@@ -3,7 +3,7 @@ dialect at hand, and then run on the driver itself: that is where the speed of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -15,6 +15,7 @@ from roost.core import events as ev
 from roost.core.model import Conditions
 from roost.core.states import State
 from roost.store import schema as t
+from roost.store.notices import notices_of
 from roost.store.rows import AUDIT_COLUMNS, RESULT_COLUMNS, SWEEP_COLUMNS, AuditRow, ResultRow, SweepRow
 
 Row = dict[str, Any]
@@ -69,6 +70,8 @@ class Writer:
         self._sql = {name: _Statement(statement, dialect) for name, statement in _statements().items()}
         self._envs: dict[str, int] = {}
         self._unused: set[int] = set()
+        self.wanted: dict[str, frozenset[str]] = {}
+        """What users want to be told of. Replaced as a whole, never changed."""
 
     def write(self, cursor: Any, batch: Batch) -> None:
         """Write the whole batch. The transaction around it is the caller's."""
@@ -245,6 +248,7 @@ class Writer:
         self._run(cursor, "start", [{"b_id": e.id, "started_ms": e.at_ms} for e in events])
         rows = [{"b_job": e.id, "b_attempt": e.attempt, "started_ms": e.at_ms, "pid": e.pid} for e in events]
         self._run(cursor, "attempt_start", rows)
+        self._notice(cursor, events)
 
     def _start_refused(self, cursor: Any, events: list[ev.StartRefused], batch: Batch) -> None:
         self._run(cursor, "requeue", [{"b_id": e.id} for e in events])
@@ -265,6 +269,13 @@ class Writer:
         ]
         self._run(cursor, "end", rows)
         self._run(cursor, "attempt_end", [_attempt_end(e) for e in events])
+        self._notice(cursor, events)
+
+    def _notice(self, cursor: Any, events: Sequence[ev.Started | ev.Ended]) -> None:
+        """Keep what somebody wants to be told of; costs nothing where nobody does."""
+        if self.wanted:
+            found = self._sql["job_told"]
+            self._run(cursor, "notice", notices_of(events, self.wanted, lambda job: _one(cursor, found, job)))
 
     def _requeued(self, cursor: Any, events: list[ev.Requeued], batch: Batch) -> None:
         rows = [
@@ -326,6 +337,11 @@ class Writer:
                 for g in e.gpus
             ]
             self._run(cursor, "gpu", rows)
+
+
+def _one(cursor: Any, statement: _Statement, job: int) -> Any:
+    cursor.execute(statement.sql, statement.parameters({"b_id": job}))
+    return cursor.fetchone()
 
 
 class _Statement:
@@ -444,6 +460,8 @@ def _statements() -> dict[str, Executable]:
             (t.environments.c.id == bindparam("b_env")) & ~exists().where(job.c.env == t.environments.c.id)
         ),
         "event": insert(t.events).values({c: bindparam(c) for c in ("at_ms", "job", "actor", "kind", "data")}),
+        "job_told": select(job.c.user, job.c.name, job.c.attempts, job.c.spec).where(this_job),
+        "notice": insert(t.notices).values({c.name: bindparam(c.name) for c in t.notices.c if c.name != "id"}),
         "submission": insert(t.submissions).values({c: bindparam(c) for c in ("key", "first", "count", "at_ms")}),
         "setting": put(t.settings, "key", "value"),
         "gpu_rules": put(t.gpus, "uuid", "slots", "disabled", "drained", "alias"),

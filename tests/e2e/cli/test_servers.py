@@ -124,3 +124,12 @@ def test_bench_measures_and_cleans_up(box: Box) -> None:
     found = box.json("bench", "-n", "20")
     assert {entry["name"] for entry in found["results"]} >= {"submit, one request", "end to next start"}
     assert box.json("ls", "--all")["jobs"] == []
+
+
+def test_bench_does_not_wait_for_a_paused_scheduler(box: Box) -> None:
+    box.out("scheduler", "pause")
+    ran = box("bench", "-n", "20")
+    assert (ran.returncode, ran.stderr) == (
+        75,
+        "roost: scheduling is paused: none of its jobs would start\nhint: roost scheduler resume\n",
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,10 @@ from tests.unit.cli.conftest import Roost
 from tests.unit.client.fake_server import FakeServer
 
 from roost.cli import main
-from roost.cli.dispatch import GROUPS, VERBS, load
+from roost.cli.dispatch import GROUPS, VERBS, load, verb_of
+from roost.cli.former import FORMER
 from roost.cli.helping import overview
+from roost.cli.options import parse
 from roost.cli.parsers import help_text
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -139,3 +142,10 @@ def test_main_reads_the_words_of_the_process(monkeypatch: pytest.MonkeyPatch, ca
     monkeypatch.setattr(sys, "argv", ["roost", "version"])
     assert main() == 0
     assert capsys.readouterr().out == "roost 0.1.0\n"
+
+
+@pytest.mark.parametrize(("word", "meant"), sorted(FORMER.items()))
+def test_a_word_of_an_earlier_tool_is_answered_with_ours(word: str, meant: str, roost: Roost) -> None:
+    assert roost(word) == (2, "", f"roost: no such verb: {word}\nhint: here that is: roost {meant}\n")
+    verb, argv = verb_of(shlex.split(meant))
+    parse(load(verb).VERB, argv)

@@ -76,7 +76,7 @@ def test_everything_that_can_be_asked(roost: Roost, server: FakeServer, tmp_path
         "-g 2 --mem 8G --max-util 30 --gpu-id 0,1 --prefer-gpu big --name n --desc d -l a,b -l c --export NONE"
         " --env X=1 -o out-%j --merge --append -p -3 --hold --after 1-3 --after-any 4 --after-fail 5"
         " --begin 2026-11-20T08:00:00Z --time 2h --warn 60s --warn-signal USR1 --grace 5s --fill"
-        " --retries 2 --retry-oom 3 --preemptible"
+        " --retries 2 --retry-oom 3 --preemptible --notify end --notify fail,idle"
     )
     assert roost("submit", "-C", str(tmp_path), *line.split(), "x", "y").code == 0
     job = sent(server)
@@ -89,6 +89,7 @@ def test_everything_that_can_be_asked(roost: Roost, server: FakeServer, tmp_path
         "retries": 2,
         "retry_oom": 3,
         "preemptible": True,
+        "notify": ["end", "fail", "idle"],
         "cwd": str(tmp_path),
         "gpus": 2,
         "mem_mib": 8192,

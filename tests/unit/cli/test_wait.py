@@ -46,6 +46,8 @@ def test_nothing_to_wait_for(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /jobs"] = {"jobs": [], "next": None}
     assert roost("wait", "all") == (0, "", "roost: nothing to wait for: all have ended\n")
     assert roost("wait", "all", "-q") == (0, "", "")
+    assert roost("wait", "--state", "running") == (0, "", "roost: nothing to wait for: none is running\n")
+    assert roost("wait", "--label", "x").code == 2
 
 
 def test_at_the_time_out(roost: Roost, server: FakeServer) -> None:

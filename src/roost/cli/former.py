@@ -1,0 +1,29 @@
+"""Words of the tools that people come from, and what they are called here. Only for hints: none of them is a verb."""
+
+FORMER = {
+    # GPU Man(ager)'s admin console
+    "useradd": "user add ana",
+    "addusers": "user add ana bob",
+    "userdel": "user del ana",
+    "suadd": "user admin ana",
+    "sudel": "user admin ana --off",
+    "lockuser": "user lock ana",
+    "unlockuser": "user unlock ana",
+    "exit": "down",
+    "force": "down --kill",
+    "dump": "archive --to done.jsonl",
+    "dumpuser": "archive --user ana --to done.jsonl",
+    "dumptask": "archive 12 --to done.jsonl",
+    "save": "backup state.db",
+    "load": "restore state.db",
+    "schedule": "policy balance",
+    "reschedule": "scheduler",
+    "prompt": "notice 'reboot at 18:00'",
+    "query": "ls --user ana",
+    "userinfo": "users",
+    "setting": "defaults",
+    # gpulimit
+    "add": "submit python train.py",
+    "mv": "move 12 0",
+    "debug": "show 12",
+}

@@ -1,0 +1,120 @@
+"""What nobody did and somebody wants to know: a GPU that is held and not used, a GPU that became free.
+
+Fed with samples, asked now and then. No clock, no I/O.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from roost.core.cluster import Cluster, Node
+from roost.core.model import Active, Observation
+from roost.core.states import State
+
+STALE_MS = 60_000
+"""A GPU that was not read for so long is not known to be idle."""
+
+
+class Idle(msgspec.Struct, frozen=True):
+    """A run that holds GPUs and does not use them."""
+
+    active: Active
+    gpus: tuple[int, ...]
+    idle_ms: int
+    was_seen_working: bool
+    """Whether this run used its GPUs since we look: else an earlier server may have told it already."""
+
+
+class _Still(msgspec.Struct):
+    """Since when a GPU has shown no use, with how much memory taken."""
+
+    since_ms: int
+    seen_ms: int
+    mem_mib: int | None
+
+
+class IdleWatch:
+    """Which running jobs hold GPUs whose utilization stays 0 and whose memory does not change."""
+
+    def __init__(self) -> None:
+        self._still: dict[str, _Still] = {}
+        self._worked_ms: dict[str, int] = {}
+        self._told: set[tuple[int, int]] = set()
+
+    def see(self, uuid: str, seen: Observation, now_ms: int) -> None:
+        """One sample of one GPU. Unknown is not idle."""
+        still = self._still.get(uuid)
+        if seen.util != 0 or seen.mem_used_mib is None:
+            self._still.pop(uuid, None)
+            if seen.util:
+                self._worked_ms[uuid] = now_ms
+        elif still is None or still.mem_mib != seen.mem_used_mib:
+            self._still[uuid] = _Still(now_ms, now_ms, seen.mem_used_mib)
+        else:
+            still.seen_ms = now_ms
+
+    def forget(self, uuids: set[str]) -> None:
+        """Nothing is known of these any more: their node is away."""
+        for uuid in uuids:
+            self._still.pop(uuid, None)
+
+    def look(self, cluster: Cluster, now_ms: int, limit_ms: int) -> list[Idle]:
+        """Runs that have been idle for so long and were not named before; one that works again may be named again."""
+        found, standing = [], set()
+        for active in cluster.active.values():
+            key = (active.job.id, active.attempt)
+            if active.state is not State.RUNNING or not active.gpus:
+                standing.add(key)
+                continue
+            idle = [(uuid, ms) for uuid in active.gpus if (ms := self._idle_ms(uuid, active, now_ms)) >= limit_ms]
+            if idle:
+                standing.add(key)
+            if idle and key not in self._told:
+                indices = tuple(g.index for uuid, _ in idle if (g := cluster.nodes[active.node].gpus.get(uuid)))
+                worked = any(self._worked_ms.get(uuid, 0) >= active.since_ms for uuid in active.gpus)
+                found.append(Idle(active, indices, max(ms for _, ms in idle), worked))
+        self._told = {key for key in self._told if key in standing} | {(i.active.job.id, i.active.attempt) for i in found}
+        return found
+
+    def _idle_ms(self, uuid: str, active: Active, now_ms: int) -> int:
+        still = self._still.get(uuid)
+        if still is None or now_ms - still.seen_ms > STALE_MS:
+            return -1
+        return now_ms - max(still.since_ms, active.since_ms)
+
+
+class FreeWatch:
+    """Which GPUs became free: nothing on them, nobody's, and no job in the queue that could want one."""
+
+    def __init__(self) -> None:
+        self._was_used: set[str] = set()
+        self._since_ms: dict[str, int] = {}
+        self.free: set[tuple[str, int]] = set()
+        """Those that were free at the last look, for however long."""
+
+    def look(self, cluster: Cluster, now_ms: int, limit_ms: int) -> list[tuple[str, int]]:
+        """Node and index of each that was in use and has been free for so long; each once, until it is used again."""
+        is_wanted = any(line.shape.request.gpus > 0 for line in cluster.lines.values())
+        found = []
+        self.free = set()
+        for node, gpu in cluster.gpus():
+            is_free = _is_free(cluster, node, gpu.uuid)
+            if is_free is False or (is_free and is_wanted):
+                self._was_used.add(gpu.uuid)
+            if is_free and not is_wanted:
+                self.free.add((node.name, gpu.index))
+            if not is_free or is_wanted or gpu.uuid not in self._was_used:
+                self._since_ms.pop(gpu.uuid, None)
+            elif now_ms - self._since_ms.setdefault(gpu.uuid, now_ms) >= limit_ms:
+                self._was_used.discard(gpu.uuid)
+                found.append((node.name, gpu.index))
+        return found
+
+
+def _is_free(cluster: Cluster, node: Node, uuid: str) -> bool | None:
+    """Whether it is free, as the scheduler would say; None when that is not known, or nobody may have it."""
+    rules, seen = cluster.rules_of(uuid), cluster.seen.get(uuid)
+    if not node.attached or node.drained or rules.disabled or rules.drained or seen is None or seen.fault:
+        return None
+    is_kept = cluster.keeping is not None and node.name in cluster.keeping.nodes
+    return not is_kept and uuid not in cluster.claims and not seen.procs
