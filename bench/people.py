@@ -35,6 +35,14 @@ KEPT = 400
 MIX = ("ls", "ls", "ls", "show", "show", "gpus", "gpus", "why", "status", "status", "me", "submit")
 
 
+@dataclass(frozen=True)
+class People:
+    """Who asks: a token each; and the token of the server's own user, who submits: one account has one user."""
+
+    tokens: list[str]
+    owner: str
+
+
 @dataclass
 class Load:
     """What came of the requests."""
@@ -56,12 +64,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         server.up()
         port = int(server.status()["server"]["url"].rpartition(":")[2])
-        tokens = make_people(server, options.users)
+        people = People(make_people(server, options.users), str(server.post("/tokens", {"label": "bench"})["token"]))
         alone = max(5.0, options.seconds / 4)
         say("alone")
         before = rate_of(server, alone)
         say("beside the load")
-        with_load, load = beside_load(server, port, tokens, options)
+        with_load, load = beside_load(server, port, people, options)
         say("alone again")
         after = rate_of(server, alone)
     finally:
@@ -85,9 +93,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def make_people(server: RoostServer, count: int) -> list[str]:
-    """Users who may run jobs, and a token each. They are administrators: this server has one account to run jobs as."""
+    """Users, and a token each."""
     names = [f"person{n}" for n in range(count)]
-    links = [user["link"] for user in server.post("/users", {"names": names, "unix": "none", "admin": True})["users"]]
+    links = [user["link"] for user in server.post("/users", {"names": names, "unix": "none"})["users"]]
     tokens = []
     for name, link in zip(names, links, strict=True):
         password = f"heron {name[::-1]} lamp 7"
@@ -119,11 +127,11 @@ def fill(server: RoostServer) -> None:
         server.post("/jobs", {"jobs": [JOB] * KEPT})
 
 
-def beside_load(server: RoostServer, port: int, tokens: list[str], options: argparse.Namespace) -> tuple[float, Load]:
+def beside_load(server: RoostServer, port: int, people: People, options: argparse.Namespace) -> tuple[float, Load]:
     """The same while people ask, and what they were answered."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    clients = context.Process(target=run_clients, args=(theirs, port, tokens, options.at_once, options.seconds))
+    clients = context.Process(target=run_clients, args=(theirs, port, people, options.at_once, options.seconds))
     clients.start()
     ours.recv()  # they are ready
     rate = rate_of(server, options.seconds)
@@ -132,25 +140,26 @@ def beside_load(server: RoostServer, port: int, tokens: list[str], options: argp
     return rate, load
 
 
-def run_clients(pipe: Any, port: int, tokens: list[str], at_once: int, seconds: float) -> None:
+def run_clients(pipe: Any, port: int, people: People, at_once: int, seconds: float) -> None:
     """The process of the clients."""
     pipe.send("ready")
-    pipe.send(asyncio.run(ask_all(port, tokens, at_once, seconds)))
+    pipe.send(asyncio.run(ask_all(port, people, at_once, seconds)))
 
 
-async def ask_all(port: int, tokens: list[str], at_once: int, seconds: float) -> Load:
+async def ask_all(port: int, people: People, at_once: int, seconds: float) -> Load:
     """So many at once, each on a connection of its own, every request as the next user."""
     load, until = Load(), time.monotonic() + seconds
-    await asyncio.gather(*(one_client(n, port, tokens, until, load) for n in range(at_once)))
+    await asyncio.gather(*(one_client(n, port, people, until, load) for n in range(at_once)))
     return load
 
 
-async def one_client(number: int, port: int, tokens: list[str], until: float, load: Load) -> None:
+async def one_client(number: int, port: int, people: People, until: float, load: Load) -> None:
     chance = random.Random(number)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     mine = 1
     while time.monotonic() < until:
-        kind, token = chance.choice(MIX), chance.choice(tokens)
+        kind = chance.choice(MIX)
+        token = people.owner if kind == "submit" else chance.choice(people.tokens)
         began = time.perf_counter()
         method, path, body = request_of(kind, mine)
         try:
@@ -174,7 +183,7 @@ async def one_client(number: int, port: int, tokens: list[str], until: float, lo
 def request_of(kind: str, job: int) -> tuple[str, str, bytes]:
     """Method, path and body of one request."""
     if kind == "submit":
-        return "POST", "/jobs", json.dumps({"jobs": [{"command": ["true"], "name": "load", "user": "load"}]}).encode()
+        return "POST", "/jobs", json.dumps({"jobs": [{"command": ["true"], "name": "load"}]}).encode()
     paths = {
         "ls": "/jobs?limit=50",
         "show": f"/jobs/{job}",

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from pwdlib import PasswordHash
+from pwdlib.hashers.argon2 import Argon2Hasher
 
 from roost.api.app import make_app
 from roost.api.peer import SCOPE_KEY
 from roost.links import messages as m
+from roost.server import passwords
 from roost.server.controller import Controller
 from roost.server.engine import Engine
 from roost.server.notifying import Notifier
@@ -110,3 +113,13 @@ async def api(tmp_path: Path) -> AsyncIterator[Api]:
         yield made
         await engine.stop()
         await rounds
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The same hashes with little work in them: tests set and check hundreds."""
+    hasher = PasswordHash((Argon2Hasher(time_cost=1, memory_cost=64, parallelism=1),))
+    passwords._nobody.cache_clear()
+    monkeypatch.setattr(passwords, "_hasher", lambda: hasher)
+    yield
+    passwords._nobody.cache_clear()
