@@ -1,11 +1,12 @@
 """What many people at once cost the queue: 200 users, 50 requests at a time, beside a queue of short jobs.
 
-    python -m bench.people [--users 200] [--at-once 50] [--seconds 60] [--json FILE] [--check]
+    python -m bench.people [--users 200] [--at-once 50] [--seconds 60] [--job-s 0.5] [--json FILE] [--check]
 
-One server, over TCP, every user with a token of his own. A reference queue of short jobs, one simulated GPU each, runs all
-the time: for a while alone, for the given time beside the requests, and alone again. The figure is the ratio of the jobs
+One server, over TCP, every user with a token of his own. A reference queue of half-second jobs, one simulated GPU each, runs
+all the time: for a while alone, for the given time beside the requests, and alone again. The figure is the ratio of the jobs
 that ended per second beside the load to those without it, and every answer must be a 2xx. The clients are a process of
-their own, on the same machine: what they take of it is part of the load.
+their own, on the same machine: what they take of it is part of the load. `--job-s 0` asks for more than any lab does: the
+queue then takes all of the machine that it can get, and shares it with the requests and with the clients.
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ from bench.roost_server import RoostServer
 from bench.workspace import new_directory
 
 GPUS = "4x24G"
-JOB = {"command": ["true"], "gpus": 1, "name": "reference"}
 KEPT = 400
 """Jobs of the reference queue that wait at any time."""
 MIX = ("ls", "ls", "ls", "show", "show", "gpus", "gpus", "why", "status", "status", "me", "submit")
@@ -67,11 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         people = People(make_people(server, options.users), str(server.post("/tokens", {"label": "bench"})["token"]))
         alone = max(5.0, options.seconds / 4)
         say("alone")
-        before = rate_of(server, alone)
+        before = rate_of(server, options.job_s, alone)
         say("beside the load")
         with_load, load = beside_load(server, port, people, options)
         say("alone again")
-        after = rate_of(server, alone)
+        after = rate_of(server, options.job_s, alone)
     finally:
         server.down()
         os.chdir("/")
@@ -87,6 +87,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--users", type=int, default=200, help="people with a token (%(default)s)")
     parser.add_argument("--at-once", type=int, default=50, help="requests at a time (%(default)s)")
     parser.add_argument("--seconds", type=float, default=60, help="how long (%(default)s)")
+    parser.add_argument("--job-s", type=float, default=0.5, help="how long a job of the queue takes (%(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write the figures there too")
     parser.add_argument("--check", action="store_true", help="exit 1 unless every limit holds")
     return parser.parse_args(arguments)
@@ -110,21 +111,22 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def rate_of(server: RoostServer, seconds: float) -> float:
+def rate_of(server: RoostServer, job_s: float, seconds: float) -> float:
     """Reference jobs that ended per second, with the queue never empty."""
-    fill(server)
+    fill(server, job_s)
     began, ended = time.monotonic(), server.count("succeeded")
     while (passed := time.monotonic() - began) < seconds:
-        fill(server)
+        fill(server, job_s)
         time.sleep(0.1)
     return (server.count("succeeded") - ended) / passed
 
 
-def fill(server: RoostServer) -> None:
+def fill(server: RoostServer, job_s: float) -> None:
     """Keep the reference queue full."""
     waiting = server.count("queued")
     if waiting < KEPT:
-        server.post("/jobs", {"jobs": [JOB] * KEPT})
+        job = {"command": ["sleep", str(job_s)] if job_s else ["true"], "gpus": 1, "name": "reference"}
+        server.post("/jobs", {"jobs": [job] * KEPT})
 
 
 def beside_load(server: RoostServer, port: int, people: People, options: argparse.Namespace) -> tuple[float, Load]:
@@ -134,7 +136,7 @@ def beside_load(server: RoostServer, port: int, people: People, options: argpars
     clients = context.Process(target=run_clients, args=(theirs, port, people, options.at_once, options.seconds))
     clients.start()
     ours.recv()  # they are ready
-    rate = rate_of(server, options.seconds)
+    rate = rate_of(server, options.job_s, options.seconds)
     load: Load = ours.recv()
     clients.join(60)
     return rate, load
@@ -183,7 +185,7 @@ async def one_client(number: int, port: int, people: People, until: float, load:
 def request_of(kind: str, job: int) -> tuple[str, str, bytes]:
     """Method, path and body of one request."""
     if kind == "submit":
-        return "POST", "/jobs", json.dumps({"jobs": [{"command": ["true"], "name": "load"}]}).encode()
+        return "POST", "/jobs", json.dumps({"jobs": [{"command": ["true"], "name": "load", "hold": True}]}).encode()
     paths = {
         "ls": "/jobs?limit=50",
         "show": f"/jobs/{job}",
@@ -213,7 +215,7 @@ def judge(load: Load, before: float, with_load: float, after: float) -> list[Che
     return [
         Check("requests that were not answered with 2xx", float(wrong), 0, at_least=False),
         Check("requests", float(load.statuses.total()), 1000, at_least=True),
-        Check("jobs/s beside the load / without it", ratio(with_load, (before + after) / 2), 0.5, at_least=True, unit="×"),
+        Check("jobs/s beside the load / without it", ratio(with_load, (before + after) / 2), 0.9, at_least=True, unit="×"),
     ]
 
 
