@@ -17,10 +17,11 @@ from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, NotKno
 from roost.core.spec import SIGNALS, JobSpec, fitting
 from roost.server.clock import now_ms
 from roost.server.commands import Act, Submit
+from roost.server.logs import Followed, Logs
 from roost.server.obeying import ACTIONS
 from roost.server.people import Caller
 from roost.server.selecting import Select, check_states
-from roost.server.service import Followed, Service
+from roost.server.service import Service
 from roost.store.rows import Filter
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"], default_response_class=JsonResponse)
@@ -201,13 +202,14 @@ async def log(
     """A piece of what a job wrote, as bytes."""
     here = service(request)
     await here.own(caller(request), job, "the log")
-    found = await here.attempt(job, attempt)
+    logs = Logs(here)
+    found = await logs.attempt(job, attempt)
     if found is None:
         return Response(b"", headers={"Roost-Offset": "0", "Roost-Size": "0"}, media_type="application/octet-stream")
     how: dict[str, Any] = {"stream": stream, "offset": offset, "limit": max(1, min(limit, 8 << 20))}
     if lines is not None:
         how["lines"] = max(0, lines)
-    piece = await here.read_log(found, **how)
+    piece = await logs.read(found, **how)
     headers = {"Roost-Offset": str(piece.offset), "Roost-Size": str(piece.size), "Roost-Eof": str(int(piece.eof))}
     if piece.dropped is not None:
         headers["Roost-Dropped"] = f"{piece.dropped[0]}-{piece.dropped[1]}"
@@ -227,8 +229,9 @@ async def follow(
     """What a job writes, line by line of JSON, to its end: all attempts from the last one or the named one on, or one."""
     here, who = service(request), caller(request)
     await here.own(who, job, "the log")
-    await here.attempt(job, attempt)
-    pieces = here.follow(job, Followed(attempt, from_attempt), {"out": offset_out, "err": offset_err}, lines)
+    logs = Logs(here)
+    await logs.attempt(job, attempt)
+    pieces = logs.follow(job, Followed(attempt, from_attempt), {"out": offset_out, "err": offset_err}, lines)
 
     async def encoded() -> AsyncIterator[bytes]:
         async for piece in pieces:

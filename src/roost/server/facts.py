@@ -11,6 +11,7 @@ from roost.core.errors import RoostError
 from roost.core.telling import GPU_FREE, START
 from roost.notify.message import Facts, last_lines
 from roost.notify.watching import Idle
+from roost.server.logs import Logs
 from roost.server.service import Service
 from roost.store.notices import Told
 from roost.store.outbox import MORE, NoticeRow
@@ -65,13 +66,14 @@ async def log_lines(service: Service, facts: Facts) -> list[str]:
     count = int(service.cluster.number("notify.log_lines"))
     if not count or not facts.attempt or facts.kind in (START, GPU_FREE, MORE):
         return []
+    logs = Logs(service)
     try:
         async with asyncio.timeout(LOG_S):
-            attempt = await service.attempt(facts.job, facts.attempt)
+            attempt = await logs.attempt(facts.job, facts.attempt)
             if attempt is None:
                 return []
             how = {"offset": 0, "limit": LOG_BYTES, "lines": count}
-            pieces = [await service.read_log(attempt, stream=stream, **how) for stream in ("out", "err")]
+            pieces = [await logs.read(attempt, stream=stream, **how) for stream in ("out", "err")]
     except (RoostError, TimeoutError):
         return []
     out, err = (base64.b64decode(piece.data) for piece in pieces)

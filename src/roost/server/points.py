@@ -14,6 +14,7 @@ from roost.core.sweeps import Design, command_text, parameter_names
 from roost.server import views
 from roost.server.clock import rfc3339
 from roost.server.commands import MakeSweep
+from roost.server.logs import Logs
 from roost.server.people import Caller
 from roost.server.service import Service
 from roost.server.sweeping import expand
@@ -107,7 +108,7 @@ class Sweeps:
             return self._said[run]
         try:
             how = {"stream": "out", "offset": -results.TAIL_BYTES, "limit": results.TAIL_BYTES}
-            log = await self._service.read_log(attempt, **how)
+            log = await Logs(self._service).read(attempt, **how)
         except RoostError:
             return {}  # a log that cannot be read now says nothing now
         found = results.in_log(log.data)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,14 +15,12 @@ import roost
 from roost.core import events as ev
 from roost.core import policy as policies
 from roost.core.cluster import Cluster
-from roost.core.errors import BadRequest, Conflict, NotFound, NotPermitted, TryLater
+from roost.core.errors import BadRequest, Conflict, NotFound, NotPermitted
 from roost.core.model import UserRules
 from roost.core.settings import TABLE
 from roost.core.spec import JobSpec, check_defaults
 from roost.core.states import State
 from roost.core.users import check_user
-from roost.links import messages as m
-from roost.links.link import Link, LinkDown
 from roost.server import views
 from roost.server.clock import now_ms, rfc3339
 from roost.server.commands import Act, Ask, Change_, Command, RuleUser, Who
@@ -36,28 +33,19 @@ from roost.server.privacy import Veil
 from roost.server.selecting import Select, parse_ids
 from roost.server.user_views import user_view, users_view, with_account
 from roost.store import reads
-from roost.store.rows import AttemptRow, Filter, JobRow, SweepRow
+from roost.store.rows import Filter, JobRow, SweepRow
 from roost.store.store import Store
 
 T = TypeVar("T")
 Json = dict[str, Any]
 MANY = 2_000_000
 ARCHIVE_CHUNK = 1000
-ATTACH_S = 15.0
-"""How long the program of an account may take to come, when it is asked something."""
 READERS = 2
 """Threads that ask the store. More would only take the interpreter away from the loop, and with it from scheduling."""
 PLACES = 1000
 """How far down the queue a place is counted."""
 MOST_FORESEEN = 16
 """For so many jobs of a dry run it is thought out when they would start, each by itself."""
-
-
-class Followed(msgspec.Struct, frozen=True):
-    """Which attempts of a job are followed: the one of that number, else all from `since` on, else from the last on."""
-
-    number: int | None = None
-    since: int | None = None
 
 
 class Service:
@@ -252,133 +240,6 @@ class Service:
             for row in (rows[i] for i in ids if i in rows)
         ]
 
-    # -- logs -------------------------------------------------------------------------------------------------------
-
-    async def attempt(self, job: int, number: int | None) -> AttemptRow | None:
-        """An attempt of a job: the last one that began unless a number is given. None while there is none."""
-        await self.row(job)
-        rows = (await self.read(reads.attempts, [job])).get(job, [])
-        if number is None:
-            return next((row for row in reversed(rows) if row.state != "refused"), None)
-        found = next((row for row in rows if row.attempt == number), None)
-        if found is None:
-            raise NotFound(f"job {job} has no attempt {number}", f"roost show {job}")
-        return found
-
-    async def link(self, attempt: AttemptRow) -> Link:
-        """The link to the program that has an attempt: what it wrote is read with its own account's rights."""
-        row = await self.row(attempt.job)
-        if (link := self.engine.link(attempt.node, row.account)) is None:
-            raise TryLater(f"{attempt.node} is not attached")
-        if row.account:
-            await link.attached(ATTACH_S)
-        return link
-
-    async def read_log(self, attempt: AttemptRow, **how: Any) -> m.Log:
-        """A piece of a log."""
-        try:
-            answer = await (await self.link(attempt)).ask("read_log", run=f"{attempt.job}.{attempt.attempt}", **how)
-        except LinkDown as error:
-            raise TryLater(str(error), "the job is not touched by it: try again") from None
-        if isinstance(answer, m.NodeError):
-            raise NotFound(answer.message)
-        if not isinstance(answer, m.Log):
-            raise TryLater("the node gave a wrong answer")
-        return answer
-
-    async def follow(self, job: int, which: Followed, offsets: dict[str, int], lines: int | None) -> AsyncIterator[Json]:
-        """What a job writes, as it writes it, to its end: one attempt after the other, unless one is named."""
-        changed = asyncio.Event()
-
-        def watch(event: ev.Event) -> None:
-            if getattr(event, "id", None) == job:
-                changed.set()
-
-        self.engine.watchers.add(watch)
-        try:
-            while True:
-                attempt = await self._followed(job, which)
-                while attempt is None or (which.number is None and self._is_starting(attempt)):
-                    row = await self.row(job)
-                    if row.state == "ended":
-                        break
-                    yield await self._waiting(row)
-                    await _changed(changed, 2.0)
-                    attempt = await self._followed(job, which)
-                if attempt is not None:
-                    async for piece in self._both_streams(attempt, offsets, lines):
-                        yield {**piece, "attempt": attempt.attempt}
-                while _is_ending(row := await self.row(job), attempt, which.number):
-                    await _changed(changed, 1.0)
-                if attempt is None or which.number is not None or _is_last(row, attempt):
-                    break
-                which, offsets, lines = Followed(since=attempt.attempt + 1), {}, None
-            yield {"end": {"state": row.state, "outcome": row.outcome, "exit_code": row.exit_code, "error": row.error}}
-        finally:
-            self.engine.watchers.discard(watch)
-
-    def _is_starting(self, attempt: AttemptRow) -> bool:
-        """Whether its process is not there yet. Memory knows a start before the row does, which is committed lazily."""
-        active = self.cluster.active.get(attempt.job)
-        has_begun = active is not None and active.attempt == attempt.attempt and active.pid is not None
-        return attempt.state == "starting" and not has_begun
-
-    async def _followed(self, job: int, which: Followed) -> AttemptRow | None:
-        """The attempt to follow; None while there is none."""
-        if which.since is None:
-            return await self.attempt(job, which.number)
-        await self.row(job)
-        rows = (await self.read(reads.attempts, [job])).get(job, [])
-        return next((row for row in rows if row.attempt >= which.since and row.state != "refused"), None)
-
-    async def _waiting(self, row: JobRow) -> Json:
-        attempts = (await self.read(reads.attempts, [row.id])).get(row.id, [])
-        reasons = views.reasons_view(self.cluster, row.id, now_ms())
-        return {"state": row.state, "reasons": reasons, "retry": views.retry_view(row, attempts)}
-
-    async def _both_streams(self, attempt: AttemptRow, offsets: dict[str, int], lines: int | None) -> AsyncIterator[Json]:
-        queue: asyncio.Queue[Json | None] = asyncio.Queue(64)
-        tasks = [
-            asyncio.create_task(self._one_stream(attempt, stream, offsets.get(stream, 0), lines, queue))
-            for stream in ("out", "err")
-        ]
-        try:
-            open_streams = len(tasks)
-            while open_streams:
-                piece = await queue.get()
-                if piece is None:
-                    open_streams -= 1
-                else:
-                    yield piece
-        finally:
-            for task in tasks:
-                task.cancel()
-
-    async def _one_stream(
-        self, attempt: AttemptRow, stream: str, offset: int, lines: int | None, queue: asyncio.Queue[Json | None]
-    ) -> None:
-        """Follow one of a run's two logs; a cut link is waited for and the reading goes on where it was."""
-        run = f"{attempt.job}.{attempt.attempt}"
-        try:
-            while True:
-                try:
-                    if lines is not None and not offset:
-                        tail = await self.read_log(attempt, stream=stream, lines=lines)
-                        offset = tail.offset
-                    link = await self.link(attempt)
-                    async for answer in link.listen("follow", run=run, stream=stream, offset=offset):
-                        if isinstance(answer, m.LogData):
-                            offset = answer.offset + len(answer.data)
-                            await queue.put({"stream": stream, "data": answer.data, "offset": offset})
-                        else:
-                            return
-                except (LinkDown, TryLater):
-                    await asyncio.sleep(0.1)
-                except NotFound:
-                    return
-        finally:
-            await queue.put(None)
-
     # -- the box ----------------------------------------------------------------------------------------------------
 
     async def gpus(self) -> Json:
@@ -558,21 +419,3 @@ def _append(path: Path, data: bytes) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _is_ending(row: JobRow, attempt: AttemptRow | None, number: int | None) -> bool:
-    """Whether the end of the followed attempt is still to be committed."""
-    if attempt is None or number is not None or row.attempts != attempt.attempt:
-        return False
-    return row.state in ("starting", "running", "paused", "stopping")
-
-
-def _is_last(row: JobRow, attempt: AttemptRow) -> bool:
-    """Whether nothing follows that attempt."""
-    return row.state == "ended" and row.attempts <= attempt.attempt
-
-
-async def _changed(event: asyncio.Event, longest_s: float) -> None:
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), longest_s)
-    event.clear()
