@@ -257,7 +257,7 @@ def test_a_log_that_another_program_answers_for(lab: Lab, victims: Victims) -> N
             evil.say({**answer, "id": asked["id"]})
             out, _ = agent.communicate(timeout=60)
             assert out.split()[1] in ("404", "503"), out
-            if answer["op"] == "log":
+            if answer["op"] == "log":  # that cut the link
                 evil.heard("attached")
         victims.are_untouched()
 

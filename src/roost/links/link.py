@@ -49,7 +49,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 TRUSTED = Bounds()
-WARY = Bounds(4 << 20, 32 << 20, (400, 2 << 20), 1, 10.0, 1.0)
+WARY = Bounds(4 << 20, 32 << 20, (60, 1 << 20), 1, 10.0, 1.0)
 """For a program that is its user's, who may have put anything in its place."""
 SLICE_S = 0.05
 
