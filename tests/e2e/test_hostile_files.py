@@ -202,7 +202,7 @@ def test_a_profile_that_hurts_hurts_its_owner_alone(lab: Lab, name: str) -> None
             assert lab.ana.sh("id -u")[1].strip() == str(lab.ana.account.uid)
     finally:
         profile.unlink()
-        lab.bob.account.end_processes()
+        lab.bob.end_processes()
     lab.box.ends(job, "succeeded")  # once his login works
 
 
@@ -244,7 +244,7 @@ def test_records_that_name_others_processes_cgroups_and_logs(lab: Lab) -> None:
         assert lab.box.state(hers) == "running" and process(pid) is not None
         assert server.is_alive and node.is_alive
     finally:
-        lab.bob.account.end_processes()
+        lab.bob.end_processes()
         lab.bob.shell(f"rm -rf {lab.bob.state}/active {lab.bob.state}/runs")
         lab.bob.end_program()
     lab.ana.do("kill", hers)
