@@ -78,6 +78,7 @@ class Impostor:
         argv = [person.reach.python, "-I", "-c", _SCRIPT, *words]
         self._process = person.account.popen(argv, stdin=subprocess.PIPE, stderr=None)
         self._heard: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._kept: list[dict[str, Any]] = []
         threading.Thread(target=self._listen, daemon=True).start()
         self.heard("ready")
 
@@ -88,12 +89,15 @@ class Impostor:
                 self._heard.put(json.loads(line))
 
     def heard(self, *ops: str, within_s: float = 30, **fields: Any) -> dict[str, Any]:
-        """The next message of one of these kinds, with these fields."""
-        deadline = time.monotonic() + within_s
+        """The next message of one of these kinds, with these fields; the others are kept."""
+        deadline, at = time.monotonic() + within_s, 0
         while True:
-            message = self._heard.get(timeout=max(0.01, deadline - time.monotonic()))
+            if at == len(self._kept):
+                self._kept.append(self._heard.get(timeout=max(0.01, deadline - time.monotonic())))
+            message = self._kept[at]
             if message["op"] in ops and all(message.get(key) == value for key, value in fields.items()):
-                return message
+                return self._kept.pop(at)
+            at += 1
 
     def say(self, *messages: dict[str, Any]) -> str:
         """Say these; `said`, or `cut` when nobody listens any more."""

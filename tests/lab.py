@@ -109,6 +109,11 @@ class Person:
         """The state directory of his program under the server."""
         return self._box.home / "accounts" / self.name
 
+    def end_processes(self) -> None:
+        """SIGKILL to all that is his."""
+        self.close()
+        self.account.end_processes()
+
     def end_program(self) -> None:
         """SIGKILL to his node program; his jobs run on."""
         for pid in self.account.processes():

@@ -22,7 +22,7 @@ import msgspec
 
 from roost.links import messages as m
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 5.0
+FIRST_PAUSE_S = 0.02
 ANSWER_S = 30.0
 """How long the one answer to a question may take."""
 MOST_WAITING = 512
@@ -44,11 +44,12 @@ class Bounds(msgspec.Struct, frozen=True):
     """Lines and bytes that are taken in a slice of a twentieth of a second; None: any number."""
     hellos: int | None = None
     lasting_s: float = 0.3
-    """An attachment that ended sooner is followed by a longer pause."""
+    """An attachment that ended sooner is followed by a longer pause, up to `longest_pause_s`."""
+    longest_pause_s: float = 5.0
 
 
 TRUSTED = Bounds()
-WARY = Bounds(4 << 20, 32 << 20, (400, 2 << 20), 1, 10.0)
+WARY = Bounds(4 << 20, 32 << 20, (60, 1 << 20), 1, 10.0, 1.0)
 """For a program that is its user's, who may have put anything in its place."""
 SLICE_S = 0.05
 
@@ -87,7 +88,7 @@ class Link:
                 return
             # A node that says hello and dies at once is as bad as one that says nothing: the pauses grow.
             lasted = self.hello is not None and time.monotonic() - began > self._bounds.lasting_s
-            pause = FIRST_PAUSE_S if lasted else min(pause * 2, LONGEST_PAUSE_S)
+            pause = FIRST_PAUSE_S if lasted else min(pause * 2, self._bounds.longest_pause_s)
             self.hello = None
             self._on_lost(self.node, reason)
             with contextlib.suppress(TimeoutError):

@@ -16,6 +16,7 @@ from typing import Iterable, List, NamedTuple, Set
 from roost.node import cgroup, libc
 from roost.node.become import find_account
 from roost.node.processes import is_alive, owner_of, read_stat, read_tag
+from roost.node.state import StateError
 
 _ROUNDS = 100
 _PAUSE_S = 0.02
@@ -32,6 +33,8 @@ class Eviction(NamedTuple):
 
 def evict(wish: Eviction) -> bool:
     """Kill until nothing of the run is left; whether that came about. Raises `StateError` for no account, or root's."""
+    if os.geteuid() != 0:
+        raise StateError("only root ends the runs of other accounts")
     account = find_account(wish.account)
     for _ in range(_ROUNDS):
         left = _members(wish, account)

@@ -205,6 +205,8 @@ def _moment(turn: Turn, at: At, active: Active, at_ms: int) -> int:
 
 def _no_orphan(turn: Turn, at: At, run: str, orphans: set[str]) -> None:
     """It is over, if whoever says so may."""
+    if run not in orphans:
+        return
     owner = turn.owner(_job(run))
     if not at.account or (owner is not None and owner.account == at.account):
         orphans.discard(run)
