@@ -220,8 +220,8 @@ def test_an_administrator_who_is_not_root_has_nothing_run_as_root(lab: Lab) -> N
         assert lab.bob.http("GET", f"/jobs/{copy}/log").body.strip() == str(lab.bob.account.uid).encode()
         refused(lab.bob.http("POST", "/users", {"names": ["toor"], "unix": "root"}), 403)
         refused(lab.bob.http("PATCH", f"/users/{lab.bob.name}", {"unix": "root"}), 403)
-        for path, body in (("/archive", {"path": "/tmp/a"}), ("/backup", {"path": "/tmp/b"})):
-            refused(lab.bob.http("POST", path, body), 403)
+        for path, file in (("/archive", "/tmp/a"), ("/backup", "/tmp/b")):
+            refused(lab.bob.http("POST", path, {"path": file}), 403)
     assert not Path("/tmp/a").exists() and not Path("/tmp/b").exists()
 
 
