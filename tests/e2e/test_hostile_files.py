@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -236,10 +237,11 @@ def test_records_that_name_others_processes_cgroups_and_logs(lab: Lab) -> None:
     lab.bob.sh("true")
     lab.bob.end_program()
     _tamper(lab, hers)
+    pid_file, tampered = lab.bob.state / "node.pid", time.time_ns()
     server, node = lab.box.server, lab.box.node
     try:
         submit(lab.bob, hold=True)
-        until("his program has read them", (lab.bob.state / "runs" / f"{hers}.1" / "stop").exists)
+        until("a new program of his has read them", lambda: pid_file.exists() and pid_file.stat().st_mtime_ns > tampered)
         assert lab.ana.sh("echo on")[1] == "on\n"
         assert lab.box.state(hers) == "running" and process(pid) is not None
         assert server.is_alive and node.is_alive

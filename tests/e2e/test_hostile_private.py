@@ -43,8 +43,9 @@ def hers(lab: Lab) -> dict[str, int]:
 
 @pytest.mark.parametrize(
     "path",
-    ["/jobs?all=true", "/jobs/ENDED", "/jobs/RUNNING", "/jobs/WAITS", "/jobs/ENDED/why", "/jobs/WAITS/why", "/jobs/RUNNING/why",
-     "/jobs/ENDED/results", "/jobs/wait?ids=ENDED", "/gpus", "/sweeps", "/sweeps/SWEEP", "/history", "/status", "/nodes", "/users"],
+    ["/jobs?all=true", "/jobs/ENDED", "/jobs/RUNNING", "/jobs/WAITS", "/jobs/ENDED/why", "/jobs/WAITS/why",
+     "/jobs/RUNNING/why", "/jobs/ENDED/results", "/jobs/wait?ids=ENDED", "/gpus", "/sweeps", "/sweeps/SWEEP",
+     "/history", "/status", "/nodes", "/users"],
 )  # fmt: skip
 def test_a_page_on_which_anothers_work_could_show(lab: Lab, hers: dict[str, int], path: str) -> None:
     for key, value in hers.items():
