@@ -135,7 +135,7 @@ def test_what_waits_for_jobs(case: Case, settled: Ground) -> None:
 
 def test_every_route_is_tried_and_no_other() -> None:
     known = {f"{method.upper()} {path}" for path, methods in DOCUMENT["paths"].items() for method in methods}
-    assert known == set(ROUTES)
+    assert known == {route for route in ROUTES if " /api/" in route}  # pages are for people
     left_out = {label for label in known if label not in {found.ok().label for found in THOROUGHLY.get_all_operations()}}
     assert left_out == set()
 

@@ -138,7 +138,7 @@ _ROUTES_OF: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("drain", "undrain"), ("POST /drain",)),
     "scheduler": ("POST /scheduler", "GET /status"),
     "policy": ("GET /policy", "PUT /policy"),
-    "simulate": ("GET /history", "GET /gpus", "GET /users", "GET /settings"),
+    "simulate": ("GET /history", "GET /gpus", "GET /users", "GET /settings", "GET /status"),
     "set": ("GET /settings", "PUT /settings"),
     **dict.fromkeys(("user", "user show"), ("GET /users/{name}", "GET /me")),
     "defaults": ("GET /defaults",),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 
 import msgspec
 
@@ -76,5 +75,5 @@ async def log_lines(service: Service, facts: Facts) -> list[str]:
             pieces = [await logs.read(attempt, stream=stream, **how) for stream in ("out", "err")]
     except (RoostError, TimeoutError):
         return []
-    out, err = (base64.b64decode(piece.data) for piece in pieces)
-    return last_lines(out, err, count)
+    out, err = pieces
+    return last_lines(out.data, err.data, count)
