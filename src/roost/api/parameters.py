@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Path, Query, Request
+from fastapi import HTTPException, Path, Query, Request
 
+from roost.api.permissions import methods_at
 from roost.core.errors import BadRequest
 from roost.core.users import MAX_NAME, NAME_PATTERN
 from roost.server.selecting import IDS_PATTERN, NAMES
@@ -43,6 +44,8 @@ async def check_query(request: Request) -> None:
     """
     if not request.url.path.startswith("/api/"):
         return
+    if request.method not in methods_at(request.url.path):  # a word that is a route of its own stood for a number
+        raise HTTPException(405)
     known = {field.alias for field in request.scope["route"].dependant.query_params}
     named = [key for key, _ in request.query_params.multi_items()]
     for key in named:
