@@ -151,3 +151,11 @@ def test_a_job_for_somebody_else_starts_from_his_login_and_brings_nothing_of_the
     said = lab.ana.do("log", int(ran))
     assert "SECRET_OF_ROOT" not in said and f"HOME={lab.ana.account.home}\n" in said
     assert lab.bob.run("submit", "-g", "0", "--owner", lab.ana.name, "true").code == PERMISSION
+
+
+def test_a_job_has_a_keyring_of_its_own(lab: Lab) -> None:
+    _, hers = lab.ana.sh("cat /proc/keys 2>/dev/null; true")
+    _, his = lab.bob.sh("cat /proc/keys 2>/dev/null; true")
+    ours = Path("/proc/keys").read_text() if Path("/proc/keys").exists() else ""
+    serials = [{line.split()[0] for line in text.splitlines() if " _ses" in line} for text in (ours, hers, his)]
+    assert serials[0].isdisjoint(serials[1]) and serials[1].isdisjoint(serials[2])

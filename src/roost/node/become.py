@@ -7,6 +7,7 @@ could: the directories above the account's own are root's. After the drop nothin
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import re
@@ -14,7 +15,7 @@ import stat
 import sys
 from typing import Dict, List, NamedTuple, Optional
 
-from roost.node import cgroup
+from roost.node import cgroup, libc
 from roost.node.environment import DEFAULT_PATH
 from roost.node.state import StateError
 
@@ -45,6 +46,8 @@ def become(wish: Became) -> None:
     os.setgroups(os.getgrouplist(account.pw_name, account.pw_gid))
     os.setresgid(account.pw_gid, account.pw_gid, account.pw_gid)
     os.setresuid(account.pw_uid, account.pw_uid, account.pw_uid)
+    with contextlib.suppress(OSError):  # a kernel without keyrings has none to leave
+        libc.leave_keyring()
     command = [*_interpreter(wish), "attach", "--state", wish.state, "--identity", wish.identity, "--claims", "none"]
     command += ["--cgroup", base] if base is not None else ["--no-cgroup"]
     os.execve(command[0], [*command, *wish.arguments], _environment(account))

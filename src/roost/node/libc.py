@@ -6,6 +6,7 @@ Thin: each function is one call and raises OSError with the kernel's errno. No p
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -14,6 +15,8 @@ _libc.inotify_add_watch.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_uint
 
 _SYS_PIDFD_SEND_SIGNAL = 424
 _SYS_PIDFD_OPEN = 434  # the same number on every architecture
+_SYS_KEYCTL = {"x86_64": 250, "aarch64": 219, "ppc64le": 271}
+_KEYCTL_JOIN_SESSION_KEYRING = 1
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
@@ -35,6 +38,14 @@ def pidfd_open(pid: int) -> int:
 def pidfd_kill(fd: int, number: int) -> None:
     """That signal to the process behind the descriptor."""
     _checked(_libc.syscall(_SYS_PIDFD_SEND_SIGNAL, fd, number, None, 0))
+
+
+def leave_keyring() -> None:
+    """A session keyring of our own, empty: what whoever started us keeps in his is not ours to read."""
+    number = _SYS_KEYCTL.get(os.uname().machine)
+    if number is None:
+        raise OSError(errno.ENOSYS, "the number of keyctl is not known here")
+    _checked(_libc.syscall(number, _KEYCTL_JOIN_SESSION_KEYRING, None))
 
 
 def become_subreaper() -> None:
