@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pwd
 import time
 
@@ -23,12 +24,15 @@ class Unix(msgspec.Struct, frozen=True):
     """Whether the machine knows it by name; else `name` is its number, which may be another's name."""
 
 
+_FILE = "/etc/passwd"
+_seen_at: dict[str, int] = {}
 _by_uid: dict[int, tuple[float, Unix]] = {}
 _by_name: dict[str, tuple[float, Unix | None]] = {}
 
 
 def unix_of_uid(uid: int) -> Unix:
     """The account behind a uid; one without a name is called by its number."""
+    _forget_if_changed()
     found = _by_uid.get(uid)
     if found is None or found[0] < time.monotonic():
         try:
@@ -42,6 +46,7 @@ def unix_of_uid(uid: int) -> Unix:
 
 def unix_name(name: str) -> Unix | None:
     """The account of that name; None when there is none."""
+    _forget_if_changed()
     found = _by_name.get(name)
     if found is None or found[0] < time.monotonic():
         if len(_by_name) > 10_000:
@@ -49,6 +54,18 @@ def unix_name(name: str) -> Unix | None:
         asked = _asked(name)
         found = _by_name[name] = (time.monotonic() + (_LIVES_S if asked is not None else _ABSENT_S), asked)
     return found[1]
+
+
+def _forget_if_changed() -> None:
+    """What the machine's own file says is never old: a number that is given away is the new one's at once."""
+    try:
+        stamp = os.stat(_FILE).st_mtime_ns
+    except OSError:
+        stamp = 0
+    if stamp != _seen_at.get(_FILE):
+        _by_uid.clear()
+        _by_name.clear()
+        _seen_at[_FILE] = stamp
 
 
 def _asked(name: str) -> Unix | None:

@@ -16,7 +16,7 @@ from roost.store import outbox, reads
 
 
 class Away:
-    """A service whose node does not answer, or says that it cannot be reached."""
+    """A service, and its logs, whose node does not answer, or says that it cannot be reached."""
 
     def __init__(self, hangs: bool) -> None:
         self.hangs = hangs
@@ -28,7 +28,7 @@ class Away:
     async def attempt(self, job: int, number: int | None) -> Any:
         return object()
 
-    async def read_log(self, attempt: Any, **how: Any) -> Any:
+    async def read(self, attempt: Any, **how: Any) -> Any:
         if self.hangs:
             await asyncio.Event().wait()
         raise TryLater("n1 cannot be reached")
@@ -37,6 +37,7 @@ class Away:
 @pytest.mark.parametrize("hangs", [True, False])
 async def test_a_node_that_does_not_answer_costs_the_log_lines_only(hangs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts, "LOG_S", 0.05)
+    monkeypatch.setattr(facts, "Logs", lambda service: service)
     assert await facts.log_lines(cast(Service, Away(hangs)), Facts("failed", 1, 1)) == []
 
 
