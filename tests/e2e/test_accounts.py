@@ -159,3 +159,16 @@ def test_a_job_has_a_keyring_of_its_own(lab: Lab) -> None:
     ours = Path("/proc/keys").read_text() if Path("/proc/keys").exists() else ""
     serials = [{line.split()[0] for line in text.splitlines() if " _ses" in line} for text in (ours, hers, his)]
     assert serials[0].isdisjoint(serials[1]) and serials[1].isdisjoint(serials[2])
+
+
+def test_simulated_cards_are_there_for_every_account(lab: Lab) -> None:
+    job = lab.ana.submit("-g", 1, "--", str(lab.ana.reach.program), "sim-job", "--mem", "2G", "--seconds", "600")
+    lab.box.comes_to(job, "running")
+    uuid = lab.box.job(job)["attempts"][-1]["gpu_uuids"][0]
+
+    def seen() -> bool:
+        cards = [card for card in lab.box.json("gpus")["gpus"] if card["uuid"] == uuid]
+        return any(process["job"] == job for card in cards for process in card["procs"])
+
+    until("what her job uses on its simulated card is seen", seen)
+    lab.ana.do("kill", job)

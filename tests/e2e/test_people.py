@@ -70,7 +70,7 @@ def test_several_users_are_added_locked_unlocked_and_deleted(box: Box) -> None:
     box.do("user", "set", "ana", "eve", "--max-gpus", 2)
     assert [user["max_gpus"] for user in box.json("user", "show", "ana", "eve")["users"]] == [2, 2]
     job = box.submit("--hold", "--owner", "ana", "true")
-    ran = box.run("user", "del", "ana", "bob")
+    ran = box.run("user", "del", "-y", "ana", "bob")
     assert (ran.code, ran.err) == (0, "roost: ana is deleted, 1 job ended\nroost: bob is deleted, 0 jobs ended\n")
     assert names(box) == ["eve"]
     assert box.state(job) == "killed"
@@ -109,7 +109,7 @@ def test_wrong_names_are_refused_before_anything_is_done(box: Box) -> None:
     assert "not a name of a user" in box.refused(2, "user", "add", "eve", "a/b")
     assert "ana is there already" in box.refused(1, "user", "add", "eve", "ana", "--unix", "none")
     assert "you would lock yourself out" in box.refused(1, "user", "lock", ME)
-    assert "you would delete yourself" in box.refused(1, "user", "del", ME)
+    assert "you would delete yourself" in box.refused(1, "user", "del", "-y", ME)
     (ana,) = [user for user in box.json("users")["users"] if user["added"]]
     assert (ana["user"], ana["locked"], ana["admin"]) == ("ana", False, False)
 

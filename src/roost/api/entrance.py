@@ -50,6 +50,7 @@ async def log_in(request: Request) -> Response:
     if asked.token is None:
         return await _begin(request, user, "password")
     known = Caller(user, False, "password", address_of(request.scope))
+    await here.people.note(known.who, "login", user, "for a token")
     row, secret = await here.people.new_token(known, asked.token, None)
     return JsonResponse({"version": 1, "user": user, "token": secret, "id": row.id})
 

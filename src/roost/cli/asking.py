@@ -38,8 +38,8 @@ def answer(question: str, otherwise: str) -> str:
 
 
 def is_meant(question: str) -> bool:
-    """Whether a person says yes. Where there is no terminal nobody is asked: a script means what it says."""
+    """Whether a person says yes. Where there is no terminal nobody can be asked, and nothing is taken for a yes."""
     if not sys.stdin.isatty():
-        return True
+        raise UsageError("nobody can be asked here, and nothing was done", "-y says that it is meant")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

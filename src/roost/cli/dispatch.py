@@ -39,8 +39,8 @@ def dispatch(words: list[str]) -> int:
         print(overview())
         return 0
     name, argv = verb_of(words)
-    if name not in VERBS:
-        raise _unknown(name)
+    if name not in VERBS or _is_former(words):
+        raise _unknown(name, words)
     module = load(name)
     try:
         args = parse(module.VERB, argv)
@@ -74,11 +74,19 @@ def load(name: str) -> "ModuleType":
     return module
 
 
-def _unknown(name: str) -> UsageError:
+def _is_former(words: list[str]) -> bool:
+    """`remove device` and the like: not a job named device."""
+    return words[:2] in (["remove", "device"], ["add", "device"])
+
+
+def _unknown(name: str, words: list[str]) -> UsageError:
     from difflib import get_close_matches
 
-    from roost.cli.former import FORMER
+    from roost.cli.former import FORMER, TWO_WORDS
 
+    two = " ".join(words[:2])
+    if two in TWO_WORDS:
+        return UsageError(f"no such verb: {two}", f"here that is: roost {TWO_WORDS[two]}")
     if name in FORMER:
         return UsageError(f"no such verb: {name}", f"here that is: roost {FORMER[name]}")
     close = get_close_matches(name, [*VERBS, *ALIASES], 1)

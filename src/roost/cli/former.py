@@ -1,5 +1,18 @@
 """Words of the tools that people come from, and what they are called here. Only for hints: none of them is a verb."""
 
+TWO_WORDS = {
+    "force stop": "scheduler pause",
+    "force exit": "down --kill",
+    "add device": "gpu enable 2 3",
+    "remove device": "gpu disable 2 3",
+    "clear cache": "help",
+    "schedule fifo": "policy fifo",
+    "schedule balance": "policy balance",
+    "save state": "backup state.db",
+    "load state": "restore state.db",
+}
+"""Two words that meant something together; the first of some is a verb of ours that means something else."""
+
 FORMER = {
     # GPU Man(ager)'s admin console
     "useradd": "user add ana",
@@ -10,7 +23,12 @@ FORMER = {
     "lockuser": "user lock ana",
     "unlockuser": "user unlock ana",
     "exit": "down",
-    "force": "down --kill",
+    "force": "scheduler pause",
+    "clear": "help",
+    "create": "submit python train.py",
+    "update": "edit 12 --time 2h",
+    "lock": "user lock ana",
+    "unlock": "user unlock ana",
     "dump": "archive --to done.jsonl",
     "dumpuser": "archive --user ana --to done.jsonl",
     "dumptask": "archive 12 --to done.jsonl",

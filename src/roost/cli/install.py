@@ -62,15 +62,20 @@ def run(args: Args) -> int:
     linger = ["loginctl", "enable-linger"] if args.linger else []
     if args.dry_run:
         _show(manager, text, linger)
+        _warn(manager, linger)
         return 0
     _check_nobody_else(manager, home)
     is_new = _put(manager, text)
     if linger:
         run_command(linger, hint="an administrator can: sudo loginctl enable-linger USER")
-    for warning in [] if linger else warnings(manager.is_system):
-        print(f"roost: warning: {warning}", file=sys.stderr)
+    _warn(manager, linger)
     _tell(manager, home, is_new)
     return 0
+
+
+def _warn(manager: Manager, linger: list[str]) -> None:
+    for warning in [] if linger else warnings(manager.is_system):
+        print(f"roost: warning: {warning}", file=sys.stderr)
 
 
 def _environment(command: list[str]) -> dict[str, str]:
@@ -122,7 +127,7 @@ def warnings(is_system: bool) -> list[str]:
     closed = next(filter(None, map(_closed, places)), None)
     if closed:
         found.append(
-            f"other accounts cannot enter {closed}: their jobs need a Python that they may run; /opt/roost would do"
+            f"other accounts cannot enter {closed}: they cannot run this `roost`; /opt/roost would do (docs/install.md)"
         )
     loose = next(filter(None, map(_loose, places)), None)
     if loose:

@@ -1,5 +1,6 @@
 """roost up: the server of this home, in the foreground or behind."""
 
+import os
 import sys
 
 from roost.cli import values
@@ -44,6 +45,13 @@ class AlreadyRunning(RoostError):
 def run(args: Args) -> int:
     """Become the server, or start one."""
     arguments = server_arguments(args)
+    if os.environ.get("ROOST_SERVER"):
+        print(f"roost: ROOST_SERVER names another server; this starts one here, in {paths.home()}", file=sys.stderr)
+    if os.getuid() == 0 and not os.environ.get("ROOST_HOME"):  # everybody's on this machine
+        from roost.cli import install
+
+        for warning in install.warnings(is_system=True):
+            print(f"roost: warning: {warning}", file=sys.stderr)
     if args.detach:
         return _detached(arguments)
     from roost.server.main import main as serve

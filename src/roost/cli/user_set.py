@@ -49,6 +49,9 @@ def run(args: Args) -> int:
         return 0
     for position, user in enumerate(users):
         write(([""] if position else []) + lines(user))
+        if changes.get("unix"):
+            who = f"whoever is {clean(user['unix'])} on this machine is {clean(user['user'])} here from now on"
+            print(f"roost: {who}; his earlier tokens have ended", file=sys.stderr)
         if not user["account"] and user.get("unix") is None:
             sys.stdout.flush()
             print(f"roost: {clean(user['user'])} has no account on this machine (yet)", file=sys.stderr)

@@ -87,6 +87,16 @@ def account_base(state_id: str, uid: int) -> Optional[str]:
     return os.path.join(found[0], f"roost-{state_id}-u{uid}") if found is not None else None
 
 
+def sweep_accounts(state_id: str) -> None:
+    """Remove what the programs of accounts have left empty."""
+    found = _find_mount()
+    if found is None:
+        return
+    for name in _subdirectories(found[0]):
+        if name.startswith(f"roost-{state_id}-u"):
+            try_remove(os.path.join(found[0], name))
+
+
 def run_of_cgroup(pid: int, state_id: str) -> Tuple[Optional[str], bool]:
     """The run whose cgroup this process is in, and whether that cgroup is the server's own: an account under it may give
     those of its own any name."""

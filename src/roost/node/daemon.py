@@ -13,7 +13,7 @@ import signal
 import socket
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from roost.node import ending, libc, protocol
+from roost.node import cgroup, ending, libc, protocol
 from roost.node.adoption import Source
 from roost.node.cgroup import Cgroups, open_cgroups, open_cgroups_at
 from roost.node.claims import Claims
@@ -86,7 +86,7 @@ class Daemon:
         self._ticks = 0
         self._boot = boot_id()
         self._node = socket.gethostname()
-        identity = options.identity or state_id(state)
+        self._identity = identity = options.identity or state_id(state)
         libc.become_subreaper()
         self._cgroups = cgroups = _cgroups_of(options, identity)
         self._claims = Claims(options.claims, self._journal.write, self._own_claims())
@@ -169,6 +169,7 @@ class Daemon:
             self._life.runners.close()
         if self._cgroups is not None:
             self._cgroups.leave()
+            cgroup.sweep_accounts(self._identity)
         self._claims.leave()
         self._journal.write(f"daemon {os.getpid()} leaves")
 

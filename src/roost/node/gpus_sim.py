@@ -84,6 +84,8 @@ class SimDriver:
         directory = self._directory
         with open(os.path.join(directory, "cards.json.new"), "w", encoding="ascii") as file:
             json.dump([gpu.to_json() for gpu in self._gpus], file)
+        if os.geteuid() == 0:  # the jobs of every account read what cards there are
+            os.chmod(os.path.join(directory, "cards.json.new"), 0o644)
         os.replace(os.path.join(directory, "cards.json.new"), os.path.join(directory, "cards.json"))
 
     def list(self) -> List[Gpu]:

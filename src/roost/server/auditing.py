@@ -43,7 +43,8 @@ def describe(command: Command, answer: Any) -> tuple[str, str, str] | None:
             rules = {"slots": command.slots, "alias": command.alias}
             return f"gpu {command.action}", _short(",".join(answer["done"])), _pairs(rules)
         case RuleUser():
-            return "user set", command.user, _pairs(command.changes)
+            said = {key: "none" if value is None else value for key, value in command.changes.items()}
+            return "user set", command.user, _pairs(said)
         case Drain():
             return "undrain" if command.undrain else "drain", _short(",".join(command.targets)), ""
         case Change_():

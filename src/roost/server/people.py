@@ -208,6 +208,8 @@ class People:
         run as it, administrators neither."""
         if owner == caller.name:
             account = caller.account
+        elif not caller.is_admin:
+            raise NotPermitted(f"only an administrator submits jobs for {owner}", "leave out --owner: the job is yours then")
         else:
             account = self._account(self.unix_of(owner))
             is_itself = caller.is_admin and caller.account == ""
@@ -271,10 +273,12 @@ class People:
         if known is None and row.unix is None:
             raise NotFound(f"there is no user {name}", f"roost user add {name}")
         before, row = row, msgspec.structs.replace(row, **changes)
+        if self._is_ruler(name) and changes.get("is_admin") is False:
+            raise Conflict(f"{name} always is an administrator: the server is his, or he is root")
         self._check_tie(row, by)
         if row.is_locked or not row.is_admin:
             self._check_not_last(row, by)
-        detail = " ".join(f"{key}={value}" for key, value in changes.items())
+        detail = " ".join(f"{key.removeprefix('is_')}={_word(value)}" for key, value in changes.items())
         # Locked, or another person now: what opened the door before opens it no more.
         leaving = [name] if row.is_locked or row.unix != before.unix else []
         await self._write(kept.put(row), *self._leave(leaving), self._line(by, "user change", name, detail))
@@ -446,6 +450,11 @@ class People:
             await asyncio.to_thread(self._store.change, *statements)
         except CommitFailed as error:
             raise (DiskFull(str(error), "free some space") if error.disk_full else TryLater(str(error))) from None
+
+
+def _word(value: Any) -> str:
+    """A value as the audit says it."""
+    return {True: "yes", False: "no", None: "none"}.get(value, str(value))
 
 
 def digest_of(secret: str) -> str:

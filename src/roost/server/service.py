@@ -200,7 +200,7 @@ class Service:
 
     async def act(self, caller: Caller, command: Act, select: Select) -> Json:
         """Resolve the selection, then do it. Where no job is named, somebody who is no administrator means his own."""
-        if not caller.is_admin and not select.ids and not select.user:
+        if not caller.is_admin and not select.ids and not select.user and select.sweep is None:
             select = msgspec.structs.replace(select, user=caller.name)
         ids = await self.select(caller, select)
         done: Json = {"done": [], "skipped": []}

@@ -26,7 +26,10 @@ class CannotListen(Exception):
 
 def unix_socket(path: Path, for_all: bool = False) -> socket.socket:
     """A listening UNIX socket, owner only unless for all. The home's lock is held: what lies there is a dead server's."""
-    path.parent.mkdir(mode=0o755 if for_all else 0o700, parents=True, exist_ok=True)
+    if not path.parent.is_dir():
+        path.parent.mkdir(mode=0o700, parents=True)
+        if for_all:
+            path.parent.chmod(0o755)  # by itself: the server's umask keeps all that it makes to itself
     check_own(path.parent)
     with contextlib.suppress(FileNotFoundError):
         path.unlink()

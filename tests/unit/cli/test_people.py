@@ -92,7 +92,10 @@ def test_users_are_added_with_their_links(roost: Roost, server: FakeServer, tmp_
 def test_a_deletion_says_what_it_ended_and_who_can_still_come(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /users/ana"] = user("ana", running=2)
     server.routes["DELETE /users/ana"] = {"user": "ana", "ended": [1, 2], "admitted": True}
-    shown = roost("user", "del", "ana")
+    refused = roost("user", "del", "ana")
+    assert refused.code == 2 and "nobody can be asked here, and nothing was done" in refused.err
+    assert server.bodies("DELETE /users/ana") == []
+    shown = roost("user", "del", "-y", "ana")
     assert shown.code == 0
     assert shown.err.splitlines()[0] == "roost: ana is deleted, 2 jobs ended"
     assert "roost user lock ana" in shown.err and "roost set users.admit known" in shown.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from tests.addresses import has_ipv6
 
 from roost.server import sockets
-from roost.server.sockets import CannotListen, is_everywhere, is_loopback, tcp_sockets
+from roost.server.sockets import CannotListen, is_everywhere, is_loopback, tcp_sockets, unix_socket
 
 
 @contextlib.contextmanager
@@ -115,3 +116,16 @@ def test_which_addresses_are_whose() -> None:
         False
     ] * 4
     assert [is_everywhere(a) for a in ("0.0.0.0", "::", "127.0.0.1")] == [True, True, False]
+
+
+@pytest.mark.parametrize(("for_all", "modes"), [(True, (0o755, 0o666)), (False, (0o700, 0o600))])
+def test_a_socket_for_all_can_be_reached_by_all_whatever_the_servers_umask(
+    tmp_path: Path, for_all: bool, modes: tuple[int, int]
+) -> None:
+    old = os.umask(0o077)
+    try:
+        path = tmp_path / "run" / "roost.sock"
+        unix_socket(path, for_all=for_all).close()
+    finally:
+        os.umask(old)
+    assert (path.parent.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == modes
