@@ -111,12 +111,22 @@ def _occupied(folder: str, cards: List[Dict[str, Any]], options: argparse.Namesp
                 os.unlink(path)
 
 
+@contextlib.contextmanager
+def _alone(folder: str) -> Iterator[None]:
+    """One at a time, of every account: the directory itself is locked, which all may read and nobody need write."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
 def _take(folder: str, card: Dict[str, Any], options: argparse.Namespace, files: List[str]) -> None:
     me = read_stat(os.getpid())
     if me is None:
         raise OSError("no /proc")
-    with open(os.path.join(folder, "lock"), "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two jobs must not both see the last free gigabyte
+    with _alone(os.path.join(folder, "procs")):  # two jobs must not both see the last free gigabyte
         free = card["mem_mib"] - sum(user["mem_mib"] for user in processes_on(folder, card["uuid"]))
         if options.oom or options.mem > free:
             raise _OutOfMemory(_OOM.format(asked=options.mem, index=card["index"], total=card["mem_mib"], free=free))
