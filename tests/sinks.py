@@ -15,6 +15,12 @@ from typing import Any
 Json = dict[str, Any]
 
 
+class _Crowded(ThreadingHTTPServer):
+    """Forty may knock at once: the usual five would make the others try again, seconds later."""
+
+    request_queue_size = 128
+
+
 class _Server:
     """A server of one port, which it keeps while it is down."""
 
@@ -66,7 +72,7 @@ class Webhook(_Server):
             def log_message(self, *_: object) -> None:
                 pass
 
-        return ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        return _Crowded(("127.0.0.1", self.port), Handler)
 
     @property
     def url(self) -> str:
