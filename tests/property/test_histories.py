@@ -29,8 +29,10 @@ def test_slots_and_memory_are_never_exceeded(what: History) -> None:
 def _check_gpu(here: Cluster, uuid: str, starts: list[Start]) -> None:
     """All that is and will be on a GPU fits, in arithmetic of its own."""
     gpu, rules, seen = here.nodes[here.node_of[uuid]].gpus[uuid], here.rules_of(uuid), here.seen[uuid]
-    used = {int(p.run.partition(".")[0]): p.mem_mib for p in seen.procs if p.run is not None}
     held = [(a.job.id, a.request) for a in here.active.values() if uuid in a.gpus]
+    # A process of a job that has no run now is one of an earlier attempt, in a sample that is older than its end.
+    runs = ((int(p.run.partition(".")[0]), p.mem_mib) for p in seen.procs if p.run is not None)
+    used = {job: mib for job, mib in runs if job in {number for number, _ in held}}
     new = [(s.job.id, _given(s)) for s in starts if uuid in s.place.gpus]
     slots = mib = 0
     for job, request in [*held, *new]:
