@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,10 +72,15 @@ def test_messages_are_plain_ascii_json(node: Node) -> None:
     assert json.dumps(end)
 
 
-@pytest.mark.parametrize("python", ["/root/.pyenv/versions/3.8.18/bin/python3.8"])
-def test_it_runs_on_the_oldest_python(make_node: Callable[..., Node], python: str) -> None:
-    if not Path(python).exists():
-        pytest.skip("no such Python here")
+def oldest_python() -> str | None:
+    """A Python 3.8: where pyenv keeps them, whose names on the path are scripts, or on the path."""
+    kept = sorted(Path.home().glob(".pyenv/versions/3.8.*/bin/python3.8"))
+    return str(kept[-1]) if kept else shutil.which("python3.8")
+
+
+def test_it_runs_on_the_oldest_python(make_node: Callable[..., Node]) -> None:
+    if (python := oldest_python()) is None:
+        pytest.skip("NOT TESTED, needs a Python 3.8: that the node program runs on the oldest one it promises")
     node = make_node("--sim", "1x24G", python=python)
     assert node.hello["python"].startswith("3.8.")
     uuid = node.hello["gpus"][0]["uuid"]
