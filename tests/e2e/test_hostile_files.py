@@ -32,6 +32,12 @@ def submit(person: Person, **spec: Any) -> int:
     return int(answer.json["ids"][0])
 
 
+def program_of_all(lab: Lab) -> Path:
+    """The node program that every account runs: it is put there when the first of them has a job."""
+    lab.box.ends(submit(lab.bob), "succeeded")
+    return next((lab.box.home / "program").glob("*.pyz"))
+
+
 # -- output files ---------------------------------------------------------------------------------------------------------
 
 OUTPUTS = {
@@ -60,7 +66,7 @@ def test_an_output_file_that_is_not_ones_own(lab: Lab, name: str, how: str) -> N
     bob, ana = lab.bob.account.home, lab.ana.account.home
     lab.bob.shell(f"ln -sf /etc/hostname link-to-root; ln -sf {ana}/hers link-to-hers; ln -sfn {ana}/deep link-to-deep")
     lab.bob.shell("mkdir -p deep; [ -e pipe ] || mkfifo pipe")
-    program = next((lab.box.home / "program").glob("*.pyz")) if name.startswith("the-program") else ""
+    program = program_of_all(lab) if name.startswith("the-program") else ""
     words = {"ANA": ana, "HOME": lab.box.home, "NAME": lab.ana.name, "SERVER": lab.box.server.pid, "PROGRAM": program}
     path = OUTPUTS[name]
     for word, value in words.items():
