@@ -23,7 +23,7 @@ from roost.core.errors import BadRequest, NotFound, RoostError
 from roost.server.points import Sweeps
 from roost.server.service import Service
 from roost.server.targets import Targets
-from roost.web import refusing, routes
+from roost.web import dashboard, refusing, routes
 
 
 def make_app(service: Service, targets: Targets | None = None, patience: Patience = Patience()) -> FastAPI:
@@ -51,6 +51,7 @@ def make_app(service: Service, targets: Targets | None = None, patience: Patienc
     app.include_router(people.router)
     app.include_router(entrance.router)
     app.include_router(routes.router)
+    app.include_router(dashboard.router)
     app.add_api_route("/api/v1/openapi.json", document, openapi_extra=gives(Document), tags=["about"])
     app.add_exception_handler(RoostError, _refused)
     app.add_exception_handler(RequestValidationError, _bad_parameters)

@@ -12,15 +12,12 @@ from roost.api.entrance import give, new_session, origin
 from roost.api.forms import Form
 from roost.api.jobs import caller, service
 from roost.core.errors import BadRequest, NotFound, NotKnown, NotPermitted, RoostError, TooFast
-from roost.server.clock import now_ms
-from roost.server.people import FIRST, LOGIN, NOBODYS
-from roost.store.rows import Filter
+from roost.server.people import FIRST, LOGIN
 from roost.web import pages
 from roost.web.layout import FOREVER, View, stylesheet
 from roost.web.places import own_path
 
 router = APIRouter(include_in_schema=False)
-JOBS_SHOWN = 12
 DAY_S = 86_400
 _DONE = {"password": "password done", "revoked": "revoked"}
 
@@ -121,18 +118,6 @@ async def log_out(request: Request) -> Response:
     answer = RedirectResponse("/login", 303)
     cookies.take(answer, cookies.SESSION, View(request).scheme)
     return answer
-
-
-@router.get("/")
-async def home(request: Request) -> Response:
-    """Who you are, what everybody is to see, the GPUs, your latest jobs."""
-    view, who, here = View(request), caller(request), service(request)
-    recent = now_ms() - int(here.cluster.number("ls.recent_h") * 3_600_000)
-    found = await here.page(Filter(users=(who.name,), ended_since_ms=recent), JOBS_SHOWN, None)
-    gpus = here.veil(who).gpus(await here.gpus())["gpus"]
-    runs_as = None if who.account == NOBODYS else who.account or here.people.own.name
-    body = pages.home(view, who, runs_as, await here.notice(), gpus, found["jobs"])
-    return view.page(view.words("home"), body)
 
 
 @router.get("/account")

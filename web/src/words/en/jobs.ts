@@ -1,0 +1,3 @@
+export const jobs = {
+  "jobs.title": "Jobs",
+} as const;

@@ -1,0 +1,3 @@
+export const log = {
+  "log.title": "Log",
+} as const;

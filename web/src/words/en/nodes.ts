@@ -1,0 +1,3 @@
+export const nodes = {
+  "nodes.title": "Nodes",
+} as const;

@@ -1,0 +1,3 @@
+export const reasons = {
+  "reasons.title": "Reasons",
+} as const;

@@ -1,0 +1,3 @@
+export const settings = {
+  "settings.title": "Settings",
+} as const;

@@ -1,0 +1,3 @@
+export const submit = {
+  "submit.title": "Submit",
+} as const;

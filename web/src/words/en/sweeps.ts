@@ -1,0 +1,3 @@
+export const sweeps = {
+  "sweeps.title": "Sweeps",
+} as const;

@@ -1,0 +1,5 @@
+import type { job as en } from "../en/job";
+
+export const job: Record<keyof typeof en, string> = {
+  "job.title": "job",
+};

@@ -1,0 +1,5 @@
+import type { settings as en } from "../en/settings";
+
+export const settings: Record<keyof typeof en, string> = {
+  "settings.title": "settings",
+};
