@@ -3,7 +3,7 @@
 import { get } from "./api";
 import type { BriefJob, Change } from "./doc";
 import { live } from "./live.svelte";
-import { mayMatch, moves, paramsOf, PER_PAGE, type Wanted } from "./wanted";
+import { mayMatch, moves, paramsOf, PER_PAGE, selectOf, type Wanted } from "./wanted";
 
 interface Page {
   jobs: BriefJob[];
@@ -32,6 +32,8 @@ export class Listing {
   total = $state.raw<number | null>(null);
   totalAtLeast = $state.raw(0);
   hasMore = $state(false);
+  /** Which the rows are of: for a moment those of before, until the others have come. */
+  shown = $state.raw("");
   isKnown = $state(false);
   /** Others are awaited than those shown. */
   isLoading = $state(false);
@@ -48,7 +50,7 @@ export class Listing {
   want(wanted: Wanted): void {
     this.#wanted = wanted;
     const known = seen.get(keyOf(wanted));
-    if (known) this.#take(known);
+    if (known) this.#take(known, wanted);
     this.isLoading = !known;
     void this.load();
   }
@@ -62,7 +64,7 @@ export class Listing {
     try {
       const page = await get<Page>("/jobs", paramsOf(wanted), asking.signal);
       if (asking.signal.aborted) return;
-      this.#take(page);
+      this.#take(page, wanted);
       this.problem = null;
       keep(keyOf(wanted), page);
     } catch (error) {
@@ -90,7 +92,8 @@ export class Listing {
     };
   }
 
-  #take(page: Page): void {
+  #take(page: Page, wanted: Wanted): void {
+    this.shown = filterOf(wanted);
     const old = new Map(this.rows.map((row) => [row.id, row]));
     this.rows = page.jobs.map((job) => same(old.get(job.id), job));
     this.total = page.total;
@@ -161,6 +164,8 @@ export class Listing {
   }
 }
 
+/** What stays the same from page to page. */
+export const filterOf = (wanted: Wanted): string => JSON.stringify(selectOf(wanted));
 const keyOf = (wanted: Wanted): string => JSON.stringify(paramsOf(wanted));
 
 function keep(key: string, page: Page): void {
