@@ -14,6 +14,7 @@ from roost.core.errors import BadRequest, NotFound, RoostError
 from roost.core.spec import JobSpec
 from roost.server.commands import Act, Ask, Change_, Drain, RuleGpus
 from roost.server.obeying import ACTIONS
+from roost.store.rows import JobRow
 
 STATES = ("held", "queued", "starting", "running", "paused", "stopping", "ended")
 ALLOWED = {
@@ -146,7 +147,12 @@ def test_what_is_done_to_many_ended_jobs_asks_the_store_once(server: Server, mon
         server.tell(exited(f"{number}.1"))
     asked: list[Sequence[int]] = []
     rows = server.controller.rows
-    monkeypatch.setattr(server.controller, "rows", lambda ids: [asked.append(ids), rows(ids)][1])
+
+    def counted(ids: Sequence[int]) -> dict[int, JobRow]:
+        asked.append(ids)
+        return rows(ids)
+
+    monkeypatch.setattr(server.controller, "rows", counted)
     (reply,) = server.round(Act("ada", "hold", jobs))
     assert reply is not None and [skipped["id"] for skipped in reply.value["skipped"]] == jobs
     assert asked == [jobs]
