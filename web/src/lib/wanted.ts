@@ -80,13 +80,13 @@ export function selectOf(wanted: Wanted): Select {
 /** The same on the command line. */
 export function commandOf(wanted: Wanted): string {
   const words = ["roost", "ls", "--all"];
-  for (const state of wanted.states) words.push("--state", state);
+  if (wanted.states.length) words.push("--state", wanted.states.join(","));
   if (wanted.user) words.push("--user", quoted(wanted.user));
   if (wanted.label) words.push("--label", quoted(wanted.label));
   if (wanted.sweep !== null) words.push("--sweep", String(wanted.sweep));
   if (wanted.node) words.push("--node", quoted(wanted.node));
   if (wanted.search.trim()) words.push("--search", quoted(wanted.search.trim()));
-  if (wanted.sort !== "queue") words.push(wanted.sort.startsWith("-") ? `--sort=${wanted.sort}` : `--sort ${wanted.sort}`);
+  if (wanted.sort !== "queue") words.push("--sort", wanted.sort.replace("-", ""), ...(wanted.sort.startsWith("-") ? ["--reverse"] : []));
   return words.join(" ");
 }
 
