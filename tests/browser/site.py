@@ -121,7 +121,7 @@ class Site:
 
 @contextlib.contextmanager
 def running_site(browser: Browser, gpus: str = "4x24G") -> Iterator[Site]:
-    """A server with an administrator, ada, and a user, ben. Root's has an account for each; others' jobs run as ourselves."""
+    """A server with an administrator, ada, and a user, ben. Root's has an account for each, another's only our own."""
     is_root = os.geteuid() == 0
     with throw_away_accounts(*(("ada", "ben") if is_root else ())) as accounts:
         site = Site(browser, gpus)

@@ -11,17 +11,17 @@ SECONDS = 900
 _TRAIN = r"""
 import os, subprocess, sys, time
 words = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-memory, util, fails = words.get("--mem", "6G"), words.get("--util", "80"), words.get("--fails")
-seconds = words.get("--seconds", "{seconds}")
-used = subprocess.Popen(["roost", "sim-job", "--mem", memory, "--util", util, "--seconds", seconds]) if os.environ.get("CUDA_VISIBLE_DEVICES") else None
+use = ["--mem", words.get("--mem", "6G"), "--util", words.get("--util", "80"), "--seconds", words.get("--seconds", "SECONDS")]
+used = subprocess.Popen(["roost", "sim-job", *use]) if os.environ.get("CUDA_VISIBLE_DEVICES") else None
 print("\x1b[1mmodel\x1b[0m", words.get("--model", "mlp"), " parameters 86.6 M", flush=True)
 for epoch in range(1, 8):
-    print(f"\x1b[36mepoch {{epoch:2d}}\x1b[0m  loss \x1b[33m{{2.3 / epoch:.4f}}\x1b[0m  accuracy \x1b[32m{{1 - 0.6 / epoch:.4f}}\x1b[0m", flush=True)
+    print(f"\x1b[36mepoch {epoch:2d}\x1b[0m  loss \x1b[33m{2.3 / epoch:.4f}\x1b[0m", end="  ")
+    print(f"accuracy \x1b[32m{1 - 0.6 / epoch:.4f}\x1b[0m", flush=True)
     time.sleep(0.05)
-if fails:
+if "--fails" in words:
     print("\x1b[31mRuntimeError: the loss is not a number\x1b[0m", file=sys.stderr)
     used.kill() if used else None
-    sys.exit(int(fails))
+    sys.exit(int(words["--fails"]))
 if used:
     used.wait()
 """
@@ -30,7 +30,7 @@ if used:
 def set_the_stage(site: Site) -> dict[str, int]:
     """Fill the server; ids of jobs that are worth a look, by what they are."""
     box, ids = site.box, {}
-    (box.work / "train.py").write_text(_TRAIN.format(seconds=SECONDS))
+    (box.work / "train.py").write_text(_TRAIN.replace("SECONDS", str(SECONDS)))
 
     def train(owner: str, gpus: int, *options: str, name: str, say: tuple[str, ...] = ()) -> int:
         return box.submit("--owner", owner, "--gpus", gpus, "--name", name, *say, "--", "python3", "train.py", *options)

@@ -1,4 +1,4 @@
-"""Screenshots of every page: light and dark, English and Chinese, desktop and phone. `make pictures` makes them all.
+"""Screenshots of every page: light and dark, English and Chinese, desktop and phone. `make screenshots` makes them all.
 
 They go to .cache/pictures, for looking at; the few that the documents show go to docs/pictures as well.
 """
@@ -18,9 +18,9 @@ from tests.browser.stage import places, set_the_stage  # noqa: E402
 ALL = ROOT / ".cache" / "pictures"
 KEPT = ROOT / "docs" / "pictures"
 FOR_DOCS = {
-    "overview-light-en-desktop", "overview-dark-en-desktop", "overview-light-zh-desktop", "overview-light-en-phone", "wall-dark-en-desktop",
-    "jobs-light-en-desktop", "jobs-dark-zh-desktop", "job-light-en-desktop", "job-light-en-phone", "submit-light-en-desktop",
-    "nodes-light-en-desktop", "users-light-en-desktop", "settings-light-zh-desktop", "me-light-en-desktop", "sweep-light-en-desktop",
+    "overview-light-en-desktop", "overview-dark-en-desktop", "overview-light-zh-desktop", "overview-light-en-phone",
+    "wall-dark-en-desktop", "jobs-light-en-desktop", "jobs-dark-zh-desktop", "job-light-en-desktop", "job-light-en-phone",
+    "submit-light-en-desktop", "nodes-light-en-desktop", "users-light-en-desktop", "settings-light-zh-desktop",
 }  # fmt: skip
 
 
