@@ -11,7 +11,8 @@ SECONDS = 900
 _TRAIN = r"""
 import os, subprocess, sys, time
 words = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-use = ["--mem", words.get("--mem", "6G"), "--util", words.get("--util", "80"), "--seconds", words.get("--seconds", "SECONDS")]
+use = ["--mem", words.get("--mem", "6G"), "--util", words.get("--util", "80")]
+use += ["--seconds", words.get("--seconds", "SECONDS")]
 used = subprocess.Popen(["roost", "sim-job", *use]) if os.environ.get("CUDA_VISIBLE_DEVICES") else None
 print("\x1b[1mmodel\x1b[0m", words.get("--model", "mlp"), " parameters 86.6 M", flush=True)
 for epoch in range(1, 8):
