@@ -30,6 +30,7 @@ from roost.server.login import Login
 from roost.server.pam import Pam
 from roost.server.people import FIRST, NOBODYS, Caller, People
 from roost.server.privacy import Veil
+from roost.server.recording import Recorder
 from roost.server.selecting import Select, parse_ids
 from roost.server.user_views import user_view, users_view, with_account
 from roost.store import reads
@@ -63,6 +64,8 @@ class Service:
         self.login = Login(self.people, self.pam)
         self.foreseeing = Foreseeing(lambda: self.cluster, now_ms)
         engine.watchers.add(self.foreseeing.watch)
+        self.recorder = Recorder(store, lambda: self.cluster)
+        engine.watchers.add(self.recorder.watch)
 
     @property
     def cluster(self) -> Cluster:
