@@ -14,6 +14,7 @@ from roost.api.jobs import caller, service
 from roost.core.errors import BadRequest, NotFound, NotKnown, NotPermitted, RoostError, TooFast
 from roost.server.clock import now_ms
 from roost.server.people import FIRST, LOGIN, NOBODYS
+from roost.store.listing import Cut
 from roost.store.rows import Filter
 from roost.web import pages
 from roost.web.layout import FOREVER, View, stylesheet
@@ -128,7 +129,7 @@ async def home(request: Request) -> Response:
     """Who you are, what everybody is to see, the GPUs, your latest jobs."""
     view, who, here = View(request), caller(request), service(request)
     recent = now_ms() - int(here.cluster.number("ls.recent_h") * 3_600_000)
-    found = await here.page(Filter(users=(who.name,), ended_since_ms=recent), JOBS_SHOWN, None)
+    found = await here.page(Filter(users=(who.name,), ended_since_ms=recent), Cut(JOBS_SHOWN))
     gpus = here.veil(who).gpus(await here.gpus())["gpus"]
     runs_as = None if who.account == NOBODYS else who.account or here.people.own.name
     body = pages.home(view, who, runs_as, await here.notice(), gpus, found["jobs"])
