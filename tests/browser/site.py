@@ -12,13 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
 from tests.accounts import throw_away_accounts
 from tests.box import ROOT, Box
 
 PASSWORD = "seven quiet herons"
-DESKTOP = {"width": 1440, "height": 900}
-PHONE = {"width": 390, "height": 844}
+DESKTOP = ViewportSize(width=1440, height=900)
+PHONE = ViewportSize(width=390, height=844)
 BUILT = ROOT / "src" / "roost" / "web" / "built" / "index.html"
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 _QUIET = (
@@ -72,7 +72,7 @@ class Site:
         done = self.box.http("POST", f"/link/{link}", {"password": PASSWORD})
         assert done.status == 200, done
 
-    def window(self, user: str | None = None, *, size: dict[str, int] = DESKTOP, **how: Any) -> Page:
+    def window(self, user: str | None = None, *, size: ViewportSize = DESKTOP, **how: Any) -> Page:
         """A new browser window of its own cookies, logged in as that user."""
         context = self.browser.new_context(viewport=size, base_url=self.url, locale=how.pop("locale", "en-GB"), **how)
         context.set_default_timeout(15_000)

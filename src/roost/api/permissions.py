@@ -24,6 +24,7 @@ ROUTES: dict[str, Right] = {
     "POST /api/v1/jobs": Right.USER,
     "GET /api/v1/jobs": Right.USER,
     "GET /api/v1/jobs/wait": Right.USER,
+    "GET /api/v1/jobs/facets": Right.USER,
     "GET /api/v1/jobs/{job}": Right.USER,
     "GET /api/v1/jobs/{job}/env": Right.OWN,
     "GET /api/v1/jobs/{job}/why": Right.USER,

@@ -162,6 +162,7 @@ class Store:
         """The machine has another name now, or the state another machine: what was there is here."""
         with self._lock:
             self._driver.execute("UPDATE attempts SET node = ? WHERE node = ? AND ended_ms IS NULL", (new, old))
+            self._driver.execute(f"UPDATE jobs SET node = ? WHERE node = ? AND {schema.ACTIVE}", (new, old))
             self._driver.execute("UPDATE OR REPLACE nodes SET name = ? WHERE name = ?", (new, old))
             self._driver.execute("UPDATE gpus SET node = ? WHERE node = ?", (new, old))
             self._driver.execute("UPDATE OR REPLACE samples SET series = ? WHERE series = ?", (f"node:{new}", f"node:{old}"))
