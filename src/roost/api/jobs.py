@@ -43,7 +43,7 @@ from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, NotKno
 from roost.core.spec import SIGNALS, JobSpec, fitting
 from roost.server.clock import now_ms
 from roost.server.commands import Act, Submit
-from roost.server.logs import Followed, Logs
+from roost.server.logs import STREAMS, Followed, Logs
 from roost.server.obeying import ACTIONS
 from roost.server.people import Caller
 from roost.server.selecting import Select, check_search, check_sort, check_states
@@ -58,7 +58,7 @@ LOG_HEADERS = {
     "Roost-Eof": {"description": "1: nothing more will come", "schema": {"type": "integer", "enum": [0, 1]}},
     "Roost-Dropped": {"description": "from-to: what of the middle is gone", "schema": {"type": "string"}},
 }
-
+FILE_HEADERS = {"Content-Disposition": {"description": "a name for the file", "schema": {"type": "string"}}}
 
 KNOWN_SIGNALS = (*SIGNALS, "KILL", "STOP", "WINCH")
 
@@ -268,13 +268,18 @@ async def follow(
     offset_out: Offset = 0,
     offset_err: Offset = 0,
     lines: Lines = None,
+    stream: Literal["out", "err"] | None = None,
 ) -> Response:
-    """What a job writes, line by line of JSON, to its end: all attempts from the last one or the named one on, or one."""
+    """What a job writes, line by line of JSON, to its end: all attempts from the last one or the named one on, or one.
+
+    Of both logs, or of one.
+    """
     here, who = service(request), caller(request)
     await here.own(who, job, "the log")
     logs = Logs(here)
     await logs.attempt(job, attempt)
-    pieces = logs.follow(job, Followed(attempt, from_attempt), {"out": offset_out, "err": offset_err}, lines)
+    which = Followed(attempt, from_attempt, STREAMS if stream is None else (stream,))
+    pieces = logs.follow(job, which, {"out": offset_out, "err": offset_err}, lines)
 
     async def encoded() -> AsyncIterator[bytes]:
         async for piece in pieces:
@@ -283,3 +288,27 @@ async def follow(
             yield msgspec.json.encode(piece) + b"\n"
 
     return StreamingResponse(encoded(), media_type="application/x-ndjson")
+
+
+@router.get("/jobs/{job}/log/file", openapi_extra=streams("text/plain; charset=utf-8", NotFound, headers=FILE_HEADERS))
+async def log_file(request: Request, job: int, attempt: Attempt = None, stream: Literal["out", "err"] = "out") -> Response:
+    """All that a job has written, as a file to keep. What of the middle was dropped is not in it."""
+    here, who = service(request), caller(request)
+    await here.own(who, job, "the log")
+    logs = Logs(here)
+    found = await logs.attempt(job, attempt)
+    name = f"job-{job}.{found.attempt}-{stream}.log" if found is not None else f"job-{job}-{stream}.log"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    if found is None:
+        return Response(b"", headers=headers, media_type="text/plain")
+    pieces = logs.whole(found, stream)
+    first = await anext(pieces, b"")  # what goes wrong at once is an error, not an empty file
+
+    async def all_of_it() -> AsyncIterator[bytes]:
+        yield first
+        async for piece in pieces:
+            if not here.people.is_current(who):
+                return
+            yield piece
+
+    return StreamingResponse(all_of_it(), headers=headers, media_type="text/plain")

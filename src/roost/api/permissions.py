@@ -30,6 +30,7 @@ ROUTES: dict[str, Right] = {
     "GET /api/v1/jobs/{job}/why": Right.USER,
     "GET /api/v1/jobs/{job}/log": Right.OWN,
     "GET /api/v1/jobs/{job}/log/follow": Right.OWN,
+    "GET /api/v1/jobs/{job}/log/file": Right.OWN,
     "GET /api/v1/jobs/{job}/results": Right.USER,
     "POST /api/v1/jobs/{job}/results": Right.OWN,
     "GET /api/v1/jobs/{job}/samples": Right.USER,
