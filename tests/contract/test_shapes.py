@@ -116,6 +116,29 @@ async def test_a_dry_run_says_what_would_happen_and_queues_nothing(api: Api) -> 
     assert (await api.get("/jobs"))["jobs"] == []
 
 
+async def test_a_dry_run_of_several_gives_nothing_away_twice(api: Api) -> None:
+    jobs = [{"command": ["true"]}, {"command": ["true"], "gpus": 2}, {"command": ["true"]}, {"command": ["true"]}]
+    said = (await api.post("/jobs", {"jobs": jobs, "dry_run": True}))["jobs"]
+    assert [job["would"] for job in said] == ["start", "wait", "start", "wait"]
+    assert sorted(said[0]["gpus"] + said[2]["gpus"]) == [0, 1]
+    assert [job["reasons"][0]["text"] for job in (said[1], said[3])] == ["1 job is ahead of it", "2 jobs are ahead of it"]
+
+
+async def test_what_was_asked_for_can_be_asked_for_again(api: Api) -> None:
+    asked = {"command": ["go.sh", "a b"], "script": "echo $1", "gpus": 1, "mem_mib": 800, "notify": ["fail"], "grace_s": 5}
+    job = await api.submit(**asked, env={"SECRET": "hunter2"})
+    spec = (await api.get(f"/jobs/{job}/spec"))["spec"]
+    assert {key: spec.get(key, 1) for key in asked} == asked and "env" not in spec
+    again = await api.submit(**spec)
+    assert (await api.get(f"/jobs/{again}/spec"))["spec"] == spec
+
+
+async def test_a_point_of_a_sweep_asked_for_again_is_a_job_of_its_own(api: Api) -> None:
+    made = await api.post("/sweeps", {"job": {"command": "echo {x}"}, "params": {"x": "1,2"}})
+    spec = (await api.get(f"/jobs/{made['ids'][0]}/spec"))["spec"]
+    assert spec["command"] == "echo 1" and not {"sweep", "point"} & set(spec)
+
+
 async def test_a_submit_that_is_asked_twice_under_one_key_is_made_once(api: Api) -> None:
     body = {"jobs": [{"command": ["true"]}] * 2, "key": "made-once"}
     assert (await api.post("/jobs", body))["ids"] == (await api.post("/jobs", body))["ids"] == [1, 2]

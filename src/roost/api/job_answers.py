@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from roost.core.spec import JobSpec
 from roost.core.states import Outcome, State
 
 Time = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
@@ -279,6 +280,12 @@ class Ends(Versioned):
     """Where these jobs are."""
 
     jobs: list[End]
+
+
+class AskedFor(Versioned):
+    """A job as it was asked for."""
+
+    spec: JobSpec
 
 
 class Environment(Versioned):

@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 from roost.api.document import gives, said, streams, takes
 from roost.api.job_answers import (
     Acted,
+    AskedFor,
     BriefPage,
     DryRun,
     Ends,
@@ -199,6 +200,14 @@ async def show(request: Request, job: int) -> Response:
     results = (await here.reported([job]))[job] if 0 < job < 1 << 63 else {}
     view = {"version": 1, **await here.job(job), "results": results, "story": await here.story(job)}
     return JsonResponse(here.veil(caller(request)).job(view))
+
+
+@router.get("/jobs/{job}/spec", openapi_extra=gives(AskedFor, NotFound))
+async def asked_for(request: Request, job: int) -> Response:
+    """A job as it was asked for, to ask for another like it; without its environment, but with its script."""
+    row = await service(request).own(caller(request), job, "what was asked")
+    spec = msgspec.structs.replace(row.decoded(), sweep=None, point=None)
+    return JsonResponse({"version": 1, "spec": spec})
 
 
 @router.get("/jobs/{job}/env", openapi_extra=gives(Environment, NotFound))

@@ -27,6 +27,7 @@ ROUTES: dict[str, Right] = {
     "GET /api/v1/jobs/facets": Right.USER,
     "GET /api/v1/jobs/{job}": Right.USER,
     "GET /api/v1/jobs/{job}/env": Right.OWN,
+    "GET /api/v1/jobs/{job}/spec": Right.OWN,
     "GET /api/v1/jobs/{job}/why": Right.USER,
     "GET /api/v1/jobs/{job}/log": Right.OWN,
     "GET /api/v1/jobs/{job}/log/follow": Right.OWN,
