@@ -61,7 +61,8 @@ class Gate:
             caller = self._admit(scope)
             scope.setdefault("state", {})["caller"] = caller
             with self._counted(caller):
-                async with self._turnstile.passed(caller is not None):
+                async with self._turnstile.passed(caller is not None) as give_up_seat:
+                    scope["state"]["give_up_seat"] = give_up_seat
                     await self._app(scope, receive, answer)
         except RoostError as error:
             await self._refuse(scope, error)(scope, receive, answer)

@@ -139,6 +139,41 @@ class JobPage(Versioned):
     next: str | None
 
 
+class BriefJob(msgspec.Struct, kw_only=True):
+    """A job in brief; `reason` is the first of its reasons, `eta` when it will probably start."""
+
+    id: int
+    name: str
+    user: str
+    state: State
+    outcome: Outcome | None
+    exit_code: int | None
+    error: str | None
+    command_line: str
+    gpus: int
+    mem_mib: int | None
+    node: str | None
+    gpu_indices: list[int]
+    priority: int
+    labels: list[str]
+    sweep: int | None
+    queue_position: int | None
+    reason: Reason | None
+    eta: Time | None
+    attempts: int
+    submitted_at: Time
+    started_at: Time | None
+    ended_at: Time | None
+    preemptible: bool
+    time_limit_s: int | None
+
+
+class BriefPage(JobPage):
+    """A page of jobs in brief."""
+
+    jobs: list[BriefJob]  # type: ignore[assignment]
+
+
 class Submitted(msgspec.Struct):
     """The jobs are queued."""
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from roost.api.document import gives, said, streams, takes
-from roost.api.job_answers import Acted, DryRun, Ends, Environment, JobPage, JobShown, Submitted, Why
+from roost.api.job_answers import Acted, BriefPage, DryRun, Ends, Environment, JobPage, JobShown, Submitted, Why
 from roost.api.parameters import Attempt, Ids, JobCursor, Limit, Lines, Listed, Offset, Seconds, SomeIds, States
 from roost.api.wire import JsonResponse, body
 from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, NotKnown, OverQuota
@@ -110,7 +110,7 @@ async def submit(request: Request) -> Response:
     return JsonResponse({**await here.ask(who, command), "notice": await here.notice()}, 201)
 
 
-@router.get("/jobs", openapi_extra=gives(JobPage, NotFound))
+@router.get("/jobs", openapi_extra=gives((JobPage, BriefPage), NotFound))
 async def list_jobs(
     request: Request,
     ids: Ids = "",
@@ -121,6 +121,7 @@ async def list_jobs(
     all: bool = False,
     limit: Limit = 50,
     cursor: JobCursor = None,
+    brief: bool = False,
 ) -> Response:
     """A page of jobs: active, then waiting in queue order, then ended, the latest first."""
     here = service(request)
@@ -132,8 +133,8 @@ async def list_jobs(
     since = None if all or ids or states or sweep is not None else now_ms() - recent_ms
     users, labels = tuple(filter(None, user.split(","))), tuple(filter(None, label.split(",")))
     veil = here.veil(caller(request))
-    page = await here.page(veil.labels(Filter(wanted.ids, states, users, labels, since, sweep)), limit, cursor)
-    shown = [veil.job(job) for job in page["jobs"]] if veil.is_down else page["jobs"]
+    page = await here.page(veil.labels(Filter(wanted.ids, states, users, labels, since, sweep)), limit, cursor, brief)
+    shown = [veil.brief(job, job["user"]) if brief else veil.job(job) for job in page["jobs"]]
     return JsonResponse({**page, "jobs": shown, "notice": await here.notice()})
 
 

@@ -54,6 +54,7 @@ ROUTES: dict[str, Right] = {
     "POST /api/v1/backup": Right.HERE,
     "GET /api/v1/log/server": Right.ADMIN,
     "GET /api/v1/events": Right.USER,
+    "GET /api/v1/live": Right.USER,
     "GET /api/v1/history": Right.USER,
     "POST /api/v1/shutdown": Right.ADMIN,
     # people

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Executable
 
-from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotKnown, NotPermitted, RoostError, TryLater
+from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotKnown, NotPermitted, TryLater
 from roost.core.users import check_user
 from roost.server.commands import Who
 from roost.server.unix import Unix, unix_name, unix_of_uid
@@ -76,6 +76,8 @@ class People:
         self._used: dict[int, int] = {}
         self.on_leave: set[Callable[[str], None]] = set()
         """Told whose sessions and tokens have just ended."""
+        self.on_change: set[Callable[[], None]] = set()
+        """Told that something about people has been written, once it is known here too."""
 
     @property
     def itself(self) -> Caller:
@@ -158,13 +160,24 @@ class People:
 
     def is_current(self, caller: Caller) -> bool:
         """Whether he would still be let in: for streams that outlive the request that began them."""
-        try:
-            if caller.secret is None:
-                self._check_lock(self.accounts.get(caller.name))
-                return True
-        except RoostError:
-            return False
-        return caller.secret in self._sessions or caller.secret in self.tokens
+        return self.why_gone(caller) is None
+
+    def why_gone(self, caller: Caller) -> str | None:
+        """Why he would not be let in any more: `locked`, `expired` or `ended`; None: he would."""
+        account = self.accounts.get(caller.name)
+        if account is not None and account.is_locked and not (caller.via == "socket" and caller.account == ""):
+            return "locked"
+        if caller.secret is None:
+            is_known = caller.account == "" or account is not None or self._setting("users.admit") != "known"
+            return None if is_known else "ended"
+        row = self._sessions.get(caller.secret) or self.tokens.get(caller.secret)
+        if row is None:
+            return "ended"
+        return "expired" if row.expires_ms is not None and row.expires_ms <= self._now_ms() else None
+
+    def now_rules(self, caller: Caller) -> bool:
+        """Whether he is an administrator now, whatever he was when he came."""
+        return caller.is_admin if caller.via == "socket" and caller.account == "" else self.is_administrator(caller.name)
 
     def _row_of(self, unix: str) -> AccountRow | None:
         """Who is tied to that UNIX account."""
@@ -450,6 +463,8 @@ class People:
             await asyncio.to_thread(self._store.change, *statements)
         except CommitFailed as error:
             raise (DiskFull(str(error), "free some space") if error.disk_full else TryLater(str(error))) from None
+        for tell in list(self.on_change):
+            asyncio.get_running_loop().call_soon(tell)  # after whoever wrote it has taken it in
 
 
 def _word(value: Any) -> str:

@@ -188,12 +188,18 @@ def _where_it_is(job: Json) -> str:
 def gpus_view(cluster: Cluster, names: dict[int, str]) -> Json:
     """Every GPU, what is on it and who; the CPU slots. `names` are the names of the active jobs."""
     space = Space(cluster)
-    gpus = [_gpu(cluster, space, node.name, gpu, names) for node, gpu in cluster.gpus()]
+    gpus = [gpu_view(cluster, space, node.name, gpu, names) for node, gpu in cluster.gpus()]
+    return {"version": 1, "gpus": gpus, "cpu": cpu_view(cluster)}
+
+
+def cpu_view(cluster: Cluster) -> dict[str, int]:
+    """The room for jobs without a GPU."""
     slots = sum(cpu_slots(cluster, node) for node in cluster.nodes.values())
-    return {"version": 1, "gpus": gpus, "cpu": {"slots": slots, "used": sum(n.cpu_used for n in cluster.nodes.values())}}
+    return {"slots": slots, "used": sum(n.cpu_used for n in cluster.nodes.values())}
 
 
-def _gpu(cluster: Cluster, space: Space, node: str, gpu: Gpu, names: dict[int, str]) -> Json:
+def gpu_view(cluster: Cluster, space: Space, node: str, gpu: Gpu, names: dict[int, str]) -> Json:
+    """One GPU, what is on it and who."""
     rules, seen = cluster.rules_of(gpu.uuid), cluster.seen.get(gpu.uuid)
     claims = cluster.claims.get(gpu.uuid, {}).values()
     state, reason = gpu_state(cluster, node, gpu)
