@@ -232,10 +232,11 @@ class UsersAdded(Versioned):
 
 
 class UserDeleted(Versioned):
-    """He is gone; `ended` are his jobs that were ended."""
+    """He is gone; `ended` are his jobs that were ended; `admitted`: he could come in again by his UNIX account."""
 
     user: str
     ended: list[int]
+    admitted: bool
 
 
 class Link(Versioned):
