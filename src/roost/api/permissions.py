@@ -31,6 +31,7 @@ ROUTES: dict[str, Right] = {
     "GET /api/v1/jobs/{job}/log/follow": Right.OWN,
     "GET /api/v1/jobs/{job}/results": Right.USER,
     "POST /api/v1/jobs/{job}/results": Right.OWN,
+    "GET /api/v1/jobs/{job}/samples": Right.USER,
     "POST /api/v1/jobs/actions": Right.OWN,
     # sweeps
     "POST /api/v1/sweeps": Right.USER,
@@ -56,6 +57,7 @@ ROUTES: dict[str, Right] = {
     "GET /api/v1/events": Right.USER,
     "GET /api/v1/live": Right.USER,
     "GET /api/v1/history": Right.USER,
+    "GET /api/v1/samples": Right.USER,
     "POST /api/v1/shutdown": Right.ADMIN,
     # people
     "GET /api/v1/users": Right.USER,
@@ -64,6 +66,7 @@ ROUTES: dict[str, Right] = {
     "PATCH /api/v1/users/{name}": Right.ADMIN,
     "DELETE /api/v1/users/{name}": Right.ADMIN,
     "POST /api/v1/users/{name}/link": Right.ADMIN,
+    "GET /api/v1/usage": Right.USER,
     "GET /api/v1/audit": Right.ADMIN,
     "GET /api/v1/notice": Right.USER,
     "PUT /api/v1/notice": Right.ADMIN,
@@ -173,6 +176,7 @@ _ROUTES_OF: dict[str, tuple[str, ...]] = {
     "user del": ("DELETE /users/{name}", "GET /users/{name}"),
     **dict.fromkeys(("user lock", "user unlock", "user admin", "user set"), _CHANGE_USER),
     "user link": ("POST /users/{name}/link", "GET /users/{name}"),
+    "usage": ("GET /usage",),
     "notice": ("GET /notice", "PUT /notice"),
     "audit": ("GET /audit",),
     "up": ("GET /status", "POST /administrator/link"),

@@ -31,6 +31,7 @@ from roost.server.login import Login
 from roost.server.pam import Pam
 from roost.server.people import FIRST, NOBODYS, Caller, People
 from roost.server.privacy import Veil
+from roost.server.recording import Recorder
 from roost.server.selecting import Select, parse_ids
 from roost.server.user_views import user_view, users_view, with_account
 from roost.store import looks, reads
@@ -68,6 +69,8 @@ class Service:
         self.on_leave: set[Callable[[], None]] = set()
         """Told when the server leaves: who holds a connection for long ends it then."""
         self.is_leaving = False
+        self.recorder = Recorder(store, lambda: self.cluster)
+        engine.watchers.add(self.recorder.watch)
 
     @property
     def boot(self) -> str:
