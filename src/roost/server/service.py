@@ -368,10 +368,9 @@ class Service:
         }
 
     def settings(self) -> Json:
-        """Every setting with its value, default and meaning."""
+        """Every setting with its value, default and meaning, and what it takes."""
         values = self.cluster.settings
-        rows = [{"key": row.key, "value": values[row.key], "default": row.default, "meaning": row.meaning} for row in TABLE]
-        return {"version": 1, "settings": rows}
+        return {"version": 1, "settings": [views.setting_view(row, values[row.key]) for row in TABLE]}
 
     def policy(self) -> Json:
         """The policy in force and those there are."""

@@ -60,6 +60,9 @@ export interface Tile {
   temp_c: number | null;
   power_w: number | null;
   slots: number;
+  /** About the GPU itself, whatever is ruled about its node. */
+  drained: boolean;
+  disabled: boolean;
   state: "free" | "used" | "foreign" | "claimed" | "drained" | "disabled" | "fault" | "unknown" | "unreachable";
   reason: string | null;
   jobs: TileJob[];
