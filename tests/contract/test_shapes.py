@@ -18,7 +18,7 @@ ATTEMPT = {
 }  # fmt: skip
 GPU = {
     "uuid", "index", "node", "alias", "model", "mig", "mem_mib", "mem_used_mib", "mem_reserved_mib", "mem_free_mib", "util",
-    "temp_c", "power_w", "slots", "state", "reason", "jobs", "procs",
+    "temp_c", "power_w", "slots", "drained", "disabled", "state", "reason", "jobs", "procs",
 }  # fmt: skip
 SERVER = {"pid", "version", "since", "uptime_s", "home", "url", "socket", "policy", "scheduling", "store", "log"}
 NODE = {
@@ -99,7 +99,7 @@ async def test_the_status(api: Api) -> None:
 
 async def test_the_settings(api: Api) -> None:
     (row, *_) = (await api.get("/settings"))["settings"]
-    assert set(row) == {"key", "value", "default", "meaning"}
+    assert set(row) == {"key", "value", "default", "meaning", "type", "minimum", "maximum", "unit", "choices"}
 
 
 async def test_an_environment_is_shown_nowhere_but_where_it_is_asked_for(api: Api) -> None:

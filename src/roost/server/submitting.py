@@ -13,7 +13,7 @@ from roost.core.model import RANK_STEP, Conditions, Job, Request
 from roost.core.placement import Space, impossible
 from roost.core.plan import effective, explain
 from roost.core.reasons import Ahead, Reason, as_data
-from roost.core.spec import JobSpec, check, check_env, default_name
+from roost.core.spec import JobSpec, check, check_env, default_name, display_command
 from roost.server.clock import parse_time_ms
 from roost.server.commands import Ask, Submit
 from roost.server.foreseeing import Supposed
@@ -161,7 +161,7 @@ def kept(spec: JobSpec, env: str | None, submitter: str | None = None) -> NewJob
     """A spec as the store keeps it: without the environment."""
     name = spec.name or default_name(spec)
     bare = msgspec.structs.replace(spec, env=None) if spec.env is not None else spec
-    return NewJob(name, msgspec.json.encode(bare), tuple(dict.fromkeys(spec.labels)), env, submitter)
+    return NewJob(name, msgspec.json.encode(bare), tuple(dict.fromkeys(spec.labels)), env, submitter, display_command(spec))
 
 
 def ask(turn: Turn, command: Ask) -> dict[str, Any]:
