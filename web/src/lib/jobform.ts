@@ -3,7 +3,7 @@ import type { Json, Schemas } from "./api";
 import * as typed from "./typed";
 import type { Word } from "./words.svelte";
 
-export type Spec = Schemas["JobSpec"];
+export type Spec = Partial<Schemas["JobSpec"]> & Pick<Schemas["JobSpec"], "command">;
 
 /** Every field as it is typed; empty is "not said". */
 export interface Fields {
