@@ -23,6 +23,7 @@ export const log = {
   "log.nothing": "Nothing was written.",
   "log.nothing_yet": "Nothing was written yet.",
   "log.not_started": "The job has not started: there is no log yet.",
+  "log.never": "It never started: nothing was written.",
   "log.refused": "The log is shown to the job's owner and to administrators only.",
   "log.failed": "The log could not be read.",
   "log.skipped": "{size} skipped",

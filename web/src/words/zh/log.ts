@@ -25,6 +25,7 @@ export const log: Record<keyof typeof en, string> = {
   "log.nothing": "没有任何输出。",
   "log.nothing_yet": "尚无输出。",
   "log.not_started": "任务尚未启动，暂无日志。",
+  "log.never": "任务从未启动，没有任何输出。",
   "log.refused": "日志仅对任务所有者和管理员可见。",
   "log.failed": "无法读取日志。",
   "log.skipped": "已跳过 {size}",
