@@ -189,6 +189,14 @@ def test_what_is_there(busy: Ground) -> None:
         assert tried(case, busy, "administrator").status_code == 200, (path, names)
 
 
+def test_what_is_there_in_brief(busy: Ground) -> None:
+    case = THOROUGHLY["/api/v1/jobs"]["GET"].Case(query={"brief": "true", "all": "true"})
+    jobs = tried(case, busy, "administrator").json()["jobs"]
+    schema = {**DOCUMENT["components"]["schemas"]["BriefJob"], "components": DOCUMENT["components"]}
+    assert len(jobs) > 5 and all(jsonschema_rs.is_valid(schema, job) for job in jobs)
+    assert all(set(job) == set(schema["properties"]) for job in jobs)
+
+
 def test_a_stream_tells_what_happens(busy: Ground) -> None:
     with requests.get(f"{busy.url}/api/v1/events", headers=busy.headers("user"), stream=True, timeout=20) as stream:
         lines = stream.iter_lines()
