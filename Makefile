@@ -2,7 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := setup
-.PHONY: setup dev pages demo test lint docs bench clean
+.PHONY: setup dev pages demo test lint docs screenshots bench clean
 
 setup: $(VENV)/.installed pages   ## the program, in .venv/bin/roost
 dev: $(VENV)/.dev                ## and what the tests need
@@ -28,6 +28,9 @@ lint: dev                        ## the quick part of it
 docs: dev                        ## the pages that are made from the code
 	@$(BIN)/python tools/cli_reference.py && $(BIN)/python tools/state_chart.py && $(BIN)/python tools/settings_page.py && \
 	  $(BIN)/python tools/openapi_file.py
+
+screenshots: dev pages           ## every page, light and dark, English and Chinese, desktop and phone
+	@$(BIN)/python tools/screenshots.py
 
 bench: dev                       ## against peers and floors, in one run
 	@$(BIN)/python bench/peers.py && $(BIN)/python bench/submit.py && $(BIN)/python bench/queue.py

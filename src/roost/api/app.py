@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 import roost
-from roost.api import box, entrance, history, jobs, live, notify, people, sweeps, users
+from roost.api import box, entrance, history, jobs, live, notify, past, people, sweeps, users
 from roost.api.document import described, gives
 from roost.api.forms import Signer
 from roost.api.gate import Gate, check_right, is_api
@@ -21,6 +21,7 @@ from roost.api.permissions import methods_at
 from roost.api.wire import JsonResponse, Patience, error_answer
 from roost.core.errors import BadRequest, NotFound, RoostError
 from roost.server.live import Hub
+from roost.server.past import Past
 from roost.server.points import Sweeps
 from roost.server.service import Service
 from roost.server.targets import Targets
@@ -44,12 +45,14 @@ def make_app(service: Service, targets: Targets | None = None, patience: Patienc
     app.state.sweeps = Sweeps(service)
     app.state.targets = targets
     app.state.live = Hub(service)
+    app.state.past = Past(service)
     app.include_router(jobs.router)
     app.include_router(box.router)
     app.include_router(live.router)
     app.include_router(users.router)
     app.include_router(sweeps.router)
     app.include_router(history.router)
+    app.include_router(past.router)
     app.include_router(notify.router)
     app.include_router(people.router)
     app.include_router(entrance.router)

@@ -88,6 +88,8 @@ class Gate:
         caller = self._identify(scope, headers)
         check_type(scope, headers, caller)
         self._check_pace(caller)
+        if caller is not None:
+            self._service.people.saw(caller)
         return caller
 
     def _identify(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller | None:

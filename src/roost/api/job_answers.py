@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from roost.core.spec import JobSpec
 from roost.core.states import Outcome, State
 
 Time = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
@@ -131,10 +132,11 @@ class JobShown(Job, kw_only=True):
 
 
 class JobPage(Versioned):
-    """A page of jobs."""
+    """A page of jobs. `total`: how many match; null when that is not counted, and `total_at_least` is all that is known."""
 
     jobs: list[Job]
     total: int | None
+    total_at_least: int
     counts: dict[str, int]
     next: str | None
 
@@ -172,6 +174,15 @@ class BriefPage(JobPage):
     """A page of jobs in brief."""
 
     jobs: list[BriefJob]  # type: ignore[assignment]
+
+
+class JobFacets(Versioned):
+    """What a listing can be narrowed to: how many jobs are in which state or ended how; names in use, some of very many."""
+
+    states: dict[str, int]
+    users: list[str]
+    labels: list[str]
+    nodes: list[str]
 
 
 class Submitted(msgspec.Struct):
@@ -269,6 +280,12 @@ class Ends(Versioned):
     """Where these jobs are."""
 
     jobs: list[End]
+
+
+class AskedFor(Versioned):
+    """A job as it was asked for."""
+
+    spec: JobSpec
 
 
 class Environment(Versioned):

@@ -9,8 +9,8 @@ from fastapi import HTTPException, Path, Query, Request
 from roost.api.permissions import methods_at
 from roost.core.errors import BadRequest
 from roost.core.users import MAX_NAME, NAME_PATTERN
-from roost.server.selecting import IDS_PATTERN, NAMES
-from roost.store.reads import CURSOR_PATTERN
+from roost.server.selecting import IDS_PATTERN, MAX_SEARCH, NAMES, SEARCH_PATTERN
+from roost.store.listing import CURSOR_PATTERN, SORTS
 
 MAX_PAGE = 10_000
 MOST = 1 << 53
@@ -25,6 +25,22 @@ Ids = Annotated[
 SomeIds = Annotated[str, Query(min_length=1, json_schema_extra={"pattern": IDS_PATTERN})]
 States = Annotated[str, Query(json_schema_extra={"pattern": f"^,*(({_STATES})(,+|$))*$"}, description="states and outcomes")]
 Listed = Annotated[str, Query(description="several are separated by commas")]
+Search = Annotated[
+    str,
+    Query(
+        json_schema_extra={"pattern": SEARCH_PATTERN, "maxLength": MAX_SEARCH},
+        description="a number, or a part of name, command line, user or label; case does not matter",
+    ),
+]
+Node = Annotated[str | None, Query(description="where the last attempt was")]
+Sort = Annotated[
+    str,
+    Query(
+        json_schema_extra={"enum": list(SORTS)},
+        description="`queue`: active, then waiting in queue order, then ended, the latest first; - from the other end",
+    ),
+]
+Skip = Annotated[int, Query(ge=0, le=100_000, description="so many are left out first, where there is no cursor")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 JobCursor = Annotated[
     str | None, Query(json_schema_extra={"pattern": CURSOR_PATTERN}, description="`next` of the last page")

@@ -276,7 +276,7 @@ _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 
 def _quoted(word: str) -> str:
-    if word and all(c in _SAFE or ord(c) > 127 for c in word):
+    if word and (_SAFE.issuperset(word) or all(c in _SAFE or ord(c) > 127 for c in word)):
         return word
     return "'" + word.replace("'", "'\"'\"'") + "'"
 

@@ -74,6 +74,7 @@ class People:
         self.notice: dict[str, Any] | None = msgspec.json.decode(notice) if notice is not None else None
         """What everybody is to see: `text`, `by`, `at_ms`."""
         self._used: dict[int, int] = {}
+        self._seen: dict[str, int] = {}
         self.on_leave: set[Callable[[str], None]] = set()
         """Told whose sessions and tokens have just ended."""
         self.on_change: set[Callable[[], None]] = set()
@@ -138,6 +139,17 @@ class People:
         return Caller(
             name, self.is_administrator(name), via, address, home, account, unix.name if unix else None, csrf, secret
         )
+
+    def saw(self, caller: Caller) -> None:
+        """He is here now."""
+        self._seen[caller.name] = self._now_ms()
+
+    def last_seen(self) -> dict[str, int]:
+        """When each was last here: since the server started, else by his logins and tokens."""
+        logins = [(row.user, row.created_ms) for row in self._sessions.values()]
+        tokens = [(row.user, row.used_ms) for row in self.tokens.values() if row.used_ms is not None]
+        found = dict(sorted([*logins, *tokens], key=lambda pair: pair[1]))
+        return found | self._seen
 
     def is_administrator(self, name: str) -> bool:
         """Whether he may act on all: by an administrator's word, or because the server is his, or he is root."""
@@ -317,6 +329,7 @@ class People:
         for name in names:
             self.accounts.pop(name, None)
             self.defaults.pop(name, None)
+            self._seen.pop(name, None)
         self._left(names)
 
     async def set_password(self, by: Who, name: str, password_hash: str, keep: str | None = None) -> None:

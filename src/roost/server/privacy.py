@@ -24,6 +24,11 @@ class Veil:
         self._name = caller.name
         self.is_down = is_private and not caller.is_admin
 
+    @property
+    def viewer(self) -> str | None:
+        """Whose labels alone are shown; None: everybody's."""
+        return self._name if self.is_down else None
+
     def hides(self, user: str | None) -> bool:
         """Whether what that user does is hidden."""
         return self.is_down and user != self._name
@@ -102,9 +107,12 @@ class Veil:
         """How a job that was waited for has ended."""
         return {**view, "error": None} if self.hides(user) else view
 
-    def labels(self, wanted: Filter) -> Filter:
-        """Who asks for labels asks for his own: that others have them is hidden too."""
-        if not self.is_down or not wanted.labels:
+    def filter(self, wanted: Filter) -> Filter:
+        """What he asks for, as far as he may know of it: others' labels and the words in their names are hidden too."""
+        if not self.is_down:
+            return wanted
+        wanted = msgspec.structs.replace(wanted, viewer=self._name)
+        if not wanted.labels:
             return wanted
         users = tuple(user for user in wanted.users if user == self._name) if wanted.users else (self._name,)
         return msgspec.structs.replace(wanted, users=users or (NOBODY,))

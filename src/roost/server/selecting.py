@@ -8,6 +8,7 @@ import msgspec
 
 from roost.core.errors import BadRequest
 from roost.core.states import Outcome, State
+from roost.store.listing import SORTS
 
 HINT = "12, 10-20, 12,15, @ (my last), all"
 MOST_IDS, MOST_RANGES = 30_000, 400
@@ -15,6 +16,9 @@ MOST_IDS, MOST_RANGES = 30_000, 400
 _PART = "(@|@~[0-9]{1,9}|[0-9]{1,17}(-[0-9]{1,17})?)"
 IDS_PATTERN = f"^([ ,]*(all|{_PART}([ ,]+{_PART})*)[ ,]*)?$"
 """What `parse_ids` takes, but for a range that runs backwards."""
+MAX_SEARCH = 200
+SEARCH_PATTERN = "^[^\\u0000]*$"
+"""No job has a NUL in what a search looks in."""
 NAMES = frozenset({*(s.value for s in State), *(o.value for o in Outcome)})
 
 
@@ -27,11 +31,15 @@ class Select(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     user: str | None = None
     all: bool = False
     sweep: int | None = None
+    node: str | None = None
+    search: Annotated[str, msgspec.Meta(extra_json_schema={"pattern": SEARCH_PATTERN, "maxLength": MAX_SEARCH})] = ""
+    """In its number, name, command line, user or labels."""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing at all was said: that never means everything."""
-        return not (self.ids or self.labels or self.states or self.user or self.all or self.sweep)
+        narrow = (self.ids, self.labels, self.states, self.user, self.all, self.sweep, self.node, self.search.strip())
+        return not any(narrow)
 
     def state_names(self) -> tuple[str, ...]:
         """The states and outcomes, checked."""
@@ -44,6 +52,20 @@ def check_states(names: tuple[str, ...]) -> tuple[str, ...]:
         if name not in NAMES:
             raise BadRequest(f"no state named {name!r}; known: {', '.join(sorted(NAMES))}")
     return names
+
+
+def check_search(text: str) -> str:
+    """The words that are looked for."""
+    if len(text) > MAX_SEARCH or "\0" in text:
+        raise BadRequest(f"a search has at most {MAX_SEARCH} characters, and no NUL", "--search resnet")
+    return text.strip()
+
+
+def check_sort(sort: str) -> str:
+    """The order, when there is such a one."""
+    if sort not in SORTS:
+        raise BadRequest(f"no order named {sort[:40]!r}", f"one of {', '.join(SORTS)}")
+    return sort
 
 
 def parse_ids(text: str) -> list[tuple[int, int] | int]:

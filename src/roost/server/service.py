@@ -26,14 +26,18 @@ from roost.server.clock import now_ms, rfc3339
 from roost.server.commands import Act, Ask, Change_, Command, RuleUser, Who
 from roost.server.engine import Engine
 from roost.server.etas import Etas
+from roost.server.facets import Facets
 from roost.server.foreseeing import Foreseeing
 from roost.server.login import Login
 from roost.server.pam import Pam
 from roost.server.people import FIRST, NOBODYS, Caller, People
 from roost.server.privacy import Veil
-from roost.server.selecting import Select, parse_ids
+from roost.server.recording import Recorder
+from roost.server.selecting import Select, check_search, parse_ids
 from roost.server.user_views import user_view, users_view, with_account
-from roost.store import looks, reads
+from roost.store import listing, looks, reads
+from roost.store.listing import Cut
+from roost.store.matching import COUNTED, is_bare
 from roost.store.rows import Filter, JobRow, SweepRow
 from roost.store.store import Store
 
@@ -59,6 +63,8 @@ class Service:
         self.socket = ""
         self.on_shutdown: Callable[[], None] = lambda: None
         self._readers = ThreadPoolExecutor(READERS, "read")
+        self._searcher = ThreadPoolExecutor(1, "search")
+        self._facets = Facets(self.search, now_ms)
         self.people = People(store, lambda key: self.cluster.settings[key], now_ms)
         self.pam = Pam(self.people, lambda key: self.cluster.settings[key])
         self.login = Login(self.people, self.pam)
@@ -68,6 +74,8 @@ class Service:
         self.on_leave: set[Callable[[], None]] = set()
         """Told when the server leaves: who holds a connection for long ends it then."""
         self.is_leaving = False
+        self.recorder = Recorder(store, lambda: self.cluster)
+        engine.watchers.add(self.recorder.watch)
 
     @property
     def boot(self) -> str:
@@ -97,19 +105,37 @@ class Service:
         """Ask the store, off the loop."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, self.store.read, question, *arguments)
 
+    async def search(self, question: Callable[..., T], *arguments: Any) -> T:
+        """Ask the store what may take long, behind others who do: never before one who only looks at a page."""
+        return await asyncio.get_running_loop().run_in_executor(self._searcher, self.store.read, question, *arguments)
+
     # -- jobs -------------------------------------------------------------------------------------------------------
 
-    async def page(self, wanted: Filter, limit: int, cursor: str | None, is_brief: bool = False) -> Json:
-        """A page of the listing; with `is_brief` a short row of each job."""
+    async def page(self, wanted: Filter, cut: Cut, is_brief: bool = False) -> Json:
+        """A page of the listing, and how many match in all; with `is_brief` a short row of each job."""
+        is_whole = is_bare(msgspec.structs.replace(wanted, ended_since_ms=None)) and cut.sort == listing.QUEUE
+        ask = self.read if is_whole and not cut.offset else self.search
         try:
-            found = await self.read(reads.page, wanted, limit, cursor)
-        except reads.BadCursor as error:
-            raise BadRequest(str(error)) from None
-        is_top = cursor is None and wanted == Filter(ended_since_ms=wanted.ended_since_ms)
-        jobs = await (self.briefs if is_brief else self.views)(found.jobs, is_top)
-        counts = views.counts_view(self.cluster)
-        total = sum(self.cluster.counts[s] for s in State) if wanted == Filter() else None
-        return {"version": 1, "jobs": jobs, "total": total, "counts": counts, "next": found.next}
+            found = await ask(listing.page, wanted, cut, not is_bare(wanted))
+        except listing.BadCursor as error:
+            raise BadRequest(str(error), "the same again without cursor") from None
+        jobs = await (self.briefs if is_brief else self.views)(
+            found.jobs, is_whole and cut.cursor is None and not cut.offset
+        )
+        total = sum(self.cluster.counts[s] for s in State) if found.total is None else found.total
+        is_counted = is_bare(wanted) or total <= COUNTED
+        return {
+            "version": 1,
+            "jobs": jobs,
+            "total": total if is_counted else None,
+            "total_at_least": total if is_counted else COUNTED,
+            "counts": views.counts_view(self.cluster),
+            "next": found.next,
+        }
+
+    async def facets(self, viewer: str | None) -> Json:
+        """What a listing can be narrowed to; of labels only the viewer's, if there is one."""
+        return await self._facets.view(views.counts_view(self.cluster), self.cluster.nodes, viewer)
 
     async def views(self, rows: list[JobRow], is_top: bool = False) -> list[Json]:
         """Those rows, as they are shown. At the top of the listing the waiting ones are the head of the queue."""
@@ -193,16 +219,19 @@ class Service:
     async def select(self, caller: Caller, select: Select) -> list[int]:
         """The ids that are meant; `NotFound` when a named one is not there or nothing matches."""
         wanted = await self.filter(caller, select)
-        if len(wanted.ids) == 1 and wanted.ids[0][0] == wanted.ids[0][1] and wanted == Filter(ids=wanted.ids):
+        if (
+            len(wanted.ids) == 1
+            and wanted.ids[0][0] == wanted.ids[0][1]
+            and wanted == Filter(wanted.ids, viewer=wanted.viewer)
+        ):
             return [wanted.ids[0][0]]
         if wanted.states and self.engine.controller.has_lazy:
             await self.engine.ask(Change_("", {}))  # a commit: what is shown as running is found as running
-        found = await self.read(reads.ids, wanted, MANY)
+        found = await (self.search if wanted.search else self.read)(listing.ids, wanted, MANY)
         if not found:
             raise NotFound("no job matches", "roost ls --all")
         named = {a for a, b in wanted.ids if a == b}
-        plain = not (wanted.states or wanted.labels or wanted.users or wanted.sweep)
-        if plain and (missing := sorted(named - set(found))):
+        if wanted == Filter(wanted.ids, viewer=wanted.viewer) and (missing := sorted(named - set(found))):
             raise NotFound(f"there is no job {missing[0]}", "roost ls --all")
         return found
 
@@ -221,9 +250,16 @@ class Service:
                 ranges.append((last, last))
         if select.sweep is not None:
             await self.sweep(select.sweep)
-        users = (select.user,) if select.user else ()
-        wanted = Filter(tuple(ranges), select.state_names(), users, tuple(select.labels), sweep=select.sweep)
-        return self.veil(caller).labels(wanted)
+        wanted = Filter(
+            ids=tuple(ranges),
+            states=select.state_names(),
+            users=tuple(filter(None, (select.user or "").split(","))),
+            labels=tuple(select.labels),
+            sweep=select.sweep,
+            node=select.node,
+            search=check_search(select.search),
+        )
+        return self.veil(caller).filter(wanted)
 
     async def act(self, caller: Caller, command: Act, select: Select) -> Json:
         """Resolve the selection, then do it. Where no job is named, somebody who is no administrator means his own."""
@@ -332,10 +368,9 @@ class Service:
         }
 
     def settings(self) -> Json:
-        """Every setting with its value, default and meaning."""
+        """Every setting with its value, default and meaning, and what it takes."""
         values = self.cluster.settings
-        rows = [{"key": row.key, "value": values[row.key], "default": row.default, "meaning": row.meaning} for row in TABLE]
-        return {"version": 1, "settings": rows}
+        return {"version": 1, "settings": [views.setting_view(row, values[row.key]) for row in TABLE]}
 
     def policy(self) -> Json:
         """The policy in force and those there are."""
@@ -365,7 +400,7 @@ class Service:
         """End his jobs, then forget him."""
         await self.people.delete(caller.who, [name])
         live = ("held", "queued", "starting", "running", "paused", "stopping")
-        ids = await self.read(reads.ids, Filter(users=(name,), states=live), MANY)
+        ids = await self.read(listing.ids, Filter(users=(name,), states=live), MANY)
         ended = (
             await self.act(caller, Act(caller.name, "kill", []), Select(ids=",".join(map(str, ids))))
             if ids

@@ -17,7 +17,7 @@ from roost.sim.people import CLONE
 from roost.sim.program import CPUS
 from roost.sim.server import SimServer
 from roost.sim.truth import End, Truth, Violation
-from roost.store import reads
+from roost.store import listing, reads
 from roost.store.load import load
 from roost.store.rows import AttemptRow, Filter, JobRow
 from roost.store.store import Store
@@ -167,7 +167,7 @@ def all_ended_well(server: SimServer, truth: Truth) -> None:
 
 def _submitted_once(store: Store) -> None:
     """A submit that was asked again, because its answer was lost, was made once."""
-    jobs = store.read(reads.page, Filter(), 1_000_000, None).jobs
+    jobs = store.read(listing.page, Filter(), listing.Cut(1_000_000)).jobs
     marks = Counter(row.decoded().desc for row in jobs)
     twice = [mark for mark, count in marks.items() if count > 1 and mark != CLONE]
     if twice:

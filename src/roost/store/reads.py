@@ -1,16 +1,15 @@
-"""Questions to the store, each in SQL next to its words. Always by an index, never by counting what is not shown."""
+"""Questions to the store, each in SQL next to its words. Always by an index. Listings are in `listing`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal_column, or_, select, text, true, union
+from sqlalchemy import Connection, func, literal_column, select, text, union
 
-from roost.core.states import ACTIVE, WAITING, Outcome, State
 from roost.store import schema as t
+from roost.store.matching import of_sweep
 from roost.store.rows import (
     ATTEMPT_COLUMNS,
     JOB_COLUMNS,
@@ -18,7 +17,6 @@ from roost.store.rows import (
     SWEEP_COLUMNS,
     AttemptRow,
     EventRow,
-    Filter,
     JobRow,
     ResultRow,
     SweepRow,
@@ -28,15 +26,6 @@ _JOB = [t.jobs.c[name] for name in JOB_COLUMNS]
 _ATTEMPT = [t.attempts.c[name] for name in ATTEMPT_COLUMNS]
 _SWEEP = [t.sweeps.c[name] for name in SWEEP_COLUMNS]
 _RESULT = [t.results.c[name] for name in RESULT_COLUMNS]
-_GROUPS = (t.ACTIVE, t.WAITING, t.ENDED)
-"""The three parts of a listing, in the order in which they are shown."""
-
-
-class Page(msgspec.Struct, frozen=True):
-    """A part of a listing; `next` continues it, None at the end."""
-
-    jobs: list[JobRow]
-    next: str | None
 
 
 class HistoryRow(msgspec.Struct, frozen=True):
@@ -54,109 +43,6 @@ class HistoryRow(msgspec.Struct, frozen=True):
 
 
 _HISTORY = [t.history.c[name] for name in HistoryRow.__struct_fields__]
-
-
-class BadCursor(ValueError):
-    """The cursor was not one of ours."""
-
-
-def page(db: Connection, wanted: Filter, limit: int, cursor: str | None) -> Page:
-    """One page: active jobs by id, then waiting ones in queue order, then ended ones, the latest first."""
-    group, position = _parse_cursor(cursor)
-    rows: list[JobRow] = []
-    while group < len(_GROUPS):
-        if _may_hold(group, wanted):
-            room = limit - len(rows)
-            found = db.execute(_group_query(group, wanted, position).limit(room + 1)).fetchall()
-            rows.extend(JobRow(*row) for row in found)
-            if len(rows) > limit:  # the last row shown is of this part only when there was room for one of it
-                return Page(rows[:limit], _cursor_after(group, rows[limit - 1]) if room else str(group))
-        group, position = group + 1, None
-    return Page(rows, None)
-
-
-def _may_hold(group: int, wanted: Filter) -> bool:
-    """Whether that part of the listing can have anything that is asked for: spares a walk through an index."""
-    if not wanted.states:
-        return True
-    names = (ACTIVE, WAITING, {State.ENDED, *Outcome})[group]
-    return any(state in {n.value for n in names} for state in wanted.states)
-
-
-def _group_query(group: int, wanted: Filter, position: Sequence[int] | None) -> Select[Any]:
-    job = t.jobs.c
-    orders: tuple[Sequence[Any], ...] = (
-        (job.id,),
-        (literal_column("priority DESC"), job.rank, job.id),
-        (job.ended_ms.desc(), job.id.desc()),
-    )
-    query = select(*_JOB).where(text(_GROUPS[group]), _condition(wanted, is_ended=group == 2)).order_by(*orders[group])
-    return query if position is None else query.where(_after(group, position))
-
-
-def _condition(wanted: Filter, is_ended: bool) -> ColumnElement[bool]:
-    job = t.jobs.c
-    parts: list[ColumnElement[bool]] = [true()]
-    if wanted.ids:
-        single = sorted({a for a, b in wanted.ids if a == b})
-        spans = sorted({(a, b) for a, b in wanted.ids if a != b})
-        parts.append(or_(job.id.in_(single), *(job.id.between(a, b) for a, b in spans)))
-    if wanted.states:
-        parts.append(or_(job.state.in_(wanted.states), job.outcome.in_(wanted.states)))
-    if wanted.users:
-        parts.append(job.user.in_(wanted.users))
-    for label in wanted.labels:
-        parts.append(job.id.in_(select(t.labels.c.job).where(t.labels.c.label == label)))
-    if wanted.sweep is not None:
-        parts.append(_of_sweep(wanted.sweep))
-    if is_ended and wanted.ended_since_ms is not None:
-        parts.append(job.ended_ms >= wanted.ended_since_ms)
-    return and_(*parts)
-
-
-def _of_sweep(sweep: int) -> ColumnElement[bool]:
-    """The second part is what lets SQLite use the index, which has only such rows."""
-    return and_(t.jobs.c.sweep == sweep, text(t.IN_SWEEP))
-
-
-def _after(group: int, position: Sequence[int]) -> ColumnElement[bool]:
-    job = t.jobs.c
-    if group == 0:
-        return job.id > position[0]
-    if group == 1:
-        priority, rank, last = position
-        return or_(
-            job.priority < priority,
-            and_(job.priority == priority, job.rank > rank),
-            and_(job.priority == priority, job.rank == rank, job.id > last),
-        )
-    ended, last = position
-    return or_(job.ended_ms < ended, and_(job.ended_ms == ended, job.id < last))
-
-
-def _cursor_after(group: int, row: JobRow) -> str:
-    numbers = ((row.id,), (row.priority, row.rank, row.id), (row.ended_ms, row.id))[group]
-    return "-".join(str(n) for n in (group, *numbers)).replace("--", "-m")
-
-
-_NUMBER = "(-m?[0-9]{1,19})"
-CURSOR_PATTERN = f"^(0{_NUMBER}?|1({_NUMBER}{{3}})?|2({_NUMBER}{{2}})?)$"
-_CURSOR = re.compile(CURSOR_PATTERN)
-
-
-def _parse_cursor(cursor: str | None) -> tuple[int, Sequence[int] | None]:
-    if cursor is None:
-        return 0, None
-    numbers = [int(part.replace("m", "-")) for part in cursor.split("-")] if _CURSOR.fullmatch(cursor) else []
-    if not numbers or any(abs(number) >> 63 for number in numbers):
-        raise BadCursor(f"not a cursor: {cursor[:100]!r}")
-    return numbers[0], numbers[1:] or None
-
-
-def ids(db: Connection, wanted: Filter, limit: int) -> list[int]:
-    """The ids that match, ascending."""
-    query = select(t.jobs.c.id).where(_condition(wanted, is_ended=False)).order_by(t.jobs.c.id).limit(limit)
-    return [row[0] for row in db.execute(query)]
 
 
 def submission(db: Connection, key: str) -> tuple[int, int] | None:
@@ -276,7 +162,7 @@ def sweeps(db: Connection, limit: int) -> list[SweepRow]:
 
 def jobs_of_sweep(db: Connection, wanted: int) -> list[JobRow]:
     """The jobs of a sweep, by id."""
-    return [JobRow(*row) for row in db.execute(select(*_JOB).where(_of_sweep(wanted)).order_by(t.jobs.c.id))]
+    return [JobRow(*row) for row in db.execute(select(*_JOB).where(of_sweep(wanted)).order_by(t.jobs.c.id))]
 
 
 def sweep_counts(db: Connection, wanted: Sequence[int]) -> dict[int, dict[str, int]]:
@@ -287,6 +173,12 @@ def sweep_counts(db: Connection, wanted: Sequence[int]) -> dict[int, dict[str, i
     found: dict[int, dict[str, int]] = {}
     for number, state, count in db.execute(query):
         found.setdefault(number, {})[state] = count
+    return found
+
+
+def gpu_memory(db: Connection, uuid: str) -> int | None:
+    """The memory of a GPU that is or was here, in MiB; None when none of that name was ever seen."""
+    found: int | None = db.execute(select(t.gpus.c.mem_mib).where(t.gpus.c.uuid == uuid)).scalar()
     return found
 
 

@@ -185,3 +185,9 @@ class Filter(msgspec.Struct, frozen=True):
     ended_since_ms: int | None = None
     """Leave out what ended before."""
     sweep: int | None = None
+    node: str | None = None
+    """Where the last attempt was."""
+    search: str = ""
+    """In its number, name, command line, user or labels."""
+    viewer: str | None = None
+    """Who asks, when names, commands and labels of others are hidden from him; None: nothing is."""

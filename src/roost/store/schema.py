@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-VERSION = "0004"
+VERSION = "0006"
 """The newest migration. A store of an older version is migrated when it is opened, one of a newer version is refused."""
 
 WAITING = "state IN ('queued', 'held')"
@@ -26,6 +26,8 @@ ENDED = "state = 'ended'"
 IN_SWEEP = "sweep <> 0"
 FOR_ANOTHER = "submitter IS NOT NULL"
 UNSENT = "next_ms IS NOT NULL"
+LISTED = ("state", "user", "name", "gpus", "node", "sweep", "submitted_ms", "started_ms")
+"""What listings filter and sort by. The indexes of their parts hold it, so that no job is read that is not shown."""
 
 metadata = MetaData()
 
@@ -59,13 +61,27 @@ jobs = Table(
     Column("oom_retried", Integer, nullable=False, server_default=text("0")),
     Column("account", String, nullable=False, server_default=""),
     Column("submitter", String),
-    Index("jobs_waiting", text("priority DESC"), "rank", "id", sqlite_where=text(WAITING), postgresql_where=text(WAITING)),
+    Column("gpus", Integer, nullable=False, server_default=text("1")),
+    Column("node", String),
+    Index(
+        "jobs_waiting",
+        text("priority DESC"),
+        "rank",
+        "id",
+        *LISTED,
+        sqlite_where=text(WAITING),
+        postgresql_where=text(WAITING),
+    ),
     Index("jobs_of", "user", "id"),
     Index("jobs_submitted", "submitter", "id", sqlite_where=text(FOR_ANOTHER), postgresql_where=text(FOR_ANOTHER)),
     Index("jobs_of_sweep", "sweep", "id", sqlite_where=text(IN_SWEEP), postgresql_where=text(IN_SWEEP)),
     Index("jobs_active", "id", sqlite_where=text(ACTIVE), postgresql_where=text(ACTIVE)),
-    Index("jobs_ended", "ended_ms", "id", sqlite_where=text(ENDED), postgresql_where=text(ENDED)),
+    Index("jobs_ended", "ended_ms", "id", "outcome", *LISTED, sqlite_where=text(ENDED), postgresql_where=text(ENDED)),
 )
+"""`node` is where its last attempt was, unless the node refused it."""
+
+texts = Table("texts", metadata, Column("job", Integer, primary_key=True), Column("text", Text, nullable=False))
+"""What a search looks in, a row for every job, as `searching` makes it. Apart from the jobs: it is read from end to end."""
 
 attempts = Table(
     "attempts",
@@ -318,3 +334,40 @@ outbox = Table(
     sqlite_autoincrement=True,
 )
 """Messages. `next_ms` is when to try next; without it, and without `sent_ms`, a message was given up."""
+
+samples = Table(
+    "samples",
+    metadata,
+    Column("level", Integer, primary_key=True, autoincrement=False),
+    Column("start_s", BigInteger, primary_key=True, autoincrement=False),
+    Column("series", String, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""Blocks of points (`core/levels.py`). What was seen at one time stands together: it is written and forgotten together."""
+
+courses = Table(
+    "courses",
+    metadata,
+    Column("job", Integer, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("start_s", BigInteger, nullable=False),
+    Column("step_s", Integer, nullable=False),
+    Column("gpus", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""How each attempt went: the points of `core/course.py`, packed."""
+
+usage = Table(
+    "usage",
+    metadata,
+    Column("week", Integer, primary_key=True, autoincrement=False),
+    Column("user", String, primary_key=True),
+    Column("gpu_ms", BigInteger, nullable=False),
+    Column("runs", Integer, nullable=False),
+    Column("waited_ms", BigInteger, nullable=False),
+    Column("waits", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""What the runs that ended came to, a row a week and user; added to as they end. Weeks are numbers of `core/weeks.py`."""

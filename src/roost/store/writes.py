@@ -17,6 +17,8 @@ from roost.core.states import State
 from roost.store import schema as t
 from roost.store.notices import notices_of
 from roost.store.rows import AUDIT_COLUMNS, RESULT_COLUMNS, SWEEP_COLUMNS, AuditRow, ResultRow, SweepRow
+from roost.store.searching import searched_text
+from roost.store.used import Used, adding, summed
 
 Row = dict[str, Any]
 _encode = msgspec.json.encode
@@ -32,6 +34,8 @@ class NewJob(msgspec.Struct, frozen=True):
     """Digest of its environment, which travels once, in `Batch.envs`; or `#` and the number of one that is kept already."""
     submitter: str | None = None
     """Who submitted it, where that is not whose job it is."""
+    command_line: str = ""
+    """What it runs, for people: a search looks in it."""
 
 
 class Batch(msgspec.Struct):
@@ -55,6 +59,8 @@ class Batch(msgspec.Struct):
     """Runs that ended, as the table of them has it."""
     audit: list[AuditRow] = []
     """What people did in it."""
+    used: list[Used] = []
+    """What the runs had that ended."""
 
     @property
     def is_empty(self) -> bool:
@@ -92,6 +98,8 @@ class Writer:
                 self._log(cursor, pairs, batch)
         if batch.history:
             self._run(cursor, "history", batch.history)
+        if batch.used:
+            self._run(cursor, "use", summed(batch.used))
         self._run(cursor, "wait", [{"b_id": job, "waits": _waits(left)} for job, left in batch.waits.items()])
         self._prune(cursor)
 
@@ -154,9 +162,11 @@ class Writer:
                     "limit_s": shape.limit_s,
                     "account": shape.account,
                     "submitter": new.submitter,
+                    "gpus": shape.request.gpus,
                 }
             )
         self._run(cursor, "submit", rows)
+        self._run(cursor, "text", [_text(e, batch.new[e.id]) for e in events])
         labelled = [{"label": label, "job": e.id} for e in events for label in batch.new[e.id].labels]
         if labelled:
             self._run(cursor, "label", labelled)
@@ -187,8 +197,10 @@ class Writer:
                 "work": shape.work,
                 "preemptible": shape.preemptible,
                 "limit_s": shape.limit_s,
+                "gpus": shape.request.gpus,
             }
             self._run(cursor, "edit", [row])
+            self._run(cursor, "text", [_text(e, new)])
             self._run(cursor, "unlabel", [{"b_id": e.id}])
             if new.labels:
                 self._run(cursor, "label", [{"label": label, "job": e.id} for label in new.labels])
@@ -229,7 +241,7 @@ class Writer:
         self._run(cursor, "rerun", rows)
 
     def _start_intended(self, cursor: Any, events: list[ev.StartIntended], batch: Batch) -> None:
-        self._run(cursor, "intend", [{"b_id": e.id, "attempts": e.attempt} for e in events])
+        self._run(cursor, "intend", [{"b_id": e.id, "attempts": e.attempt, "node": e.node} for e in events])
         rows = [
             {
                 "job": e.id,
@@ -298,7 +310,8 @@ class Writer:
         for row in rows:
             cursor.execute(found.sql, found.parameters(row))
             envs.update(r[0] for r in cursor.fetchall() if r[0] is not None)
-        for name in ("remove", "remove_attempts", "unlabel", "remove_events", "remove_results"):
+        names = ("remove", "remove_attempts", "remove_text", "unlabel", "remove_events", "remove_results", "remove_courses")
+        for name in names:
             self._run(cursor, name, rows)
         self._unused.update(envs)
 
@@ -364,6 +377,10 @@ def _waits(conditions: Conditions) -> str | None:
     return _encode(conditions).decode()
 
 
+def _text(e: ev.Submitted | ev.Edited, new: NewJob) -> Row:
+    return {"job": e.id, "text": searched_text(new.name, new.command_line, e.job.shape.user, new.labels)}
+
+
 def _attempt_end(e: ev.Ended | ev.Requeued) -> Row:
     usage = msgspec.structs.asdict(e.usage)
     return {
@@ -414,7 +431,9 @@ def _statements() -> dict[str, Executable]:
         "limit_s",
         "account",
         "submitter",
+        "gpus",
     ]
+    edited = ("name", "priority", "rank", "request", "waits", "env", "spec", "work", "preemptible", "limit_s", "gpus")
     node_put = upsert(t.nodes).values({c: bindparam(c) for c in ("name", "cpus", "mem_mib", "drained")})
     usage = ("peak_mem_mib", "peak_rss_mib", "cpu_ms", "util_mean")
     keep_pid = {k: _coalesce(bindparam(f"b_{k}"), attempt.c[k]) for k in ("pid", "started_ms")}
@@ -425,15 +444,16 @@ def _statements() -> dict[str, Executable]:
         "submit": insert(job).values({c: bindparam(c) for c in new_columns}),
         "label": upsert(t.labels).values(label=bindparam("label"), job=bindparam("job")).on_conflict_do_nothing(),
         "unlabel": delete(t.labels).where(t.labels.c.job == bindparam("b_id")),
-        "edit": set_job("name", "priority", "rank", "request", "waits", "env", "spec", "work", "preemptible", "limit_s"),
+        "edit": set_job(*edited),
+        "text": put(t.texts, "job", "text"),
         "state": set_job("state"),
         "move": set_job("priority", "rank"),
         "rerun": set_job("rank", "waits", "request", **fresh, state="queued", retried=0, oom_retried=0),
         "try_again": set_job("request", "waits", "retried", "oom_retried", state="queued", started_ms=None),
-        "intend": set_job("attempts", state="starting"),
+        "intend": set_job("attempts", "node", state="starting"),
         "start": update(job).where(this_job).values(started_ms=bindparam("started_ms"), state=_unless_stopping(job)),
         "wait": set_job("waits"),
-        "requeue": set_job(state="queued", started_ms=None, waits=None),
+        "requeue": set_job(state="queued", started_ms=None, waits=None, node=None),
         "end": set_job(
             "outcome",
             "exit_code",
@@ -453,9 +473,12 @@ def _statements() -> dict[str, Executable]:
         ),
         "job_env": select(job.c.env).where(this_job),
         "remove": delete(job).where(this_job),
+        "remove_text": delete(t.texts).where(t.texts.c.job == bindparam("b_id")),
         "remove_attempts": delete(attempt).where(attempt.c.job == bindparam("b_id")),
         "remove_events": delete(t.events).where(t.events.c.job == bindparam("b_id")),
         "remove_results": delete(t.results).where(t.results.c.job == bindparam("b_id")),
+        "remove_courses": delete(t.courses).where(t.courses.c.job == bindparam("b_id")),
+        "use": adding(),
         "prune_env": delete(t.environments).where(
             (t.environments.c.id == bindparam("b_env")) & ~exists().where(job.c.env == t.environments.c.id)
         ),

@@ -13,6 +13,8 @@ export class Refused extends Error {
     readonly code: string,
     message: string,
     readonly hint: string | null,
+    /** Where several jobs were sent: the position of the bad one. */
+    readonly index: number | null = null,
   ) {
     super(message);
   }
@@ -25,8 +27,8 @@ export function get<T>(path: string, params: Params = {}, signal?: AbortSignal):
   return ask<T>("GET", path + queryOf(params), undefined, signal);
 }
 
-export function send<T = Json>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T> {
-  return ask<T>(method, path, body);
+export function send<T = Json>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  return ask<T>(method, path, body, signal);
 }
 
 export function queryOf(params: Params): string {
@@ -64,8 +66,8 @@ export async function raw(method: string, path: string, body?: unknown, signal?:
 
 export async function refusalOf(answer: Response): Promise<Refused> {
   try {
-    const { error } = (await answer.json()) as { error: { code: string; message: string; hint: string | null } };
-    return new Refused(answer.status, error.code, error.message, error.hint);
+    const { error } = (await answer.json()) as { error: { code: string; message: string; hint: string | null; index?: number } };
+    return new Refused(answer.status, error.code, error.message, error.hint, error.index ?? null);
   } catch {
     return new Refused(answer.status, "error", answer.statusText || `HTTP ${answer.status}`, null);
   }

@@ -60,6 +60,9 @@ export interface Tile {
   temp_c: number | null;
   power_w: number | null;
   slots: number;
+  /** About the GPU itself, whatever is ruled about its node. */
+  drained: boolean;
+  disabled: boolean;
   state: "free" | "used" | "foreign" | "claimed" | "drained" | "disabled" | "fault" | "unknown" | "unreachable";
   reason: string | null;
   jobs: TileJob[];
@@ -99,7 +102,8 @@ export interface Change {
   users?: true;
   gpus?: Tile[] | Record<string, Partial<Tile>>;
   gpu_set?: Tile[];
-  jobs?: BriefJob[];
+  /** Whole when the job was in none of the lists before, else its id and what changed. */
+  jobs?: (Partial<BriefJob> & { id: number })[];
   removed?: number[];
   [key: string]: unknown;
 }
@@ -139,7 +143,7 @@ function jobsAfter(next: Doc, change: Change): Map<number, BriefJob> {
   const lists = "queue" in change || "running" in change || "ended" in change;
   if (!change.jobs && !change.removed && !lists) return next.jobs;
   const jobs = new Map(next.jobs);
-  for (const job of change.jobs ?? []) jobs.set(job.id, job);
+  for (const job of change.jobs ?? []) jobs.set(job.id, { ...jobs.get(job.id), ...job } as BriefJob);
   for (const id of change.removed ?? []) jobs.delete(id);
   const named = new Set([...next.queue, ...next.running, ...next.ended]);
   for (const id of jobs.keys()) if (!named.has(id)) jobs.delete(id);

@@ -7,7 +7,9 @@ const system = matchMedia("(prefers-color-scheme: dark)");
 class Theme {
   choice = $state<Choice>(recall<string>("theme", "auto") as Choice);
   #systemDark = $state(system.matches);
-  isDark = $derived(this.choice === "dark" || (this.choice === "auto" && this.#systemDark));
+  /** On a wall it is dark unless somebody chose. */
+  #isOnWall = $state(false);
+  isDark = $derived(this.choice === "dark" || (this.choice === "auto" && (this.#systemDark || this.#isOnWall)));
 
   constructor() {
     system.addEventListener("change", (event) => {
@@ -19,6 +21,11 @@ class Theme {
   choose(choice: Choice): void {
     this.choice = choice;
     remember("theme", choice);
+    this.#show();
+  }
+
+  hang(isOnWall: boolean): void {
+    this.#isOnWall = isOnWall;
     this.#show();
   }
 

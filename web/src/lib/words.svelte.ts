@@ -35,9 +35,9 @@ class Speech {
     return word in en;
   }
 
-  /** The word under a name that is put together, or the text itself when there is none. */
+  /** The word under a name that is put together, or the text itself when there is none in this language. */
   maybe(word: string, otherwise: string, values?: Values): string {
-    return this.has(word) ? this.say(word, values) : otherwise;
+    return word in this.#words ? this.say(word as Word, values) : otherwise;
   }
 }
 

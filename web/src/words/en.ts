@@ -9,6 +9,7 @@ import { sweeps } from "./en/sweeps";
 import { nodes } from "./en/nodes";
 import { users } from "./en/users";
 import { settings } from "./en/settings";
+import { audit } from "./en/audit";
 import { me } from "./en/me";
 import { reasons } from "./en/reasons";
 
@@ -23,6 +24,7 @@ export const en = {
   ...nodes,
   ...users,
   ...settings,
+  ...audit,
   ...me,
   ...reasons,
 } as const satisfies Record<string, string>;

@@ -10,6 +10,7 @@ import { sweeps } from "./zh/sweeps";
 import { nodes } from "./zh/nodes";
 import { users } from "./zh/users";
 import { settings } from "./zh/settings";
+import { audit } from "./zh/audit";
 import { me } from "./zh/me";
 import { reasons } from "./zh/reasons";
 
@@ -24,6 +25,7 @@ export const zh: Words = {
   ...nodes,
   ...users,
   ...settings,
+  ...audit,
   ...me,
   ...reasons,
 };
