@@ -12,6 +12,9 @@ interface Page {
   next: string | null;
 }
 
+/** All of a job, or what of it has changed. */
+type Told = NonNullable<Change["jobs"]>[number];
+
 const SOON_MS = 150;
 /** Between two quiet questions: little at first, more while much goes on. What changes on other pages can wait. */
 const LEAST_GAP_MS = 400;
@@ -124,14 +127,14 @@ export class Listing {
   }
 
   /** A job that is not on this page may now belong to it. */
-  #mayEnter(wanted: Wanted, row: BriefJob): boolean {
-    const whole = row.submitted_at ? row : live.job(row.id);
+  #mayEnter(wanted: Wanted, row: Told): boolean {
+    const whole = row.submitted_at ? (row as BriefJob) : live.job(row.id);
     if (!moves(wanted, row) && !row.submitted_at) return false;
     return whole ? mayMatch(wanted, whole) : true;
   }
 
   /** On a first page that is not full, or for a job that has just come, people wait for it. */
-  #isOfInterest(row: BriefJob): boolean {
+  #isOfInterest(row: Told): boolean {
     return this.rows.length < PER_PAGE || (Boolean(row.submitted_at) && row.state !== "ended");
   }
 
