@@ -201,6 +201,8 @@ class Client(asyncio.Protocol):
         self.first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_lost = False
         self._token, self._rest = token, b""
+        self._raw = self._has_head = b""
+        self._unpacker = zlib.decompressobj(wbits=31)
         self.begin()
 
     def begin(self) -> None:
