@@ -74,7 +74,7 @@ export const job = {
   "job.eta_most": "Nine times in ten within {span}",
   "job.ahead": "{n} jobs are looked at first",
   "job.holders": "Who has what it lacks",
-  "job.until": "until about",
+  "job.until": "probably done",
   "job.predicted": "It will probably run",
   "job.fewer": "Fewer",
 

@@ -76,7 +76,7 @@ export const job: Record<keyof typeof en, string> = {
   "job.eta_most": "九成情况下在 {span}内",
   "job.ahead": "前面还有 {n} 个任务",
   "job.holders": "所缺资源的占用者",
-  "job.until": "大约到",
+  "job.until": "预计结束：",
   "job.predicted": "预计运行时长",
   "job.fewer": "收起",
 
