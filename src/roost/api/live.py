@@ -17,7 +17,7 @@ router = APIRouter(prefix="/api/v1", tags=["live"], default_response_class=JsonR
 
 
 @router.get("/live", openapi_extra=streams("text/event-stream"))
-async def live(request: Request) -> Response:
+async def listen(request: Request) -> Response:
     """Server-sent events for a dashboard: `state`, all that it shows; then `change`s of it, at most two a second; `bye`."""
     hub: Hub = request.app.state.live
     return LiveResponse(hub, await hub.join(caller(request)), request.state.give_up_seat)

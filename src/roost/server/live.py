@@ -59,13 +59,19 @@ class Listener:
         self.told_s = time.monotonic()
         self._hub = hub
         self._waiting: deque[bytes] = deque()
-        self._is_behind = True
+        self.is_behind = True
+        """Whether he gets the whole picture next."""
         self._has_ended = False
         self._wake: asyncio.Future[None] | None = None
 
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether he has taken all that he was told."""
+        return not self._waiting and not self.is_behind
+
     def tell(self, event: bytes) -> None:
         """The next event for him. One who is behind will see it in the whole picture."""
-        if self._has_ended or self._is_behind:
+        if self._has_ended or self.is_behind:
             return
         self.told_s = time.monotonic()
         if len(self._waiting) >= MOST_KEPT:
@@ -77,14 +83,14 @@ class Listener:
     def begin_anew(self) -> None:
         """He gets the whole picture next."""
         self._waiting.clear()
-        self._is_behind = True
+        self.is_behind = True
         self._ring()
 
     def end(self, reason: str | None) -> None:
         """Nothing more comes but a good-bye, if there is a reason to give."""
         if self._has_ended:
             return
-        self._has_ended, self._is_behind = True, False
+        self._has_ended, self.is_behind = True, False
         self._waiting.clear()
         if reason is not None:
             self._waiting.append(sse("bye", _encode({"reason": reason})))
@@ -92,13 +98,13 @@ class Listener:
 
     async def next(self) -> bytes | None:
         """What to send him next; None at the end. Waits for it."""
-        while not self._waiting and not self._is_behind:
+        while self.is_up_to_date:
             if self._has_ended:
                 return None
             self._wake = asyncio.get_running_loop().create_future()
             await self._wake
-        if self._is_behind:
-            self._is_behind = False
+        if self.is_behind:
+            self.is_behind = False
             return self._hub.state_for(self)
         return self._waiting.popleft()
 
@@ -110,9 +116,9 @@ class Listener:
 class Hub:
     """Looks for all who listen."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._listeners: set[Listener] = set()
+    def __init__(self, service: Service, lengths: looks.Lengths = LENGTHS) -> None:
+        self._service, self._lengths = service, lengths
+        self.listeners: set[Listener] = set()
         self._picture: Picture | None = None
         self._states: dict[str | None, bytes] = {}
         self._rows: dict[int, Json] = {}
@@ -130,7 +136,7 @@ class Hub:
             raise TryLater("the server leaves", "try again in a moment")
         listener = Listener(self, caller)
         listener.sees = self._seen_by(caller)
-        self._listeners.add(listener)
+        self.listeners.add(listener)
         try:
             if self._task is None:
                 self._begin()
@@ -145,15 +151,15 @@ class Hub:
 
     def part(self, listener: Listener) -> None:
         """He listens no more."""
-        self._listeners.discard(listener)
-        if not self._listeners:
+        self.listeners.discard(listener)
+        if not self.listeners:
             self._rest()
 
     # -- while anybody listens --------------------------------------------------------------------------------------
 
     def _leave(self) -> None:
         """The server leaves: all streams end."""
-        for listener in list(self._listeners):
+        for listener in list(self.listeners):
             listener.end("shutdown")
 
     def _begin(self) -> None:
@@ -200,7 +206,7 @@ class Hub:
             self._changed.clear()
             began = time.monotonic()
             try:
-                await self._tick()
+                await self.tick()
             except Exception:
                 _log.exception("the live feed missed something")
                 self._doubt()
@@ -215,13 +221,14 @@ class Hub:
     def _greet(self) -> None:
         """Good-bye to whoever may listen no more, and a sign of life to whom nothing was said for long."""
         now_s = time.monotonic()
-        for listener in list(self._listeners):
+        for listener in list(self.listeners):
             if (reason := self._service.people.why_gone(listener.caller)) is not None:
                 listener.end(reason)
             elif now_s - listener.told_s >= STILL_HERE_S:
                 listener.tell(b": still here\n\n")
 
-    async def _tick(self) -> None:
+    async def tick(self) -> None:
+        """Look, and tell what has changed."""
         for _ in range(PATIENCE):
             if not self._service.engine.is_busy:
                 break
@@ -242,7 +249,7 @@ class Hub:
         """Encoded once for all who see the same. Whose sight has changed begins anew."""
         shown = picture.people_in(change, owners)
         encoded: dict[str | None, bytes] = {}
-        for listener in list(self._listeners):
+        for listener in list(self.listeners):
             if (sees := self._seen_by(listener.caller)) != listener.sees:
                 listener.sees = sees
                 listener.begin_anew()
@@ -277,7 +284,9 @@ class Hub:
         if len(elsewhere) > MOST_OTHERS:
             elsewhere, is_many = [], True
         known = self._known
-        found = await self._service.read(looks.look, LENGTHS, dict(known), [*elsewhere, *(touched & self._rows.keys())])
+        found = await self._service.read(
+            looks.look, self._lengths, dict(known), [*elsewhere, *(touched & self._rows.keys())]
+        )
         self._rows.update((job, briefs.fixed(kept)) for job, kept in found.rows.items())
         return self._picture_of(found, touched, Others(removed=removed, is_many=is_many))
 
@@ -287,7 +296,9 @@ class Hub:
         moment = briefs.Moment(service.cluster, now, service.etas.look())
         places = {job: place for place, job in enumerate(found.queue)}
         rows = self._rows
-        jobs = {job: moment.row(rows[job], places.get(job)) for ids in columns.values() for job in ids if job in rows}
+        before = self._picture.jobs if self._picture is not None else {}
+        shown = [job for ids in columns.values() for job in ids if job in rows]
+        jobs = {job: picture.calmed(before.get(job), moment.row(rows[job], places.get(job))) for job in shown}
         rest = {job: moment.row(rows[job], None) for job in touched if job in found.rows and job not in jobs}
         self._rows = {job: rows[job] for job in jobs}
         touched_since = self._touched

@@ -84,6 +84,15 @@ def change_of(old: Picture, new: Picture, others: Others) -> Json:
     return {"at": new.whole["at"], **change} if change else {}
 
 
+def calmed(before: Json | None, row: Json) -> Json:
+    """A row as it is told: how long a job waits for a time is said again when a tenth of that is over, not every second."""
+    was, now = (before or {}).get("reason"), row["reason"]
+    if was is None or now is None or (was["code"], now["code"]) != ("not_before", "not_before"):
+        return row
+    is_same = was["begin_ms"] == now["begin_ms"] and was["left_s"] - now["left_s"] < was["left_s"] / 10
+    return {**row, "reason": was} if is_same else row
+
+
 def _part(old: Json, new: Json) -> Json:
     return {key: value for key, value in new.items() if old[key] != value}
 

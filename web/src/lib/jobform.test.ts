@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commandLine, EMPTY, fieldOf, fieldsOf, read, type Fields } from "./jobform";
+import { commandLine, defaultsOf, EMPTY, fieldOf, fieldsOf, read, type Fields } from "./jobform";
 
 const now = new Date("2026-11-20T12:00:00Z");
 const of = (fields: Partial<Fields>): Fields => ({ ...EMPTY, ...fields });
@@ -36,6 +36,17 @@ describe("a job as fields", () => {
   it("asks for the same script again", () => {
     const script = { command: ["go.sh", "a b"], script: "echo", gpus: 1 };
     expect(read(fieldsOf(script), {}, now).spec).toEqual({ ...script, name: "go.sh" });
+  });
+});
+
+describe("defaults", () => {
+  it("are what is said of any job", () =>
+    expect(defaultsOf(of({ gpus: "1", mem: "8G", time: "2h", preemptible: true, labels: "a", hold: true, after: "3", command: "x" }), now)).toEqual({
+      defaults: { mem_mib: 8192, time_limit_s: 7200, preemptible: true, labels: ["a"] }, problems: {},
+    }));
+  it("come back as they were", () => {
+    const defaults = { gpus: 2, mem_auto: true, stderr: "stdout", open: "append", notify: ["fail"], grace_s: 60, cwd: "/data" };
+    expect(defaultsOf(fieldsOf(defaults), now).defaults).toEqual(defaults);
   });
 });
 

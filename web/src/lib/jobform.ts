@@ -223,6 +223,16 @@ export function fieldsOf(spec: Json): Fields {
   return fields as unknown as Fields;
 }
 
+/** The fields in which something is said. */
+export const saidIn = (fields: Fields, names: Name[]): Name[] => names.filter((name) => String(fields[name] ?? "") !== String(EMPTY[name] ?? ""));
+
+/** What the fields say of any job, as a user's defaults. */
+export function defaultsOf(fields: Fields, now: Date): { defaults: Json; problems: Read["problems"] } {
+  const { spec, problems } = read(fields, {}, now);
+  const said = Object.entries(spec).filter(([key, value]) => !OF_ONE_JOB.includes(key) && !(key === "gpus" && value === 1));
+  return { defaults: Object.fromEntries(said), problems };
+}
+
 /** What somebody would type for the same. What his defaults say already is not said again. */
 export function commandLine(fields: Fields, defaults: Json, now: Date): string {
   const { spec } = read(fields, defaults, now);

@@ -122,7 +122,7 @@ export const submit = {
   "submit.refused": "Not like this",
   "submit.instead": "What would start now",
   "submit.use": "Use",
-  "submit.instead_fewer": "{a} GPUs in place of {b}:",
+  "submit.instead_fewer": "GPUs: {a} in place of {b}:",
   "submit.instead_mem": "sharing, with {a}:",
   "submit.instead_any_gpu": "any GPU:",
   "submit.instead_any_model": "any model:",
