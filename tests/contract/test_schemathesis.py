@@ -170,9 +170,14 @@ def busy() -> Iterator[Ground]:
 
 IDS = range(1, 10)
 THERE: list[tuple[str, Any]] = [
-    *((f"/jobs/{{job}}{more}", {"job": job}) for job in IDS for more in ("", "/why", "/env", "/log", "/results")),
+    *(
+        (f"/jobs/{{job}}{more}", {"job": job})
+        for job in IDS
+        for more in ("", "/why", "/env", "/log", "/results", "/samples")
+    ),
     *((path, {}) for path in ("/jobs", "/gpus", "/status", "/nodes", "/users", "/me", "/sweeps", "/sweeps/last")),
     *((path, {}) for path in ("/tokens", "/audit", "/history", "/settings", "/policy", "/notice", "/defaults")),
+    *((path, {}) for path in ("/samples", "/usage")),
     ("/sweeps/{sweep}", {"sweep": 1}),
     ("/users/{name}", {"name": "root"}),
 ]

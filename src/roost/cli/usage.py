@@ -61,4 +61,9 @@ def _row(user: "dict[str, Any]", earlier: int) -> list[str]:
     hours, waited = user["gpu_hours"], user["waited_s_mean"]
     parts = [*([sum(hours[:earlier])] if earlier else []), *hours[earlier:], sum(hours)]
     mean = "-" if waited is None else values.brief(waited)
-    return [user["user"], *(f"{part:,.1f}" for part in parts), f"{sum(user['jobs']):,}", mean]
+    return [user["user"], *(_hours(part) for part in parts), f"{sum(user['jobs']):,}", mean]
+
+
+def _hours(part: float) -> str:
+    """As many digits as matter."""
+    return "0" if not part else "<0.01" if part < 0.01 else f"{part:.2f}" if part < 10 else f"{part:,.1f}"

@@ -52,6 +52,13 @@ class Course:
         self._looks += [0] * more
         self.is_changed = True
 
+    def copy(self) -> Course:
+        """As it is now, to be read elsewhere."""
+        made = Course(self.start_s, 0, self.step_s)
+        made.util, made.mem_mib = [column[:] for column in self.util], [column[:] for column in self.mem_mib]
+        made.rss_mib = self.rss_mib[:]
+        return made
+
     def resume(self) -> None:
         """What is there was kept by an earlier server, which has looked once a second."""
         self._looks = [self.step_s] * len(self)

@@ -43,7 +43,7 @@ class Level(msgspec.Struct, frozen=True):
         return at_s // self.block_s * self.block_s
 
 
-LEVELS = (Level(10, 30, 24), Level(60, 30, 96), Level(600, 36, 140), Level(3600, 24, 732))
+LEVELS = (Level(10, 24, 30), Level(60, 24, 120), Level(600, 24, 210), Level(3600, 24, 732))
 """Ten seconds for two hours, a minute for two days, ten minutes for five weeks, an hour for two years."""
 STEP_S = LEVELS[0].step_s
 
@@ -87,9 +87,15 @@ class Block:
 
     def add(self, at_s: int, point: Point) -> None:
         """Merge a point of a finer step, or the only one of this, into the step that it belongs to."""
-        begin = (at_s - self.start_s) // self.level.step_s * self._row
-        both = merged([tuple(self._cells[begin : begin + self._row]), point])
-        self._cells[begin : begin + self._row] = array("f", both)
+        cells, begin = self._cells, (at_s - self.start_s) // self.level.step_s * self._row
+        before, more = cells[begin], point[0]
+        cells[begin] = before + more
+        for i in range(1, self._row):  # as `merged` does it, without making anything: this is done for every series
+            mean, value = cells[begin + i], point[i]
+            if not before or isnan(mean):
+                cells[begin + i] = value
+            elif not isnan(value):
+                cells[begin + i] = (mean * before + value * more) / (before + more)
         self.is_changed = True
 
     def points(self) -> list[Point | None]:

@@ -98,7 +98,7 @@ class Past:
 
     async def _columns(self, scope: str, span: Span, now_s: int) -> dict[str, list[Any]]:
         level, step_s = LEVELS[span.level], span.step_s
-        until = now_s // step_s * step_s + (step_s if span.level else 0)  # of the finest level no step that is under way
+        until = (now_s // STEP_S * STEP_S - 1) // step_s * step_s + step_s  # the last step that can have anything
         begin = until - span.seconds // step_s * step_s
         starts = range(level.block_of(begin), until, level.block_s)
         fresh = self._service.recorder.fresh(scope, span.level)
@@ -143,7 +143,7 @@ class Past:
             user = caller.name
         last = week_of(now_ms())
         numbers = range(last - weeks + 1, last + 1)
-        found = await self._service.read(used_since, numbers[0], user)
+        found = await self._service.read(used_since, numbers[0] if user is None else 0, user)
         self._add_running(found, user)
         if user is not None and user != caller.name and not found:
             await self._service.known_user(user)

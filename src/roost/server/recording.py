@@ -134,7 +134,7 @@ class Recorder:
                 self._written_s[number] = now_s
         courses = {**self._ended, **{run: c for run, c in self._courses.items() if c.is_changed or is_last}}
         for run, course in courses.items():
-            lot.courses[_job_and_attempt(run)] = samples.packed(course)
+            lot.courses[_job_and_attempt(run)] = course.copy()
             course.is_changed = False
         return lot
 
@@ -149,7 +149,7 @@ class Recorder:
 
     def keep(self, lot: Lot) -> None:
         """Have the store take it. For a thread: it waits for its turn between two commits."""
-        self._store.jot(samples.keep, lot)
+        self._store.jot(samples.keep, lot.rows())
 
     def written(self, lot: Lot) -> None:
         """It is on its way to the disk."""

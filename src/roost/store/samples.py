@@ -28,21 +28,12 @@ class BlockKey(msgspec.Struct, frozen=True):
     series: str
 
 
-class CourseRow(msgspec.Struct, frozen=True):
-    """A course, packed but for the last touch, which may be done elsewhere."""
-
-    start_s: int
-    step_s: int
-    gpus: int
-    columns: bytes
-
-
 class Lot(msgspec.Struct):
     """What is written at once."""
 
     now_s: int
     blocks: dict[BlockKey, bytes] = {}
-    courses: dict[tuple[int, int], CourseRow] = {}
+    courses: dict[tuple[int, int], Course] = {}
     """By job and attempt."""
 
     @property
@@ -50,16 +41,29 @@ class Lot(msgspec.Struct):
         """Whether there is nothing in it."""
         return not self.blocks and not self.courses
 
+    def rows(self) -> Rows:
+        """As it is written. Takes its time: to be made before anybody is kept waiting."""
+        blocks = [{**msgspec.structs.asdict(key), "data": data} for key, data in self.blocks.items()]
+        courses = [{"job": job, "attempt": attempt, **_packed(made)} for (job, attempt), made in self.courses.items()]
+        return Rows(self.now_s, blocks, courses)
 
-def keep(db: Connection, lot: Lot) -> None:
-    """Write it, and forget what is too old. A course whose job has been removed meanwhile is not kept."""
+
+class Rows(msgspec.Struct, frozen=True):
+    """Rows of both tables, and what time it is."""
+
+    now_s: int
+    blocks: list[dict[str, Any]]
+    courses: list[dict[str, Any]]
+
+
+def keep(db: Connection, rows: Rows) -> None:
+    """Write them, and forget what is too old. A course whose job has been removed meanwhile is not kept."""
     for number, level in enumerate(LEVELS):
-        old = delete(t.samples).where(t.samples.c.level == number, t.samples.c.start_s < lot.now_s - level.keep_s)
-        db.execute(old)
-    if lot.blocks:
-        db.execute(_put_block(), [{**msgspec.structs.asdict(key), "data": data} for key, data in lot.blocks.items()])
-    if lot.courses:
-        db.execute(_put_course(), [_course_row(run, course) for run, course in lot.courses.items()])
+        db.execute(_FORGET, {"b_level": number, "b_before_s": rows.now_s - level.keep_s})
+    if rows.blocks:
+        db.execute(_PUT_BLOCK, rows.blocks)
+    if rows.courses:
+        db.execute(_PUT_COURSE, rows.courses)
 
 
 def blocks(db: Connection, level: int, series: str, starts: Sequence[int]) -> dict[int, bytes]:
@@ -85,11 +89,12 @@ def course(db: Connection, job: int, attempt: int) -> Course | None:
     return _unpacked(*found) if found is not None else None
 
 
-def packed(course: Course) -> CourseRow:
-    """A course for a lot: utilization in half percents, memory in MiB, a column after the other."""
+def _packed(course: Course) -> dict[str, Any]:
+    """Utilization in half percents, memory in MiB, a column after the other."""
     util = (_column("B", (None if v is None else round(v / _HALF_PERCENT) for v in column)) for column in course.util)
     memory = (_column("I", column) for column in (*course.mem_mib, course.rss_mib))
-    return CourseRow(course.start_s, course.step_s, len(course.util), b"".join((*util, *memory)))
+    data = zlib.compress(b"".join((*util, *memory)), 6)
+    return {"start_s": course.start_s, "step_s": course.step_s, "gpus": len(course.util), "data": data}
 
 
 def _unpacked(start_s: int, step_s: int, gpus: int, data: bytes) -> Course:
@@ -101,11 +106,6 @@ def _unpacked(start_s: int, step_s: int, gpus: int, data: bytes) -> Course:
     made.mem_mib, made.rss_mib = wide[:-1], wide[-1]
     made.resume()
     return made
-
-
-def _course_row(run: tuple[int, int], course: CourseRow) -> dict[str, Any]:
-    fixed = {"job": run[0], "attempt": run[1], "start_s": course.start_s, "step_s": course.step_s, "gpus": course.gpus}
-    return {**fixed, "data": zlib.compress(course.columns, 6)}
 
 
 def _put_block() -> Executable:
@@ -137,3 +137,8 @@ def _values(kind: str, data: bytes) -> list[Known]:
 
 def _times(value: Known) -> Known:
     return None if value is None else value * _HALF_PERCENT
+
+
+_samples = t.samples.c
+_FORGET = delete(t.samples).where(_samples.level == bindparam("b_level"), _samples.start_s < bindparam("b_before_s"))
+_PUT_BLOCK, _PUT_COURSE = _put_block(), _put_course()

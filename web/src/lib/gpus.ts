@@ -87,14 +87,14 @@ export function people(gpus: Tile[]): Person[] {
   return all.sort((a, b) => b.gpus - a.gpus || (a.user < b.user ? -1 : 1));
 }
 
-/** How many columns fill a screen best: the tiles largest, and none too flat or too narrow. */
-export function columnsFor(count: number, width: number, height: number, shape = 1.5): number {
+/** How many columns fill a screen best: tiles that are large, in rows that are full. */
+export function columnsFor(count: number, width: number, height: number, shape = 1.6): number {
   let best = 1;
   let largest = 0;
   for (let columns = 1; columns <= count; columns++) {
     const wide = width / columns;
-    const high = height / Math.ceil(count / columns);
-    const size = Math.min(wide, high * shape);
+    const rows = Math.ceil(count / columns);
+    const size = (Math.min(wide, (height / rows) * shape) * count) / (rows * columns);
     if (size > largest) [best, largest] = [columns, size];
   }
   return best;

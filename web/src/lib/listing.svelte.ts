@@ -12,9 +12,11 @@ interface Page {
   next: string | null;
 }
 
-const SOON_MS = 300;
-/** Between two quiet questions; what changes on other pages of the listing can wait. */
-const GAP_MS = 3000;
+const SOON_MS = 150;
+/** Between two quiet questions: little at first, more while much goes on. What changes on other pages can wait. */
+const LEAST_GAP_MS = 400;
+const MOST_GAP_MS = 3000;
+const CALM_MS = 10_000;
 const LATER_MS = 5000;
 const JITTER_MS = 2000;
 /** A hand that has moved lately is about to click. */
@@ -38,7 +40,7 @@ export class Listing {
   #asking: AbortController | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #due = Infinity;
-  #lastMs = 0;
+  #askedMs: number[] = [];
   #handMs = 0;
   #waitsSince = 0;
 
@@ -132,7 +134,9 @@ export class Listing {
 
   #ask(inMs: number): void {
     const now = Date.now();
-    const due = Math.max(now + inMs, this.#lastMs + GAP_MS);
+    this.#askedMs = this.#askedMs.filter((at) => at > now - CALM_MS);
+    const gap = Math.min(MOST_GAP_MS, LEAST_GAP_MS * 2 ** (this.#askedMs.length - 1));
+    const due = Math.max(now + inMs, (this.#askedMs.at(-1) ?? 0) + gap);
     if (due >= this.#due) return;
     this.#due = due;
     this.#waitsSince ||= now;
@@ -153,7 +157,7 @@ export class Listing {
     clearTimeout(this.#timer);
     this.#due = Infinity;
     this.#waitsSince = 0;
-    this.#lastMs = Date.now();
+    this.#askedMs.push(Date.now());
   }
 }
 

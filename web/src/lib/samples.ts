@@ -22,6 +22,9 @@ export const pauseMs = (stepS: number): number => Math.min(300_000, Math.max(15_
 
 export const hasAny = (column: Column | undefined): boolean => column?.some((value) => value !== null) ?? false;
 
+/** The axis is in round numbers of what people read. */
+export const inGib = (column: Column | undefined): Column => (column ?? []).map((mib) => (mib === null ? null : mib / 1024));
+
 /** The largest of a column; undefined when there is none. */
 export function most(column: Column | undefined): number | undefined {
   const values = (column ?? []).filter((value) => value !== null);

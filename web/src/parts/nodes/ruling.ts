@@ -1,6 +1,7 @@
 // What an administrator does to nodes and GPUs. Nothing of it touches what runs.
 import { send } from "../../lib/api";
 import type { Node, Tile } from "../../lib/doc";
+import { memory } from "../../lib/format";
 import { toasts } from "../../lib/toasts.svelte";
 import { t } from "../../lib/words.svelte";
 import { confirm } from "../Confirm.svelte";
@@ -11,6 +12,12 @@ export const nameOf = (gpu: Tile): string => `${gpu.node}:${gpu.index}`;
 
 /** The model without the maker, who is the same for all. */
 export const modelOf = (gpu: Tile): string => gpu.model.replace(/^NVIDIA (GeForce )?/, "");
+
+/** Why it cannot be used: the server's words, but for what is known here in the reader's own. */
+export function reasonOf(gpu: Tile): string | null {
+  if (gpu.state !== "foreign" || !gpu.procs.length) return gpu.reason;
+  return gpu.procs.map((process) => `${process.user ?? "?"} (${process.pid}, ${memory(process.mem_mib)})`).join(", ");
+}
 
 export async function ruleGpu(gpu: Tile, action: GpuAction): Promise<boolean> {
   try {

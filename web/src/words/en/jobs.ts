@@ -27,7 +27,7 @@ export const jobs = {
   "jobs.group.failed": "Failed",
   "jobs.group.killed": "Killed",
   "jobs.sort": "Order",
-  "jobs.sort_queue": "Order of the queue",
+  "jobs.sort_queue": "Queue order",
   "jobs.command": "The same on the command line",
   "jobs.number": "{n} jobs",
   "jobs.number_one": "1 job",

@@ -1,6 +1,6 @@
 export const nodes = {
   "nodes.title": "Nodes",
-  "nodes.sum": "{nodes} nodes · {used} of {gpus} GPUs in use · {cpu} of {slots} CPU slots",
+  "nodes.sum": "Nodes: {nodes} · GPUs in use: {used} of {gpus} · CPU slots: {cpu} of {slots}",
   "nodes.none": "No node has come yet",
   "nodes.none_hint": "The server's own machine is a node as soon as its program has started. `roost status` says what it waits for.",
   "nodes.no_gpus": "This node has no GPU: jobs without one can run here.",

@@ -54,7 +54,7 @@ export const overview = {
   "overview.ended_empty": "Nothing has ended yet.",
   "overview.outcome": "Outcome",
   "overview.ran": "Ran",
-  "overview.when": "Ended",
+  "overview.when": "Ago",
   // the past
   "overview.past": "The cluster over time",
   "overview.span": "Span of time",

@@ -6,6 +6,7 @@ export const settings = {
   "settings.no_match": "No setting matches.",
   "settings.changed": "changed",
   "settings.default": "default {value}",
+  "settings.is_default": "default",
   "settings.reset": "reset",
   "settings.range": "from {low} to {high}",
   "settings.saved": "{key} is saved and in force",

@@ -71,6 +71,8 @@ export const users = {
   "users.password": "Password",
   "users.has_password": "Has one. A link lets him choose a new one.",
   "users.no_password": "Has none yet. A link lets him choose one.",
+  "users.admin_rights": "Rights of an administrator",
+  "users.access": "Access",
   "users.admin_hint": "Administrators act on everybody's jobs, and change settings, GPUs and users.",
   "users.make_admin": "Make administrator",
   "users.make_admin.title": "Make {user} an administrator?",

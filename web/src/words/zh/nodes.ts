@@ -3,7 +3,7 @@ import type { nodes as en } from "../en/nodes";
 // 节点与 GPU。
 export const nodes: Record<keyof typeof en, string> = {
   "nodes.title": "节点",
-  "nodes.sum": "{nodes} 个节点 · 使用中的 GPU：{used} / {gpus} · CPU 槽位：{cpu} / {slots}",
+  "nodes.sum": "节点 {nodes} · 使用中的 GPU {used} / {gpus} · CPU 槽位 {cpu} / {slots}",
   "nodes.none": "还没有节点上线",
   "nodes.none_hint": "服务器本机的节点程序启动后即成为节点。运行 `roost status` 可查看它在等待什么。",
   "nodes.no_gpus": "该节点没有 GPU，可运行不需要 GPU 的任务。",

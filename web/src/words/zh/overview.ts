@@ -56,7 +56,7 @@ export const overview: Record<keyof typeof en, string> = {
   "overview.ended_empty": "还没有任务结束。",
   "overview.outcome": "结果",
   "overview.ran": "运行时长",
-  "overview.when": "结束于",
+  "overview.when": "距今",
   // the past
   "overview.past": "集群历史",
   "overview.span": "时间范围",

@@ -20,7 +20,7 @@ export const reasons: Record<keyof typeof en, string> = {
   "reasons.nobody_else": "{user} 的任务正在等待，其他人的任务不能先于它启动（负权重）",
   "reasons.host_memory": "节点 {node} 的可用内存为 {available_mib}，低于下限 {floor_mib}（safety.host_mem）",
   "reasons.cpu_slots": "节点 {node} 的 {slots} 个 CPU 槽位已全部占用{holders}",
-  "reasons.gpus_busy": "需要节点 {node} 上同时有 {asked} 个 GPU，目前 {total} 个中有 {free} 个可用",
+  "reasons.gpus_busy": "需要 {node} 同时空出 {asked} 个 GPU，目前 {free}/{total} 个可用",
   "reasons.gpu_taken": "GPU {gpu} 已被占用{holders}",
   "reasons.gpu_taken_slots": "GPU {gpu} 的 {slots} 个槽位已全部占用{holders}",
   "reasons.gpu_foreign": "GPU {gpu} 被外部进程占用{procs}",

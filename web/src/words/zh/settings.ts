@@ -11,6 +11,7 @@ export const settings: Record<keyof typeof en, string> & Meanings = {
   "settings.no_match": "没有匹配的设置。",
   "settings.changed": "已更改",
   "settings.default": "默认 {value}",
+  "settings.is_default": "默认",
   "settings.reset": "恢复默认",
   "settings.range": "{low} 到 {high}",
   "settings.saved": "{key} 已保存并生效",

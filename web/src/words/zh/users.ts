@@ -74,6 +74,8 @@ export const users: Record<keyof typeof en, string> = {
   "users.password": "密码",
   "users.has_password": "已设置。可通过链接重新设置。",
   "users.no_password": "尚未设置。可通过链接设置。",
+  "users.admin_rights": "管理员权限",
+  "users.access": "访问",
   "users.admin_hint": "管理员可以操作所有人的任务，并更改设置、GPU 和用户。",
   "users.make_admin": "设为管理员",
   "users.make_admin.title": "将 {user} 设为管理员？",
