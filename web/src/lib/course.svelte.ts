@@ -1,10 +1,10 @@
 // How an attempt went: samples of its GPUs, asked for again while it runs. A server that keeps none has no plots.
 import { get, type Schemas } from "./api";
 import { Fetched } from "./fetched.svelte";
+import type { Seen } from "./jobview";
 
 export class Course extends Fetched<Schemas["JobSamples"]> {
-  /** What it used so far: the most memory of a GPU, the mean utilization, the most memory of the host. */
-  get peak(): { mem: number | null; util: number | null; rss: number | null } {
+  get seen(): Seen {
     const found = this.value;
     const most = (values: (number | null)[]): number | null => values.reduce<number | null>((top, value) => (value !== null && value > (top ?? -1) ? value : top), null);
     const util = (found?.gpus ?? []).flatMap((gpu) => gpu.util).filter((value) => value !== null);

@@ -20,6 +20,13 @@ test("who asked for much more than he used is told how much would do", () => {
   expect(advised(job({ request: { mem_mib: 4096 } }), attempt())).toEqual([]);
 });
 
+test("the memory of several GPUs is that of one", () => {
+  const two = attempt({ gpu_uuids: ["a", "b"], gpu_indices: [0, 1], peak_mem_mib: 6144 });
+  expect(useOf(job(), two, null, 0)).toMatchObject({ memPeak: 3072, isExact: false });
+  expect(useOf(job(), two, null, 0, { mem: 5000, util: 1, rss: 1 })).toMatchObject({ memPeak: 5000, isExact: true, util: 80 });
+  expect(advised(job(), two)).toEqual([]); // one of them may have had it all
+});
+
 test("nothing is said of what ran a moment, runs still, or had no GPU", () => {
   expect(advised(job(), attempt({ ended_at: "2026-01-01T00:01:05Z" }))).toEqual([]);
   expect(advised(job(), attempt({ ended_at: null, util_mean: 1 }))).toEqual([]);
@@ -43,6 +50,11 @@ test("a story in order, with who did what", () => {
   expect(steps.map((step) => [step.word, step.actor])).toEqual([
     ["job.story_submitted", "ana"], ["job.story_held", "bob"], ["job.story_released", "bob"], ["job.story_started", null], ["job.story_kill", "ana"], ["job.story_ended", null],
   ]);
+});
+
+test("an attempt ends before its job is back in the queue", () => {
+  const story = [{ at: "2026-01-01T01:01:00Z", kind: "Requeued", actor: null, why: "retry", attempt: 1 }];
+  expect(storyOf(job({ story })).map((step) => step.word).slice(-2)).toEqual(["job.story_ended", "job.story_retry"]);
 });
 
 test("a job that ended while it waited has an end too", () => {

@@ -12,7 +12,10 @@ export interface Use {
   /** Memory of a GPU that it had: of its share, else of the whole card; null when that is not known. */
   memAsked: number | null;
   isWhole: boolean;
+  /** The most that it used of one GPU. */
   memPeak: number | null;
+  /** Whether that is of each GPU for itself; else what all had is divided by how many there were. */
+  isExact: boolean;
   /** Mean utilization of its GPUs, in percent. */
   util: number | null;
   ranS: number | null;
@@ -21,18 +24,30 @@ export interface Use {
   cpuS: number | null;
 }
 
+/** What samples saw of an attempt: the most memory of one GPU, the mean utilization, the most memory of the host. */
+export interface Seen {
+  mem: number | null;
+  util: number | null;
+  rss: number | null;
+}
+
+const UNSEEN: Seen = { mem: null, util: null, rss: null };
+
 /** What an attempt had and used. `cardMib` is the memory of the smallest of its GPUs, `now` is for one that runs. */
-export function useOf(job: JobView, attempt: Attempt, cardMib: number | null, now: number): Use {
+export function useOf(job: JobView, attempt: Attempt, cardMib: number | null, now: number, seen: Seen = UNSEEN): Use {
+  const count = Math.max(1, attempt.gpu_uuids.length);
+  const counted = attempt.peak_mem_mib === null ? null : attempt.peak_mem_mib / count;
   const share = attempt.granted_mib ?? job.request.mem_mib;
   const end = attempt.ended_at ? Date.parse(attempt.ended_at) : now;
   return {
     memAsked: job.gpus === 0 ? null : (share ?? cardMib),
     isWhole: share === null,
-    memPeak: attempt.peak_mem_mib,
-    util: attempt.util_mean,
+    memPeak: counted !== null && seen.mem !== null ? Math.max(counted, seen.mem) : (counted ?? seen.mem),
+    isExact: count === 1 || seen.mem !== null,
+    util: attempt.util_mean ?? seen.util,
     ranS: attempt.started_at ? Math.max(0, (end - Date.parse(attempt.started_at)) / 1000) : null,
     limitS: job.time_limit_s,
-    rssPeak: attempt.peak_rss_mib,
+    rssPeak: attempt.peak_rss_mib ?? seen.rss,
     cpuS: attempt.cpu_s,
   };
 }
@@ -52,7 +67,7 @@ export function adviceOf(job: JobView, attempt: Attempt, use: Use): Advice[] {
   const asked = use.memAsked;
   if (attempt.outcome === "out_of_memory" && asked !== null && !use.isWhole) found.push({ word: "job.advice_oom", values: { asked: memory(asked) } });
   if ((use.ranS ?? 0) < LONG_S) return found;
-  if (asked !== null && use.memPeak && asked - use.memPeak >= MIB_WORTH && use.memPeak < asked / 2 && attempt.outcome !== "out_of_memory") {
+  if (asked !== null && use.memPeak && use.isExact && asked - use.memPeak >= MIB_WORTH && use.memPeak < asked / 2 && attempt.outcome !== "out_of_memory") {
     const enough = sizeText(Math.ceil((use.memPeak * 1.15) / 1024) * 1024);
     found.push({ word: use.isWhole ? "job.advice_whole" : "job.advice_mem", values: { asked: memory(asked), peak: memory(use.memPeak), enough } });
   }
@@ -82,20 +97,24 @@ const REQUEUED: Record<string, Word> = { retry: "job.story_retry", oom: "job.sto
 /** What happened to a job, in order: what people did, and what its attempts went through. */
 export function storyOf(job: JobView): Step[] {
   const steps: Step[] = [{ at: job.submitted_at, word: "job.story_submitted", values: {}, actor: job.submitter ?? job.user }];
+  for (const attempt of job.attempts) steps.push(...stepsOf(attempt));
   for (const event of job.story as (Schemas["Happened"] & Record<string, unknown>)[]) {
     const why = String(event.why ?? "");
     const word = event.kind === "StopAsked" ? (STOPS[why] ?? (why.startsWith("preempt") ? "job.story_preempt" : "job.story_stop"))
       : event.kind === "Requeued" ? (REQUEUED[why] ?? "job.story_requeued") : KINDS[event.kind];
     if (word) steps.push({ at: event.at, word, values: { reason: String(event.reason ?? ""), attempt: Number(event.attempt ?? 0) }, actor: event.actor });
   }
-  for (const attempt of job.attempts) {
-    const gpus = attempt.gpu_indices.join(", ");
-    const values = { attempt: attempt.attempt, node: attempt.node, gpus };
-    if (attempt.started_at) steps.push({ at: attempt.started_at, word: gpus ? "job.story_started" : "job.story_started_cpu", values, actor: null });
-    if (attempt.ended_at && attempt.started_at) steps.push({ at: attempt.ended_at, word: "job.story_ended", values, actor: null, outcome: attempt.outcome });
-  }
   const isOver = job.ended_at && !job.attempts.some((attempt) => attempt.ended_at && attempt.started_at && Math.abs(Date.parse(attempt.ended_at) - Date.parse(job.ended_at!)) < 2000);
   if (isOver) steps.push({ at: job.ended_at!, word: "job.story_ended_waiting", values: {}, actor: null, outcome: job.outcome });
-  // Of what happened in one moment, what began stands before what ended.
+  // Of what happened in one moment, what an attempt went through stands before what followed of it.
   return steps.map((step, n) => ({ step, n })).sort((a, b) => Date.parse(a.step.at) - Date.parse(b.step.at) || a.n - b.n).map(({ step }) => step);
+}
+
+function stepsOf(attempt: Attempt): Step[] {
+  if (!attempt.started_at) return [];
+  const gpus = attempt.gpu_indices.join(", ");
+  const values = { attempt: attempt.attempt, node: attempt.node, gpus };
+  const steps: Step[] = [{ at: attempt.started_at, word: gpus ? "job.story_started" : "job.story_started_cpu", values, actor: null }];
+  if (attempt.ended_at) steps.push({ at: attempt.ended_at, word: "job.story_ended", values, actor: null, outcome: attempt.outcome });
+  return steps;
 }

@@ -9,8 +9,8 @@ import { t } from "./words.svelte";
 export type Shown = Stream | "both";
 export type Phase = "loading" | "following" | "reconnecting" | "apart" | "over" | "refused" | "failed";
 
-const TAIL_LINES = 5000;
-const TAIL_BYTES = 1 << 20;
+const TAIL_LINES = 3000;
+const TAIL_BYTES = 1 << 19;
 const PIECE_BYTES = 1 << 18;
 const FLUSH_MS = 80;
 /** More than this since the last look is not shown: nobody could read it. */
@@ -117,7 +117,8 @@ export class LogWindow {
       this.lines.prepend(made.list);
       this.#from = piece.offset + start;
       this.isFromStart = this.#from === 0;
-      this.firstNumber = this.isFromStart ? 1 : null;
+      if (this.isFromStart) this.firstNumber = 1;
+      else if (this.firstNumber !== null) this.firstNumber = hole ? null : this.firstNumber - made.list.length;
       if (this.lines.trimEnd().length) this.#leaveEnd(true);
     });
   }

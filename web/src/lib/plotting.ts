@@ -104,6 +104,8 @@ function lines(look: Look): uPlot.Plugin {
           plot.ctx.lineTo(plot.bbox.left + plot.bbox.width, y);
           plot.ctx.stroke();
           plot.ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+          plot.ctx.textAlign = "left"; // the axes leave it at theirs
+          plot.ctx.textBaseline = "alphabetic";
           plot.ctx.fillText(mark.label, plot.bbox.left + 4, y - 4 * devicePixelRatio);
           plot.ctx.restore();
         }

@@ -3,7 +3,7 @@
 import { PLAIN, styled, type Style } from "./sgr";
 
 /** A line is cut behind so many characters; how many more there were is counted. */
-export const MOST_CHARS = 16_384;
+export const MOST_CHARS = 8192;
 /** How far up a cursor may go: a block of progress bars. */
 const MOST_UP = 64;
 /** An escape sequence that is longer is none. */

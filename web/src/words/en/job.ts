@@ -1,6 +1,6 @@
 export const job = {
   "job.title": "Job",
-  "job.by": "by",
+  "job.by": "by {user}",
   "job.of": "by",
   "job.position": "place {n} in the queue",
   "job.hidden": "private",
@@ -55,6 +55,7 @@ export const job = {
   // asked against used
   "job.use": "Asked and used",
   "job.gpu_mem": "GPU memory",
+  "job.gpu_mem_each": "GPU memory, on each",
   "job.util": "GPU utilization",
   "job.rss": "Host memory",
   "job.cpu": "CPU time",
@@ -72,9 +73,9 @@ export const job = {
   "job.why_soon": "Nothing is in its way: it is about to start.",
   "job.eta": "starts probably",
   "job.eta_most": "Nine times in ten within {span}",
-  "job.ahead": "{n} jobs are looked at first",
+  "job.ahead": "Looked at first ({n})",
   "job.holders": "Who has what it lacks",
-  "job.until": "until about",
+  "job.until": "probably done",
   "job.predicted": "It will probably run",
   "job.fewer": "Fewer",
 
@@ -107,6 +108,7 @@ export const job = {
   // the rest
   "job.results": "Results",
   "job.env": "Environment",
+  "job.env_names": "Variables",
   "job.env_show": "Show",
   "job.env_values": "Show values",
   "job.env_hint": "The variables that the job was submitted with. Only you and administrators can see them.",

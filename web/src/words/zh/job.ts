@@ -2,7 +2,7 @@ import type { job as en } from "../en/job";
 
 export const job: Record<keyof typeof en, string> = {
   "job.title": "任务",
-  "job.by": "操作者",
+  "job.by": "（{user}）",
   "job.of": "用户",
   "job.position": "排在第 {n} 位",
   "job.hidden": "私密",
@@ -57,6 +57,7 @@ export const job: Record<keyof typeof en, string> = {
   // asked against used
   "job.use": "申请与实际用量",
   "job.gpu_mem": "显存",
+  "job.gpu_mem_each": "每卡显存",
   "job.util": "GPU 利用率",
   "job.rss": "内存",
   "job.cpu": "CPU 时间",
@@ -74,9 +75,9 @@ export const job: Record<keyof typeof en, string> = {
   "job.why_soon": "没有阻碍，即将启动。",
   "job.eta": "预计启动：",
   "job.eta_most": "九成情况下在 {span}内",
-  "job.ahead": "前面还有 {n} 个任务",
+  "job.ahead": "排在前面的任务（{n}）",
   "job.holders": "所缺资源的占用者",
-  "job.until": "大约到",
+  "job.until": "预计结束：",
   "job.predicted": "预计运行时长",
   "job.fewer": "收起",
 
@@ -109,6 +110,7 @@ export const job: Record<keyof typeof en, string> = {
   // the rest
   "job.results": "结果",
   "job.env": "环境变量",
+  "job.env_names": "变量",
   "job.env_show": "显示",
   "job.env_values": "显示值",
   "job.env_hint": "提交任务时的环境变量，仅您和管理员可见。",
