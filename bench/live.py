@@ -20,6 +20,7 @@ import os
 import re
 import sys
 import time
+import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -200,6 +201,8 @@ class Client(asyncio.Protocol):
         self.first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_lost = False
         self._token, self._rest = token, b""
+        self._raw = self._has_head = b""
+        self._unpacker = zlib.decompressobj(wbits=31)
         self.begin()
 
     def begin(self) -> None:
@@ -209,21 +212,34 @@ class Client(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         """Ask."""
-        transport.write(
-            f"GET /api/v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self._token}\r\n\r\n".encode()
-        )
+        known = f"Authorization: Bearer {self._token}\r\nAccept-Encoding: gzip"
+        transport.write(f"GET /api/v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\n{known}\r\n\r\n".encode())
 
     def data_received(self, data: bytes) -> None:
         """Count the events that are whole, and look at the ends in them."""
         now = time.time()
         self.received += len(data)
-        *whole, self._rest = (self._rest + data).split(b"\n\n")
+        *whole, self._rest = (self._rest + self._unpacked(data)).split(b"\n\n")
         for event in whole:
             if b"event: state" in event and not self.first.done():
                 self.first.set_result(None)
             elif b"event: change" in event:
                 self.events += 1
                 self.lags_s += [now - datetime.fromisoformat(at.decode()).timestamp() for at in ENDED.findall(event)]
+
+    def _unpacked(self, data: bytes) -> bytes:
+        """What is in the chunks that are whole."""
+        self._raw += data
+        if not self._has_head:
+            head, self._has_head, rest = self._raw.partition(b"\r\n\r\n")
+            self._raw = rest if self._has_head else head
+        found = b""
+        while self._has_head:
+            size, line, rest = self._raw.partition(b"\r\n")
+            if not line or len(rest) < (length := int(size, 16)) + 2:
+                break
+            found, self._raw = found + self._unpacker.decompress(rest[:length]), rest[length + 2 :]
+        return found
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It was to stay."""

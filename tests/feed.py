@@ -6,6 +6,7 @@ import contextlib
 import json
 import socket
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -73,8 +74,9 @@ class Feed:
 class Stream(Feed):
     """The same over a real connection to a box: by its socket, or by TCP with a token."""
 
-    def __init__(self, box: Box, token: str | None = None) -> None:
+    def __init__(self, box: Box, token: str | None = None, is_packed: bool = False) -> None:
         super().__init__()
+        self.unpacker = zlib.decompressobj(wbits=31) if is_packed else None
         if token is None:
             self._socket = socket.socket(socket.AF_UNIX)
             self._socket.connect(str(box.home / "roost.sock"))
@@ -82,6 +84,7 @@ class Stream(Feed):
             host, _, port = box.url.removeprefix("http://").rpartition(":")
             self._socket = socket.create_connection((host, int(port)))
         known = f"Authorization: Bearer {token}\r\n" if token is not None else ""
+        known += "Accept-Encoding: gzip\r\n" if is_packed else ""
         self._socket.sendall(f"GET /api/v1/live HTTP/1.1\r\nHost: roost\r\nConnection: close\r\n{known}\r\n".encode())
         self._data = self._body = b""
         self.status = 0
@@ -127,7 +130,8 @@ class Stream(Feed):
         size, line, rest = self._data.partition(b"\r\n")
         if not line or len(rest) < (length := int(size, 16)) + 2:
             return False
-        self._body, self._data = self._body + rest[:length], rest[length + 2 :]
+        piece, self._data = rest[:length], rest[length + 2 :]
+        self._body += self.unpacker.decompress(piece) if self.unpacker is not None else piece
         self.has_ended = self.has_ended or not length
         return length > 0
 
@@ -137,9 +141,9 @@ class Stream(Feed):
 
 
 @contextlib.contextmanager
-def listening(box: Box, token: str | None = None) -> Iterator[Stream]:
+def listening(box: Box, token: str | None = None, is_packed: bool = False) -> Iterator[Stream]:
     """An open page, which has its first picture."""
-    stream = Stream(box, token)
+    stream = Stream(box, token, is_packed)
     try:
         stream.until("the whole picture came", lambda: "state" in stream.kinds)
         yield stream

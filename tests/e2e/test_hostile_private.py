@@ -45,7 +45,8 @@ def hers(lab: Lab) -> dict[str, int]:
     "path",
     ["/jobs?all=true", "/jobs/ENDED", "/jobs/RUNNING", "/jobs/WAITS", "/jobs/ENDED/why", "/jobs/WAITS/why",
      "/jobs/RUNNING/why", "/jobs/ENDED/results", "/jobs/wait?ids=ENDED", "/gpus", "/sweeps", "/sweeps/SWEEP",
-     "/history", "/status", "/nodes", "/users"],
+     "/history", "/status", "/nodes", "/users", "/jobs/facets", f"/jobs?all=true&search={WORD}",
+     "/jobs?all=true&sort=name&limit=1", "/jobs?all=true&sort=-name&limit=2", "/jobs?all=true&search=ana&sort=name"],
 )  # fmt: skip
 def test_a_page_on_which_anothers_work_could_show(lab: Lab, hers: dict[str, int], path: str) -> None:
     for key, value in hers.items():
@@ -57,6 +58,17 @@ def test_labels_of_others_are_not_found_by_guessing(lab: Lab, hers: dict[str, in
     assert lab.bob.http("GET", f"/jobs?all=true&label={WORD}").json["jobs"] == []
     assert lab.bob.http("GET", f"/jobs?all=true&label={WORD}&user={lab.ana.name}").json["jobs"] == []
     assert len(lab.ana.http("GET", f"/jobs?all=true&label={WORD}").json["jobs"]) == 3
+
+
+def test_words_of_others_are_not_found_by_searching(lab: Lab, hers: dict[str, int]) -> None:
+    for sort in ("queue", "name", "-id"):
+        found = lab.bob.http("GET", f"/jobs?all=true&search={WORD}&sort={sort}").json
+        assert (found["jobs"], found["total"]) == ([], 0)
+    assert lab.ana.http("GET", f"/jobs?all=true&search={WORD}").json["total"] == 4
+    assert (
+        lab.bob.http("POST", "/jobs/actions", {"action": "kill", "select": {"search": WORD, "user": lab.ana.name}}).status
+        == 404
+    )
 
 
 def test_why_ones_own_job_would_wait_names_no_work_of_others(lab: Lab, hers: dict[str, int]) -> None:

@@ -149,3 +149,16 @@ def test_private_mode_hides_names_from_open_pages_too(own: Box) -> None:
         page.until("it is seen", lambda: page.whole["private"] and page.rows[job]["state"] == "ended", 20)
         assert page.rows[job]["name"] == "canary7" and page.kinds.count("state") == 1
         assert hers.state == fresh(own, token)
+
+
+def test_a_browser_gets_it_packed_and_it_is_the_same(box: Box) -> None:
+    with listening(box, is_packed=True) as packed, listening(box) as plain:
+        job = box.submit("--name", "packed", "-g", 1, "true")
+        packed.until("it has ended", lambda: packed.rows.get(job, {}).get("outcome") == "succeeded", 20)
+        plain.until("it has ended", lambda: plain.rows.get(job, {}).get("outcome") == "succeeded", 20)
+        assert packed.rows[job] == plain.rows[job]
+        box.do("down")
+        packed.until_end()
+        assert packed.events[-1] == ("bye", {"reason": "shutdown"})
+        assert packed.unpacker is not None and packed.unpacker.eof  # the sum was right, and nothing is missing
+    box.up()

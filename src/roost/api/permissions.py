@@ -118,10 +118,6 @@ ROUTES: dict[str, Right] = {
     "GET /welcome/{code}": Right.PUBLIC,
     "POST /welcome/{code}": Right.PUBLIC,
     "POST /logout": Right.USER,
-    "GET /account": Right.USER,
-    "POST /account/password": Right.USER,
-    "POST /account/tokens": Right.USER,
-    "POST /account/tokens/{token}/revoke": Right.USER,  # his own, or nothing is found; the form is looked at first
     "GET /style/{name}": Right.PUBLIC,
 }
 

@@ -4,7 +4,7 @@ import sys
 
 from roost.cli import values
 from roost.cli.connect import server
-from roost.cli.options import ONE, Args, Option, Verb
+from roost.cli.options import ONE, Args, Option, UsageError, Verb
 from roost.cli.output import Cell, Column, Screen, print_json, screen, table, write
 from roost.cli.selecting import IDS, JSON, LABEL, STATE, SWEEP, USER, joined_ids
 
@@ -15,6 +15,26 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 50
 _LARGEST_PAGE = 10_000
+SORTS = ("queue", "id", "name", "user", "submitted", "started", "ended", "gpus")
+
+
+def order(word: str) -> str:
+    """The order that is meant; a ValueError names those there are."""
+    if word in SORTS or (word.startswith("-") and word[1:] in SORTS[1:]):
+        return word
+    raise ValueError(f"no such order; it is one of {', '.join(SORTS)}")
+
+
+def sort_of(args: Args) -> str:
+    """The order as the API names it; empty: the usual one."""
+    sort: str = args.sort or ""
+    if not args.reverse:
+        return sort
+    if sort in ("", "queue"):
+        raise UsageError("--reverse needs an order that has another end", "roost ls --sort ended --reverse")
+    return sort[1:] if sort.startswith("-") else f"-{sort}"
+
+
 VERB = Verb(
     "ls",
     "list jobs: running, waiting, and what ended lately",
@@ -26,6 +46,10 @@ VERB = Verb(
         USER,
         LABEL,
         SWEEP,
+        Option("--node", "those whose last attempt was on this node", ONE, "NAME"),
+        Option("--search", "those with this in name, command line, user or label, or of this number", ONE, "TEXT"),
+        Option("--sort", f"in this order: {', '.join(SORTS)}", ONE, "KEY", order),
+        Option("-r --reverse", "that order from its other end; what has no value stays last"),
         Option("-w --wide", "do not cut to the width of the terminal"),
         Option("-q --quiet", "ids only"),
         JSON,
@@ -34,6 +58,7 @@ VERB = Verb(
         ("roost ls", "the first page"),
         ("roost ls --state failed --all", "all that ever failed"),
         ("roost ls --sweep 3 --json", "the jobs of a sweep, for programs"),
+        ("roost ls --all --search resnet --sort ended -r", "with that in name or command, the last to end first"),
     ),
     about="Under GPU: the indices of those that it has or had, or x2 when it waits for two,\n"
     "with what it is bound to: A100 a model, ≥40G memory, @lab3 a node.",
@@ -85,6 +110,9 @@ def fetch(args: Args) -> "dict[str, Any]":
         "label": args.label or (),
         "sweep": args.sweep,
         "all": bool(args.all),
+        "node": args.node or "",
+        "search": args.search or "",
+        "sort": sort_of(args),
     }
     ids = joined_ids(args.ids)
     page = roost.jobs(ids, limit=min(wanted, _LARGEST_PAGE), **narrow)
@@ -121,9 +149,14 @@ def nothing(args: Args) -> str:
     """What to say when there is nothing to show."""
     if args.ids:
         return f"no job {joined_ids(args.ids)}"
-    if args.state or args.user or args.label or args.sweep:
+    if is_narrow(args):
         return "no such jobs" + ("" if args.all or args.state else "; ended long ago: the same with --all")
     return "no jobs" + ("" if args.all else " now; ended ones: roost ls --all")
+
+
+def is_narrow(args: Args) -> bool:
+    """Whether only some are asked for, or in an order of their own."""
+    return bool(args.state or args.user or args.label or args.sweep or args.node or args.search or args.sort)
 
 
 def footer(page: "dict[str, Any]", args: Args) -> str:
@@ -132,7 +165,7 @@ def footer(page: "dict[str, Any]", args: Args) -> str:
         return ""
     further = max(2 * len(page["jobs"]), 1000)
     command = "roost ls" + (" --all" if args.all else "") + f" --limit {further}"
-    if args.ids or args.state or args.user or args.label or args.sweep:
+    if args.ids or is_narrow(args):
         return f"… and more: the same with --limit {further}"
     left = dict(page.get("counts") or {})
     for job in page["jobs"]:

@@ -26,9 +26,9 @@ VERB = Verb(
         ("roost usage --user ana --weeks 12", "three months of one user"),
         ("roost usage --weeks 52 --json", "for programs: every week by itself"),
     ),
-    about="Whoever holds a GPU uses it, also while it idles; what runs now counts until now.\n"
-    "JOBS are the runs that ended, WAITED is their mean time in the queue. Weeks begin\n"
-    "on Monday, 00:00 UTC.",
+    about="Whoever holds a GPU uses it, also while it idles; what runs now counts so far.\n"
+    "JOBS are the runs that ended, WAITED is their mean time in the queue.\n"
+    "Weeks begin on Monday, 00:00 UTC.",
 )
 
 

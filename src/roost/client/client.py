@@ -150,6 +150,10 @@ class Roost:
         all: bool = False,
         limit: int | None = None,
         cursor: str = "",
+        node: str = "",
+        search: str = "",
+        sort: str = "",
+        offset: int = 0,
     ) -> "Json":
         """One page of jobs: `jobs`, `total`, `counts`, `next`."""
         query = _query(
@@ -161,8 +165,16 @@ class Roost:
             all="true" if all else "",
             limit="" if limit is None else str(limit),
             cursor=cursor,
+            node=node,
+            search=search,
+            sort=sort,
+            offset=offset or "",
         )
         return self._get("/jobs" + query)
+
+    def facets(self) -> "Json":
+        """What a listing can be narrowed to: `states`, `users`, `labels`, `nodes`."""
+        return self._get("/jobs/facets")
 
     def all_jobs(self, ids: str = "", **narrow: "Any") -> "Iterator[Json]":
         """Every job that matches, page after page."""

@@ -11,8 +11,10 @@ import asyncio
 import contextlib
 import logging
 import time
+import zlib
 from collections import deque
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -41,6 +43,8 @@ MOST_KEPT = 4
 """Events that wait for a slow listener; after that he gets the whole picture."""
 PATIENCE = 50
 """Turns of the loop that a look waits for the scheduler, at most."""
+LEVEL = 5
+"""How hard events are packed."""
 STRANGER = "\0"
 """Stands for everybody whose work does not show in a change: no user has that name."""
 
@@ -58,7 +62,7 @@ class Listener:
         """Through whose veil he looks; None: he sees everything."""
         self.told_s = time.monotonic()
         self._hub = hub
-        self._waiting: deque[bytes] = deque()
+        self._waiting: deque[Event] = deque()
         self.is_behind = True
         """Whether he gets the whole picture next."""
         self._has_ended = False
@@ -69,7 +73,7 @@ class Listener:
         """Whether he has taken all that he was told."""
         return not self._waiting and not self.is_behind
 
-    def tell(self, event: bytes) -> None:
+    def tell(self, event: Event) -> None:
         """The next event for him. One who is behind will see it in the whole picture."""
         if self._has_ended or self.is_behind:
             return
@@ -96,7 +100,7 @@ class Listener:
             self._waiting.append(sse("bye", _encode({"reason": reason})))
         self._ring()
 
-    async def next(self) -> bytes | None:
+    async def next(self) -> Event | None:
         """What to send him next; None at the end. Waits for it."""
         while self.is_up_to_date:
             if self._has_ended:
@@ -120,7 +124,7 @@ class Hub:
         self._service, self._lengths = service, lengths
         self.listeners: set[Listener] = set()
         self._picture: Picture | None = None
-        self._states: dict[str | None, bytes] = {}
+        self._states: dict[str | None, Event] = {}
         self._rows: dict[int, Json] = {}
         self._known: dict[int, str] = {}
         self._touched: set[int] = set()
@@ -225,7 +229,7 @@ class Hub:
             if (reason := self._service.people.why_gone(listener.caller)) is not None:
                 listener.end(reason)
             elif now_s - listener.told_s >= STILL_HERE_S:
-                listener.tell(b": still here\n\n")
+                listener.tell(STILL_HERE)
 
     async def tick(self) -> None:
         """Look, and tell what has changed."""
@@ -248,7 +252,7 @@ class Hub:
     def _tell(self, change: Json, owners: Mapping[int, str]) -> None:
         """Encoded once for all who see the same. Whose sight has changed begins anew."""
         shown = picture.people_in(change, owners)
-        encoded: dict[str | None, bytes] = {}
+        encoded: dict[str | None, Event] = {}
         for listener in list(self.listeners):
             if (sees := self._seen_by(listener.caller)) != listener.sees:
                 listener.sees = sees
@@ -260,14 +264,14 @@ class Hub:
                     encoded[key] = sse("change", _encode(seen))
                 listener.tell(encoded[key])
 
-    def state_for(self, listener: Listener) -> bytes:
+    def state_for(self, listener: Listener) -> Event:
         """The whole picture as he may see it."""
         listener.sees = self._seen_by(listener.caller)
         if (event := self._states.get(listener.sees)) is None:
             assert self._picture is not None
             state = picture.state_of(self._picture)
             seen = state if listener.sees is None else picture.veiled_state(_veil(listener.sees), state)
-            event = self._states[listener.sees] = b"retry: 1000\n" + sse("state", _encode(seen))
+            event = self._states[listener.sees] = Event(b"retry: 1000\n" + sse("state", _encode(seen)))
         return event
 
     def _seen_by(self, caller: Caller) -> str | None:
@@ -338,6 +342,19 @@ def _veil(name: str) -> Veil:
     return Veil(Caller(name, False, "live"), is_private=True)
 
 
-def sse(kind: str, data: bytes) -> bytes:
+class Event(bytes):
+    """What is sent to listeners: the same to many of them, so it is packed once."""
+
+    @cached_property
+    def packed(self) -> bytes:
+        """As a piece of a stream of gzip. It refers to nothing before it: pieces can follow each other in any order."""
+        packer = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+        return packer.compress(self) + packer.flush(zlib.Z_FULL_FLUSH)
+
+
+STILL_HERE = Event(b": still here\n\n")
+
+
+def sse(kind: str, data: bytes) -> Event:
     """A server-sent event."""
-    return b"event: %s\ndata: %s\n\n" % (kind.encode(), data)
+    return Event(b"event: %s\ndata: %s\n\n" % (kind.encode(), data))

@@ -216,8 +216,8 @@ class Service:
         row = await self.own(caller, job, "the environment")
         return await asyncio.to_thread(self.store.environment, row.env)
 
-    async def select(self, caller: Caller, select: Select) -> list[int]:
-        """The ids that are meant; `NotFound` when a named one is not there or nothing matches."""
+    async def select(self, caller: Caller, select: Select, with_missing: bool = False) -> list[int]:
+        """The ids that are meant; `NotFound` when nothing matches, or a named one is not there and may not be missing."""
         wanted = await self.filter(caller, select)
         if (
             len(wanted.ids) == 1
@@ -231,9 +231,11 @@ class Service:
         if not found:
             raise NotFound("no job matches", "roost ls --all")
         named = {a for a, b in wanted.ids if a == b}
-        if wanted == Filter(wanted.ids, viewer=wanted.viewer) and (missing := sorted(named - set(found))):
-            raise NotFound(f"there is no job {missing[0]}", "roost ls --all")
-        return found
+        if wanted != Filter(wanted.ids, viewer=wanted.viewer) or not (missing := sorted(named - set(found))):
+            return found
+        if with_missing:
+            return sorted({*found, *missing})
+        raise NotFound(f"there is no job {missing[0]}", "roost ls --all")
 
     async def filter(self, caller: Caller, select: Select) -> Filter:
         """A selection as the store understands it."""
@@ -265,7 +267,7 @@ class Service:
         """Resolve the selection, then do it. Where no job is named, somebody who is no administrator means his own."""
         if not caller.is_admin and not select.ids and not select.user and select.sweep is None:
             select = msgspec.structs.replace(select, user=caller.name)
-        ids = await self.select(caller, select)
+        ids = await self.select(caller, select, with_missing=True)
         done: Json = {"done": [], "skipped": []}
         for start in range(0, len(ids), 5000):
             part = await self.ask(caller, msgspec.structs.replace(command, ids=ids[start : start + 5000]))

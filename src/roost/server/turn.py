@@ -91,6 +91,7 @@ class Turn:
         self.results: dict[tuple[int, str], ResultRow] = {}
         self.never: dict[Request, RoostError | None] = {}
         self.audit: list[AuditRow] = []
+        self._rows: dict[int, JobRow] = {}
 
     def record(self, event: ev.Event, actor: str | None = None) -> None:
         """It happened: apply it, and keep it for the commit."""
@@ -195,7 +196,11 @@ class Turn:
     def row(self, job: int) -> JobRow | None:
         """What the store knows of a job."""
         known = 0 < job <= self.last_job and job not in self.removed  # a larger number might not fit the store
-        return self.memory.rows([job]).get(job) if known else None
+        return self._rows.get(job) or self.memory.rows([job]).get(job) if known else None
+
+    def look_up(self, jobs: Sequence[int]) -> None:
+        """Read at once what `row` will be asked of those: thousands of questions, one by one, hold up everybody."""
+        self._rows |= self.memory.rows([job for job in jobs if 0 < job <= self.last_job and self.cluster.find(job) is None])
 
     def outcome_of(self, job: int) -> Outcome | None:
         """How a job ended; None when it has not, or never was."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, and_, case, false, func, literal_column, null, or_, select, text, true, union_all
+from sqlalchemy import Connection, and_, case, func, literal_column, null, or_, select, text, true, union_all
 
 from roost.core.states import WAITING, State
 from roost.store import schema as t
@@ -19,6 +19,7 @@ from roost.store.matching import COUNTED, PARTS, Condition, Question, count, few
 from roost.store.rows import JOB_COLUMNS, Filter, JobRow
 
 QUEUE = "queue"
+ENDED = 2
 _JOB = [t.jobs.c[name] for name in JOB_COLUMNS]
 _KEYS = {
     "id": t.jobs.c.id,
@@ -29,9 +30,12 @@ _KEYS = {
     "ended": t.jobs.c.ended_ms,
     "gpus": t.jobs.c.gpus,
 }
-_TEXTS = ("name", "user")
 SORTS = (QUEUE, *(sign + key for key in _KEYS for sign in ("", "-")))
 """What a listing can be ordered by: the order of the queue; or a key, with `-` from the other end. No value comes last."""
+
+
+Position = tuple[str | int | None, int]
+"""Key and id of the last job that was shown."""
 
 
 class Cut(msgspec.Struct, frozen=True):
@@ -71,7 +75,8 @@ def page(db: Connection, wanted: Filter, cut: Cut, is_counted: bool = False) -> 
 
 def ids(db: Connection, wanted: Filter, limit: int) -> list[int]:
     """The ids that match, ascending."""
-    return [row.id for row in db.execute(_found(Question(wanted, few(db, wanted), by_id=True), _Order("id")).limit(limit))]
+    sources = Question(wanted, few(db, wanted), by_id=True).sources()
+    return [row.id for row in db.execute(_found(sources, _Order("id")).limit(limit))] if sources else []
 
 
 # -- the order of the queue -----------------------------------------------------------------------------------------------
@@ -140,6 +145,8 @@ def _queue_of_few(db: Connection, asked: Question, cut: Cut) -> Page:
         case((part == 2, -job.id), else_=job.id),
     )
     first, position = _parse_queue_cursor(cut.cursor)
+    if not asked.sources():
+        return Page([], None)
     after = or_(part > first, and_(part == first, _after_in_part(first, position)))
     query = select(*_JOB, part).where(asked.condition(None), after).order_by(*order).offset(cut.offset).limit(cut.limit + 1)
     found = db.execute(query).fetchall()
@@ -175,46 +182,54 @@ class _Order:
 
     def __init__(self, sort: str, viewer: str | None = None) -> None:
         self.name, self.is_down = sort.removeprefix("-"), sort.startswith("-")
-        self.key: Any = _KEYS[self.name]
-        self.may_lack = self.name in ("started", "ended")
-        if self.name == "name" and viewer is not None:  # hidden names have no order that could tell them
-            self.key, self.may_lack = case((t.jobs.c.user == viewer, t.jobs.c.name), else_=null()), True
+        self._viewer = viewer if self.name == "name" else None
+        self._may_lack = self.name in ("started", "ended") or self._viewer is not None
 
-    def columns(self, asked: Question) -> list[Any]:
-        """The id, the key, and whether that is lacking: as they are read where jobs are looked for."""
-        number = t.jobs.c.id if asked.is_by_id else unindexed(t.jobs.c.id)
-        key = number if self.name == "id" else self.key
-        return [number.label("id"), key.label("key"), *([key.is_(None).label("lacks")] if self.may_lack else [])]
+    def key(self, part: int | None) -> Any:
+        """What is ordered by, as it is read in that part of the listing: from its index, never from a job."""
+        job = t.jobs.c
+        if self._viewer is not None:  # hidden names have no order that could tell them
+            return case((job.user == self._viewer, job.name), else_=null())
+        if part is None or (self.name, part) == ("ended", ENDED):  # the index has that order
+            return _KEYS[self.name]
+        return null() if self.name == "ended" else unindexed(_KEYS[self.name])
+
+    def columns(self, part: int | None) -> list[Any]:
+        """The id, the key, and whether that is lacking."""
+        key = self.key(part)
+        lacks = [case((key.is_(None), 1), else_=0).label("lacks")] if self._may_lack else []
+        if (self.name, part) == ("ended", ENDED):
+            lacks = [literal_column("0").label("lacks")]
+        return [t.jobs.c.id.label("id"), key.label("key"), *lacks]
 
     def terms(self, of: Any) -> list[Any]:
         """What to order by, from a source with those columns."""
         pair = [of.key.desc(), of.id.desc()] if self.is_down else [of.key, of.id]
-        return [of.lacks, *pair] if self.may_lack else pair
+        return [of.lacks, *pair] if self._may_lack else pair
 
-    def after(self, position: tuple[str | int | None, int] | None) -> Condition:
+    def after(self, part: int | None, position: Position | None) -> Condition:
         """Whether a job comes behind that place."""
         if position is None:
             return true()
-        (value, last), number = position, t.jobs.c.id
+        (value, last), key, number = position, self.key(part), t.jobs.c.id
         is_behind = number < last if self.is_down else number > last
         if value is None:
-            return and_(self.key.is_(None), is_behind)
-        found = or_(self.key < value if self.is_down else self.key > value, and_(self.key == value, is_behind))
-        return or_(self.key.is_(None), found) if self.may_lack else found
+            return and_(key.is_(None), is_behind)
+        found = or_(key < value if self.is_down else key > value, and_(key == value, is_behind))
+        return or_(key.is_(None), found) if self._may_lack else found
 
 
-def _found(asked: Question, order: _Order, position: tuple[str | int | None, int] | None = None) -> Any:
+def _found(sources: Sequence[tuple[int | None, Condition]], order: _Order, position: Position | None = None) -> Any:
     """Every job that matches and comes behind that place, in order."""
-    columns = order.columns(asked)
-    sources = asked.sources() or [false()]
-    found = union_all(*(select(*columns).where(where, order.after(position)) for where in sources))
+    found = union_all(*(select(*order.columns(part)).where(where, order.after(part, position)) for part, where in sources))
     return found.order_by(*order.terms(found.selected_columns))
 
 
 def _sorted(db: Connection, asked: Question, cut: Cut) -> Page:
-    order = _Order(cut.sort, asked.wanted.viewer)
-    position = _parse_cursor(cut.sort, cut.cursor)
-    found = _found(asked, order, position).limit(cut.limit + 1).offset(cut.offset or None).subquery()
+    order, position = _Order(cut.sort, asked.wanted.viewer), _parse_cursor(cut.sort, cut.cursor)
+    if not (sources := asked.sources()):
+        return Page([], None)
+    found = _found(sources, order, position).limit(cut.limit + 1).offset(cut.offset or None).subquery()
     query = select(*_JOB, found.c.key).join(found, found.c.id == t.jobs.c.id).order_by(*order.terms(found.c))
     rows = db.execute(query).fetchall()
     shown = rows[: cut.limit]
@@ -235,7 +250,7 @@ _SORTED_CURSOR = re.compile(_SORTED_PATTERN)
 CURSOR_PATTERN = f"^({_QUEUE_PATTERN}|{_SORTED_PATTERN})$"
 
 
-def _parse_cursor(sort: str, cursor: str | None) -> tuple[str | int | None, int] | None:
+def _parse_cursor(sort: str, cursor: str | None) -> Position | None:
     """The key and the id of the last job that was shown."""
     if cursor is None:
         return None

@@ -39,12 +39,14 @@ class Question:
         self.is_by_id = among is not None or bool(wanted.ids) or (by_id and is_bare(wanted))
         """Whether jobs are found by their ids; else each part of the listing is walked."""
 
-    def sources(self) -> list[Condition]:
-        """What to look through: a condition for each walk; together they have every job that matches, once."""
+    def sources(self) -> list[tuple[int | None, Condition]]:
+        """What to look through: a part of the listing (None: all of it) and a condition. Each job that matches is in one."""
+        if self._among == []:
+            return []
         if self.is_by_id:
-            return [self.condition(None)]
+            return [(None, self.condition(None))]
         parts = [part for part in range(len(PARTS)) if self.may_be_in(part)]
-        return [and_(text(PARTS[part]), self.condition(part)) for part in parts]
+        return [(part, and_(text(PARTS[part]), self.condition(part))) for part in parts]
 
     def may_be_in(self, part: int) -> bool:
         """Whether that part of the listing can have anything that is asked for: spares a walk through an index."""
@@ -134,5 +136,5 @@ def count(db: Connection, asked: Question, most: int) -> int:
     if not sources:
         return 0
     one: Any = literal_column("1")
-    found = union_all(*(select(one).select_from(t.jobs).where(where) for where in sources)).limit(most).subquery()
+    found = union_all(*(select(one).select_from(t.jobs).where(where) for _, where in sources)).limit(most).subquery()
     return db.execute(select(func.count()).select_from(found)).scalar() or 0

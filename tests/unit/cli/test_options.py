@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost.cli import values
+from roost.cli import ls, values
 from roost.cli.dispatch import VERBS, load
 from roost.cli.options import COMMAND, FLAG, MANY, ONE, TAIL, HelpAsked, Operand, Option, UsageError, Verb, parse
 from roost.cli.parsers import parser_of
@@ -34,6 +34,7 @@ SAMPLES = {
     values.simulated: "4x24G",
     values.file: "key.pem",
     values.file_or_off: "off",
+    ls.order: "name",
     None: "some text",
 }
 

@@ -125,6 +125,30 @@ def test_ls_narrowed(roost: Roost, server: FakeServer) -> None:
     assert server.queries("GET /jobs") == [{"state": "queued,failed", "user": "ana", "label": "x", "limit": "2"}]
 
 
+def test_ls_searched_and_sorted(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /jobs"] = {"version": 1, "jobs": [], "total": 0, "counts": {}, "next": None}
+    found = roost("ls", "--search", "res net/50%", "--node", "n1", "--sort", "ended", "--reverse")
+    assert found == (0, "", "no such jobs; ended long ago: the same with --all\n")
+    assert roost("ls", "--sort=-name", "-r").code == 0
+    asked = {"search": "res net/50%", "node": "n1", "sort": "-ended", "limit": "50"}
+    assert server.queries("GET /jobs") == [asked, {"sort": "name", "limit": "50"}]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--sort", "happy"), "--sort happy: no such order; it is one of queue, id, name"),
+        (("--sort", "-queue"), "--sort needs a value"),
+        (("--sort=-queue",), "no such order"),
+        (("--reverse",), "--reverse needs an order that has another end"),
+    ],
+)
+def test_ls_in_an_order_that_is_none(roost: Roost, server: FakeServer, words: tuple[str, ...], said: str) -> None:
+    ran = roost("ls", *words)
+    assert (ran.code, ran.out, server.queries("GET /jobs")) == (2, "", [])
+    assert said in ran.err and "\nhint: roost ls" in ran.err
+
+
 def test_ls_reads_on_until_it_has_what_was_asked(roost: Roost, server: FakeServer) -> None:
     pages = [{"jobs": JOBS[:2], "total": 3, "next": "c"}, {"jobs": JOBS[2:3], "total": 3, "next": None}]
     server.routes["GET /jobs"] = lambda _q, _b: (200, pages.pop(0))

@@ -13,8 +13,9 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
 from roost.core.states import State
-from roost.store import migrate, reads, schema
+from roost.store import listing, migrate, reads, schema
 from roost.store.load import load
+from roost.store.rows import Filter
 from roost.store.store import Store, WrongVersion
 
 DATA = Path(__file__).parents[2] / "data"
@@ -79,6 +80,15 @@ def test_a_database_of_an_earlier_release_opens_with_all_that_is_in_it(release: 
         {"HOME": "/home/ada"},
     )
     assert here.conditions[4].after[0].job == 1 and here.settings["job.grace_s"] == 7
+    with sqlite3.connect(path) as db:
+        kept = db.execute("SELECT id, gpus, node, text FROM jobs JOIN texts ON job = id ORDER BY id").fetchall()
+    db.close()
+    assert [row[:3] for row in kept] == [(1, 1, "n1"), (2, 1, "n1"), (3, 1, None), (4, 1, None)]
+    assert [store.read(listing.ids, Filter(search=word), 9) for word in ("ADA", "night", "train")] == [
+        [1, 2, 3, 4],
+        [2],
+        [2],
+    ]
     store.close()
 
 

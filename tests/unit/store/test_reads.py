@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import event
 
 from roost.sim.world import fresh_store
-from roost.store import reads
+from roost.store import facets, listing, reads
+from roost.store.listing import SORTS, Cut
 from roost.store.rows import Filter
 from roost.store.store import Store
 
@@ -64,15 +65,43 @@ def plans(store: Store, question: Callable[..., Any], *arguments: Any) -> list[s
 def test_pages_go_by_the_partial_indexes(big: Store) -> None:
     cursor, seen = None, set()
     for _ in range(3):
-        seen.update(plans(big, reads.page, Filter(), 50, cursor))
-        cursor = big.read(reads.page, Filter(), 50, cursor).next
+        seen.update(plans(big, listing.page, Filter(), Cut(50, cursor)))
+        cursor = big.read(listing.page, Filter(), Cut(50, cursor)).next
     assert seen == {"SCAN jobs USING INDEX jobs_active", "SCAN jobs USING INDEX jobs_waiting"}
-    assert plans(big, reads.page, Filter(), 50, f"2-{MANY + 9}-{MANY + 9}") == ["SCAN jobs USING INDEX jobs_ended"]
+    assert plans(big, listing.page, Filter(), Cut(50, f"2-{MANY + 9}-{MANY + 9}")) == ["SCAN jobs USING INDEX jobs_ended"]
+
+
+FILTERS = [
+    Filter(),
+    Filter(states=("failed", "queued")),
+    Filter(users=("ada",)),
+    Filter(node="n1"),
+    Filter(labels=("x",), sweep=0),
+    Filter(search="words", viewer="ada"),
+]
+
+
+@pytest.mark.parametrize("wanted", FILTERS)
+@pytest.mark.parametrize("sort", [sort for sort in SORTS if not sort.endswith("id")])
+def test_what_is_sorted_is_read_from_the_indexes_alone(big: Store, sort: str, wanted: Filter) -> None:
+    """All jobs of a part are looked at, but in its index; a job itself is read when it is on the page."""
+    found = plans(big, listing.page, wanted, Cut(50, sort=sort), True)
+    walked = [plan for plan in found if plan.startswith("SCAN jobs")]
+    assert all("INDEX jobs_" in plan for plan in walked), found
+    if sort != "queue":
+        parts = {plan for plan in walked if "jobs_active" not in plan}
+        assert parts <= {f"SCAN jobs USING COVERING INDEX jobs_{part}" for part in ("waiting", "ended")}, found
+
+
+def test_an_order_by_id_of_all_walks_no_further_than_the_page(big: Store) -> None:
+    for sort in ("id", "-id"):
+        assert "USE TEMP B-TREE FOR ORDER BY" not in plans(big, listing.page, Filter(), Cut(50, sort=sort))[:3]
 
 
 QUESTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
-    (reads.page, (Filter(states=("running",)), 50, None)),
-    (reads.page, (Filter(states=("failed",)), 50, None)),
+    (listing.page, (Filter(states=("running",)), Cut(50))),
+    (listing.page, (Filter(states=("failed",)), Cut(50))),
+    (listing.page, (Filter(node="n1"), Cut(50))),
     (reads.queue_head, (50,)),
     (reads.jobs, ([1, 2, 3],)),
     (reads.attempts, ([1, 2, 3],)),
@@ -82,7 +111,7 @@ QUESTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (reads.environment, (1,)),
     (reads.sweep, (1,)),
     (reads.jobs_of_sweep, (1,)),
-    (reads.ids, (Filter(sweep=1), 50)),
+    (listing.ids, (Filter(sweep=1), 50)),
     (reads.results, ([1, 2, 3],)),
 ]
 
@@ -97,7 +126,7 @@ def test_no_question_walks_the_table_or_sorts_it(
 
 
 def test_the_last_page_of_many_is_reached(big: Store) -> None:
-    page = big.read(reads.page, Filter(), 50, f"2-{MANY + 10}-{MANY + 10}")
+    page = big.read(listing.page, Filter(), Cut(50, f"2-{MANY + 10}-{MANY + 10}"))
     assert [row.id for row in page.jobs] == list(range(MANY + 9, MANY, -1)) and page.next is None
 
 
@@ -116,4 +145,25 @@ def test_my_last_job_and_the_one_before(big: Store) -> None:
 
 def test_thousands_of_ids_are_one_question(big: Store) -> None:
     wanted = Filter(ids=(*((n, n) for n in range(1, 20_000, 2)), (100_000, 100_005)))
-    assert len(big.read(reads.ids, wanted, 1_000_000)) == 10_006
+    assert len(big.read(listing.ids, wanted, 1_000_000)) == 10_006
+
+
+def test_users_are_found_from_one_to_the_next(big: Store) -> None:
+    assert big.read(facets.users, 500) == ["ada"]
+    assert any("SEARCH jobs USING COVERING INDEX jobs_of" in plan for plan in plans(big, facets.users, 500))
+
+
+def test_names_in_use(store: Store) -> None:
+    assert (store.read(facets.users, 9), store.read(facets.labels, 9)) == ([], [])
+    with sqlite3.connect(store.path) as db:
+        for job, user, labels in ((1, "bob", "xy"), (2, "ada", "yz"), (3, "Carl", "y"), (4, "ada", "")):
+            db.execute(
+                "INSERT INTO jobs (id, user, name, state, priority, rank, request, attempts, submitted_ms, spec)"
+                " VALUES (?, ?, '', 'held', 0, 0, '', 0, 0, '')",
+                (job, user),
+            )
+            db.executemany("INSERT INTO labels (label, job) VALUES (?, ?)", [(label, job) for label in labels])
+    db.close()
+    assert store.read(facets.users, 9) == ["Carl", "ada", "bob"] and store.read(facets.users, 2) == ["Carl", "ada"]
+    assert store.read(facets.labels, 9) == ["y", "x", "z"] and store.read(facets.labels, 1) == ["y"]
+    assert store.read(facets.labels, 9, "ada") == ["y", "z"] and store.read(facets.labels, 9, "eve") == []

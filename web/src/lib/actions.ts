@@ -1,14 +1,14 @@
 // What can be done to jobs, the same wherever they are shown: its name, when it is possible and for whom, and the asking.
 // The server has the last word; what stands here is so that nobody presses a button for nothing.
 import type { IconName } from "../parts/Icon.svelte";
-import { send, type Schemas } from "./api";
+import { get, send, type Schemas } from "./api";
 import type { BriefJob } from "./doc";
 import { speech, t, type Word } from "./words.svelte";
 
 export type ActionName = "rerun" | "clone" | "hold" | "release" | "pause" | "resume" | "move" | "start" | "preempt" | "kill" | "rm";
 export type Actable = Pick<BriefJob, "id" | "user" | "state"> & { preemptible?: boolean };
 export type Actor = { user: string; admin: boolean } | null;
-export type Select = Partial<Schemas["Select"]>;
+export type Select = Partial<Schemas["Select"]> & { node?: string | null; search?: string };
 export type Acted = Schemas["Acted"];
 type State = BriefJob["state"];
 
@@ -23,6 +23,8 @@ export interface Action {
   sure?: Word;
   /** It is done to one job at a time, on another page. */
   isForOne: boolean;
+  /** In which states a job must be for it. */
+  from: readonly State[];
   /** What goes with it over the API. */
   extra: Record<string, unknown>;
   /** Why it cannot be done to that job by that person; null when it can. */
@@ -52,7 +54,7 @@ function action(name: ActionName, icon: IconName, rule: Rule): Action {
     return rule.unless?.(job) ?? null;
   };
   return {
-    name, icon, refusal,
+    name, icon, refusal, from: rule.from,
     word: `act.${name}` as Word,
     done: `act.done.${name}` as Word,
     isDangerous: rule.sure !== undefined,
@@ -89,6 +91,24 @@ export function refusalOfAll(one: Action, jobs: readonly Actable[], me: Actor): 
   if (one.isForOne && jobs.length !== 1) return "act.one_only";
   const refusals = jobs.map((job) => one.refusal(job, me));
   return refusals.length && refusals.every((word) => word !== null) ? refusals[0]! : null;
+}
+
+/** Of all that are selected those to which it can be done; null when there can be none. */
+export function narrowed(one: Action, select: Select): Select | null {
+  if (one.from === ANY) return select;
+  const isPossible = (state: string): boolean => one.from.includes((UNENDED as string[]).includes(state) ? (state as State) : "ended");
+  const states = select.states?.length ? select.states.filter(isPossible) : [...one.from];
+  return states.length ? { ...select, states } : null;
+}
+
+/** How many those are; null when they are very many. */
+export async function numberOf(select: Select, me: Actor): Promise<number | null> {
+  const own = me?.admin || select.sweep ? "" : (me?.user ?? "");
+  const { total } = await get<{ total: number | null }>("/jobs", {
+    brief: true, all: true, limit: 1, ids: select.ids, state: select.states?.join(","), label: select.labels?.join(","),
+    user: select.user ?? own, sweep: select.sweep, node: select.node, search: select.search,
+  });
+  return total;
 }
 
 /** Where a job is copied into the form for a new one. */

@@ -3,7 +3,7 @@
 import { get } from "./api";
 import type { BriefJob, Change } from "./doc";
 import { live } from "./live.svelte";
-import { mayMatch, moves, paramsOf, PER_PAGE, type Wanted } from "./wanted";
+import { mayMatch, moves, paramsOf, PER_PAGE, selectOf, type Wanted } from "./wanted";
 
 interface Page {
   jobs: BriefJob[];
@@ -11,6 +11,9 @@ interface Page {
   total_at_least?: number;
   next: string | null;
 }
+
+/** All of a job, or what of it has changed. */
+type Told = NonNullable<Change["jobs"]>[number];
 
 const SOON_MS = 150;
 /** Between two quiet questions: little at first, more while much goes on. What changes on other pages can wait. */
@@ -32,6 +35,8 @@ export class Listing {
   total = $state.raw<number | null>(null);
   totalAtLeast = $state.raw(0);
   hasMore = $state(false);
+  /** Which the rows are of: for a moment those of before, until the others have come. */
+  shown = $state.raw("");
   isKnown = $state(false);
   /** Others are awaited than those shown. */
   isLoading = $state(false);
@@ -48,7 +53,7 @@ export class Listing {
   want(wanted: Wanted): void {
     this.#wanted = wanted;
     const known = seen.get(keyOf(wanted));
-    if (known) this.#take(known);
+    if (known) this.#take(known, wanted);
     this.isLoading = !known;
     void this.load();
   }
@@ -62,7 +67,7 @@ export class Listing {
     try {
       const page = await get<Page>("/jobs", paramsOf(wanted), asking.signal);
       if (asking.signal.aborted) return;
-      this.#take(page);
+      this.#take(page, wanted);
       this.problem = null;
       keep(keyOf(wanted), page);
     } catch (error) {
@@ -90,7 +95,8 @@ export class Listing {
     };
   }
 
-  #take(page: Page): void {
+  #take(page: Page, wanted: Wanted): void {
+    this.shown = filterOf(wanted);
     const old = new Map(this.rows.map((row) => [row.id, row]));
     this.rows = page.jobs.map((job) => same(old.get(job.id), job));
     this.total = page.total;
@@ -121,14 +127,14 @@ export class Listing {
   }
 
   /** A job that is not on this page may now belong to it. */
-  #mayEnter(wanted: Wanted, row: BriefJob): boolean {
-    const whole = row.submitted_at ? row : live.job(row.id);
+  #mayEnter(wanted: Wanted, row: Told): boolean {
+    const whole = row.submitted_at ? (row as BriefJob) : live.job(row.id);
     if (!moves(wanted, row) && !row.submitted_at) return false;
     return whole ? mayMatch(wanted, whole) : true;
   }
 
   /** On a first page that is not full, or for a job that has just come, people wait for it. */
-  #isOfInterest(row: BriefJob): boolean {
+  #isOfInterest(row: Told): boolean {
     return this.rows.length < PER_PAGE || (Boolean(row.submitted_at) && row.state !== "ended");
   }
 
@@ -161,6 +167,8 @@ export class Listing {
   }
 }
 
+/** What stays the same from page to page. */
+export const filterOf = (wanted: Wanted): string => JSON.stringify(selectOf(wanted));
 const keyOf = (wanted: Wanted): string => JSON.stringify(paramsOf(wanted));
 
 function keep(key: string, page: Page): void {

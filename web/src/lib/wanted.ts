@@ -7,6 +7,8 @@ export const PER_PAGE = 50;
 const FARTHEST = 100_000;
 
 export interface Wanted {
+  /** Those of these numbers: `12-31,40`. */
+  ids: string;
   search: string;
   states: string[];
   user: string;
@@ -18,7 +20,7 @@ export interface Wanted {
   page: number;
 }
 
-/** What people look for, and the states and outcomes that it is. */
+/** What people look for, and the states and outcomes that it is; the first of them stands for all in the address. */
 export const GROUPS: readonly { name: "active" | "queued" | "held" | "succeeded" | "failed" | "killed"; states: readonly string[] }[] = [
   { name: "active", states: ["running", "starting", "stopping", "paused"] },
   { name: "queued", states: ["queued"] },
@@ -29,7 +31,8 @@ export const GROUPS: readonly { name: "active" | "queued" | "held" | "succeeded"
 ];
 export const KEYS = ["id", "name", "user", "gpus", "submitted", "started", "ended"] as const;
 export type SortKey = (typeof KEYS)[number];
-const STATES = new Set(["ended", ...GROUPS.flatMap((group) => group.states)]);
+const STATES = new Set(GROUPS.flatMap((group) => group.states));
+const IDS = /^\d{1,15}(-\d{1,15})?(,\d{1,15}(-\d{1,15})?)*$/;
 const SORTS = new Set<string>(["queue", ...KEYS.flatMap((key) => [key, `-${key}`])]);
 /** Numbers and times are wanted from the last, names from the first. */
 const FROM_THE_FIRST = new Set<string>(["name", "user"]);
@@ -39,8 +42,9 @@ export function readQuery(query: URLSearchParams): Wanted {
   const sort = query.get("sort") ?? "queue";
   const page = Math.floor(Number(query.get("page")));
   return {
-    search: (query.get("q") ?? "").slice(0, 200),
-    states: (query.get("state") ?? "").split(",").filter((state) => STATES.has(state)),
+    search: (query.get("search") ?? "").slice(0, 200),
+    ids: IDS.test(query.get("ids") ?? "") ? query.get("ids")! : "",
+    states: readStates(query.get("state") ?? ""),
     user: query.get("user") ?? "",
     label: query.get("label") ?? "",
     node: query.get("node") ?? "",
@@ -50,9 +54,22 @@ export function readQuery(query: URLSearchParams): Wanted {
   };
 }
 
+function readStates(text: string): string[] {
+  const names = text.split(",").flatMap((name) => (name === "ended" ? ["succeeded", "failed", "killed"] : [name]));
+  const states = names.flatMap((name) => GROUPS.find((group) => group.states[0] === name)?.states ?? [name]);
+  return [...new Set(states)].filter((state) => STATES.has(state));
+}
+
+/** As it stands in the address. */
+export function writeStates(states: readonly string[]): string {
+  const whole = GROUPS.filter((group) => group.states.every((state) => states.includes(state)));
+  return [...whole.map((group) => group.states[0]!), ...states.filter((state) => !whole.some((group) => group.states.includes(state)))].join(",");
+}
+
 export function paramsOf(wanted: Wanted): Record<string, string | number | boolean | null> {
   return {
     brief: true, all: true, limit: PER_PAGE,
+    ids: wanted.ids,
     search: wanted.search.trim(),
     state: wanted.states.join(","),
     user: wanted.user,
@@ -68,6 +85,7 @@ export function paramsOf(wanted: Wanted): Record<string, string | number | boole
 export function selectOf(wanted: Wanted): Select {
   return {
     all: true,
+    ...(wanted.ids && { ids: wanted.ids }),
     ...(wanted.search.trim() && { search: wanted.search.trim() }),
     ...(wanted.states.length && { states: wanted.states as NonNullable<Select["states"]> }),
     ...(wanted.user && { user: wanted.user }),
@@ -79,23 +97,24 @@ export function selectOf(wanted: Wanted): Select {
 
 /** The same on the command line. */
 export function commandOf(wanted: Wanted): string {
-  const words = ["roost", "ls", "--all"];
-  for (const state of wanted.states) words.push("--state", state);
-  if (wanted.user) words.push("--user", quoted(wanted.user));
-  if (wanted.label) words.push("--label", quoted(wanted.label));
+  const words = ["roost", "ls", ...(wanted.ids ? [wanted.ids] : ["--all"])];
+  if (wanted.states.length) words.push("--state", wanted.states.join(","));
+  if (wanted.user) words.push(option("--user", wanted.user));
+  if (wanted.label) words.push(option("--label", wanted.label));
   if (wanted.sweep !== null) words.push("--sweep", String(wanted.sweep));
-  if (wanted.node) words.push("--node", quoted(wanted.node));
-  if (wanted.search.trim()) words.push("--search", quoted(wanted.search.trim()));
-  if (wanted.sort !== "queue") words.push(wanted.sort.startsWith("-") ? `--sort=${wanted.sort}` : `--sort ${wanted.sort}`);
+  if (wanted.node) words.push(option("--node", wanted.node));
+  if (wanted.search.trim()) words.push(option("--search", wanted.search.trim()));
+  if (wanted.sort !== "queue") words.push("--sort", wanted.sort.replace("-", ""), ...(wanted.sort.startsWith("-") ? ["--reverse"] : []));
   return words.join(" ");
 }
 
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) && !word.startsWith("-") ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
+function option(name: string, word: string): string {
+  const quoted = /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
+  return word.startsWith("-") ? `${name}=${quoted}` : `${name} ${quoted}`;
 }
 
 export function isNarrowed(wanted: Wanted, besidesState = false): boolean {
-  const others = Boolean(wanted.search.trim() || wanted.user || wanted.label || wanted.node || wanted.sweep !== null);
+  const others = Boolean(wanted.ids || wanted.search.trim() || wanted.user || wanted.label || wanted.node || wanted.sweep !== null);
   return others || (!besidesState && wanted.states.length > 0);
 }
 
@@ -109,6 +128,7 @@ export function nextSort(now: string, key: SortKey): string {
 /** Whether a job may be among those wanted: the server knows for sure. */
 export function mayMatch(wanted: Wanted, job: BriefJob): boolean {
   if (wanted.states.length && !wanted.states.includes(job.state) && !wanted.states.includes(job.outcome ?? "")) return false;
+  if (wanted.ids && !isAmong(wanted.ids, job.id)) return false;
   if (wanted.user && job.user !== wanted.user) return false;
   if (wanted.label && !job.labels.includes(wanted.label)) return false;
   if (wanted.node && job.node !== wanted.node) return false;
@@ -116,6 +136,13 @@ export function mayMatch(wanted: Wanted, job: BriefJob): boolean {
   const search = wanted.search.trim().toLowerCase();
   if (!search || job.command_line.length >= 200) return true;
   return search === String(job.id) || [job.name, job.command_line, job.user, ...job.labels].some((text) => text.toLowerCase().includes(search));
+}
+
+function isAmong(ids: string, id: number): boolean {
+  return ids.split(",").some((part) => {
+    const [first, last] = part.split("-").map(Number);
+    return id >= first! && id <= (last ?? first!);
+  });
 }
 
 const FIELDS: Record<string, (keyof BriefJob)[]> = {

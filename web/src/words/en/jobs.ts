@@ -19,6 +19,7 @@ export const jobs = {
   "jobs.any_node": "Any node",
   "jobs.mine": "Mine",
   "jobs.of_sweep": "Sweep {id}",
+  "jobs.of_ids": "Jobs {ids}",
   "jobs.clear": "Clear filters",
   "jobs.group.active": "Running",
   "jobs.group.queued": "Queued",

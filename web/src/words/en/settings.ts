@@ -8,7 +8,6 @@ export const settings = {
   "settings.default": "default {value}",
   "settings.is_default": "default",
   "settings.reset": "reset",
-  "settings.range": "from {low} to {high}",
   "settings.saved": "{key} is saved and in force",
   "settings.wrong.number": "A number is meant.",
   "settings.wrong.whole": "A whole number is meant.",

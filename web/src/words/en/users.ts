@@ -15,7 +15,7 @@ export const users = {
   "users.usage": "GPU hours, {weeks} weeks",
   "users.this_week": "This week",
   "users.seen": "Last seen",
-  "users.never_seen": "not seen yet",
+  "users.never_seen": "not seen lately",
   "users.actions": "Actions",
   "users.admin": "administrator",
   "users.locked": "locked",

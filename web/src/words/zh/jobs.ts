@@ -21,6 +21,7 @@ export const jobs: Record<keyof typeof en, string> = {
   "jobs.any_node": "所有节点",
   "jobs.mine": "只看我的",
   "jobs.of_sweep": "参数扫描 {id}",
+  "jobs.of_ids": "任务 {ids}",
   "jobs.clear": "清除筛选",
   "jobs.group.active": "运行中",
   "jobs.group.queued": "排队中",

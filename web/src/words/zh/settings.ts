@@ -13,7 +13,6 @@ export const settings: Record<keyof typeof en, string> & Meanings = {
   "settings.default": "默认 {value}",
   "settings.is_default": "默认",
   "settings.reset": "恢复默认",
-  "settings.range": "{low} 到 {high}",
   "settings.saved": "{key} 已保存并生效",
   "settings.wrong.number": "请输入数字。",
   "settings.wrong.whole": "请输入整数。",

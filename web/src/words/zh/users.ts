@@ -18,7 +18,7 @@ export const users: Record<keyof typeof en, string> = {
   "users.usage": "近 {weeks} 周 GPU 小时",
   "users.this_week": "本周",
   "users.seen": "最近访问",
-  "users.never_seen": "尚未访问过",
+  "users.never_seen": "近期未访问",
   "users.actions": "操作",
   "users.admin": "管理员",
   "users.locked": "已锁定",
