@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+import jsonschema_rs
 import msgspec
 import pytest
 import uvicorn
@@ -29,9 +30,11 @@ from roost.server.people import Caller
 from roost.server.service import Service
 
 DEADLINE_S = 20.0
+MORE = m.GpuInfo("gpu2", 2, "Sim", 24_000)
 TILE = {
     "uuid", "index", "node", "alias", "model", "mig", "mem_mib", "mem_used_mib", "mem_reserved_mib", "mem_free_mib", "util",
-    "temp_c", "power_w", "slots", "state", "reason", "jobs", "procs", "mem_roost_mib", "mem_foreign_mib",
+    "temp_c", "power_w", "slots", "drained", "disabled", "state", "reason", "jobs", "procs", "mem_roost_mib",
+    "mem_foreign_mib",
 }  # fmt: skip
 STATE = {
     "at", "server", "scheduling", "policy", "health", "notice", "private", "counts", "cpu", "nodes", "gpus", "queue",
@@ -136,14 +139,11 @@ async def wait(what: Callable[[], object]) -> None:
 async def test_the_first_thing_is_the_whole_picture(api: Api, page: Open) -> None:
     running = await api.submit(gpus=1, name="first", labels=["x"])
     await api.tell(m.RunStarted(f"{running}.1", 77, 4000))
-    foreign, ours = (
-        m.ProcessInfo(9, None, "eve", "python mine.py", 100),
+    ours, foreign = (
         m.ProcessInfo(77, f"{running}.1", "ada", "true", 50),
+        m.ProcessInfo(9, None, "eve", "python mine.py", 100),
     )
-    samples = [
-        m.GpuSample("gpu0", 50, 90, procs=[ours], temp_c=60, power_w=200.0),
-        m.GpuSample("gpu1", 100, 5, procs=[foreign]),
-    ]
+    samples = [m.GpuSample("gpu0", 50, 90, procs=[ours], temp_c=60), m.GpuSample("gpu1", 100, 5, procs=[foreign])]
     await api.tell(m.Sample(0, m.HostSample(60_000, 64_000), samples))
     waiting = await api.submit(gpus=2)
     seen = await page()
@@ -160,6 +160,25 @@ async def test_the_first_thing_is_the_whole_picture(api: Api, page: Open) -> Non
     assert second["procs"] == [{"pid": 9, "user": "eve", "command": "python mine.py", "mem_mib": 100}]
     kind_of = {key: seen.headers[key] for key in ("content-type", "cache-control", "x-accel-buffering")}
     assert list(kind_of.values()) == ["text/event-stream; charset=utf-8", "no-store", "no"]
+
+
+async def test_what_is_told_is_what_the_document_says(api: Api, page: Open) -> None:
+    seen = await page()
+    job = await api.submit(gpus=1)
+    await api.tell(m.RunStarted(f"{job}.1", 77, 4000), m.Hello(1, "x", "n1", 1, "boot", 2, 64_000, [*GPUS, MORE], []))
+    await api.call("PUT", "/notice", {"text": "soon"})
+    await api.call("PUT", "/policy", {"policy": "fifo"})
+    await api.submit(gpus=3)
+    await api.post("/jobs/actions", {"action": "rm", "select": {"ids": str(await api.submit(hold=True))}})
+    await seen.until(lambda: seen.said("notice") and seen.said("settings") and seen.said("gpu_set") and seen.said("removed"))
+    api.service.leave()
+    await seen.ended()
+    document = api.app.openapi()
+    for kind, data in seen.events:
+        schema = {**document["components"]["schemas"][f"Live{kind.capitalize()}"], "components": document["components"]}
+        assert jsonschema_rs.is_valid(schema, data), (kind, list(jsonschema_rs.iter_errors(schema, data)))
+        assert set(data) <= set(schema["properties"])
+    assert {kind for kind, _ in seen.events} == {"state", "change", "bye"}
 
 
 async def test_a_change_has_only_what_changed(api: Api, page: Open) -> None:
@@ -185,8 +204,7 @@ async def test_a_sample_tells_only_the_gpus_and_fields_that_moved(api: Api, page
 
 async def test_gpus_that_come_are_told_as_a_set(api: Api, page: Open) -> None:
     seen = await page()
-    more = [*GPUS, m.GpuInfo("gpu2", 2, "Sim", 24_000)]
-    await api.tell(m.Hello(1, "x", "n1", 1, "boot", 2, 64_000, more, []))
+    await api.tell(m.Hello(1, "x", "n1", 1, "boot", 2, 64_000, [*GPUS, MORE], []))
     await seen.until(lambda: len(seen.gpus) == 3)
     assert len(seen.said("gpu_set")) == 1
 

@@ -114,6 +114,11 @@ def streams(media_type: str, *refusals: type[RoostError], headers: Json | None =
     return {MARK: {"answers": {"200": answer}, "refusals": [kind.status for kind in refusals]}}
 
 
+def component(kind: type) -> Json:
+    """A reference to that type, which the document then has."""
+    return _schema(kind)
+
+
 def said(**words: Any) -> msgspec.Meta:
     """A limit for the document alone: the code checks it elsewhere, and says it better."""
     return msgspec.Meta(extra_json_schema=words)

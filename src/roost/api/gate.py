@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from roost.api import cookies
 from roost.api.forms import check_form
 from roost.api.guard import Guarded
+from roost.api.packing import Packing, takes_packed
 from roost.api.peer import SCOPE_KEY
 from roost.api.permissions import ROUTES, Right
 from roost.api.turnstile import Turnstile
@@ -63,7 +64,7 @@ class Gate:
             with self._counted(caller):
                 async with self._turnstile.passed(caller is not None) as give_up_seat:
                     scope["state"]["give_up_seat"] = give_up_seat
-                    await self._app(scope, receive, answer)
+                    await self._app(scope, receive, Packing(answer) if takes_packed(scope) else answer)
         except RoostError as error:
             await self._refuse(scope, error)(scope, receive, answer)
         except Exception as error:

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from roost.api.document import streams
 from roost.api.jobs import caller
+from roost.api.live_answers import event_schema
 from roost.api.wire import JsonResponse
 from roost.server.live import Event, Hub, Listener
 
@@ -19,7 +20,7 @@ GZIP_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 router = APIRouter(prefix="/api/v1", tags=["live"], default_response_class=JsonResponse)
 
 
-@router.get("/live", openapi_extra=streams("text/event-stream"))
+@router.get("/live", openapi_extra=streams("text/event-stream", schema=event_schema()))
 async def listen(request: Request) -> Response:
     """Server-sent events for a dashboard: `state`, all that it shows; then `change`s of it, at most two a second; `bye`."""
     hub: Hub = request.app.state.live

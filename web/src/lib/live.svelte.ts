@@ -49,11 +49,12 @@ class Live {
 
   #state(text: string): void {
     const fresh = JSON.parse(text) as Change;
+    const isFirst = !this.isKnown;
     setClock(String(fresh.at));
     this.doc = apply(empty(), fresh);
     this.connection = "open";
     this.#pauseMs = FIRST_PAUSE_MS;
-    this.#tell({ all: true });
+    if (!isFirst) this.#tell({ all: true });
     this.#awake();
   }
 

@@ -108,6 +108,7 @@ export const job = {
   // the rest
   "job.results": "Results",
   "job.env": "Environment",
+  "job.env_names": "Variables",
   "job.env_show": "Show",
   "job.env_values": "Show values",
   "job.env_hint": "The variables that the job was submitted with. Only you and administrators can see them.",

@@ -1,5 +1,6 @@
 export const log = {
   "log.title": "Log",
+  "log.lines": "What was written",
   "log.which": "Which log",
   "log.both": "both",
   "log.out": "stdout",

@@ -110,6 +110,7 @@ export const job: Record<keyof typeof en, string> = {
   // the rest
   "job.results": "结果",
   "job.env": "环境变量",
+  "job.env_names": "变量",
   "job.env_show": "显示",
   "job.env_values": "显示值",
   "job.env_hint": "提交任务时的环境变量，仅您和管理员可见。",

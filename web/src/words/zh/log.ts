@@ -2,6 +2,7 @@ import type { log as en } from "../en/log";
 
 export const log: Record<keyof typeof en, string> = {
   "log.title": "日志",
+  "log.lines": "日志内容",
   "log.which": "选择日志",
   "log.both": "全部",
   "log.out": "标准输出",
