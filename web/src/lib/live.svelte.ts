@@ -13,6 +13,8 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 /** The server says something at least every 15 s; silence for longer than this is a dead connection. */
 const SILENCE_MS = 40_000;
+/** A window that nobody has seen for so long holds no stream: browsers allow few connections, for all windows together. */
+const UNSEEN_MS = 20_000;
 
 class Live {
   doc = $state.raw<Doc>(empty());
@@ -21,12 +23,23 @@ class Live {
   #pauseMs = FIRST_PAUSE_MS;
   #listeners = new Set<Listener>();
   #watchdog: ReturnType<typeof setTimeout> | undefined;
+  #unseen: ReturnType<typeof setTimeout> | undefined;
+  #isResting = false;
+
+  constructor() {
+    document.addEventListener("visibilitychange", () => {
+      clearTimeout(this.#unseen);
+      if (document.hidden) this.#unseen = setTimeout(() => this.#rest(), UNSEEN_MS);
+      else if (this.#isResting) this.open();
+    });
+  }
 
   get isKnown(): boolean {
     return this.doc.at !== "";
   }
 
   open(): void {
+    this.#isResting = false;
     this.#source?.close();
     const source = new EventSource("/api/v1/live");
     this.#source = source;
@@ -76,6 +89,13 @@ class Live {
     void session.again(reason).then(() => this.open());
   }
 
+  #rest(): void {
+    this.#source?.close();
+    this.#source = null;
+    clearTimeout(this.#watchdog);
+    this.#isResting = true;
+  }
+
   #broken(source: EventSource): void {
     if (source !== this.#source) return;
     source.close();
@@ -95,7 +115,7 @@ class Live {
     } catch {
       // still away
     }
-    if (this.#source === null) this.open();
+    if (this.#source === null && !this.#isResting) this.open();
   }
 
   #awake(): void {
