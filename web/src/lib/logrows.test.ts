@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { columns, hitsOf, lineAt, lookOf, partsOf, rowsOf, tops } from "./logrows";
-import { Lines, Terminal } from "./terminal";
+import { Lines } from "./loglines";
+import { Terminal } from "./terminal";
 
 function lines(text: string): Lines {
   const made = new Lines();

@@ -1,6 +1,6 @@
 // From lines to what is drawn: how high a line is, where it lies, which parts of it look how, where a word is found. Pure.
 import { css, PLAIN, type Style } from "./sgr";
-import type { Line } from "./terminal";
+import type { Line } from "./loglines";
 
 export interface Part {
   text: string;

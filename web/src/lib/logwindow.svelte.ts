@@ -2,8 +2,10 @@
 // it follows; when the job writes faster than anybody reads, it leaves out and says so. No drawing here.
 import { Refused } from "./api";
 import { bytes as amount } from "./format";
+import { Pending } from "./logpending";
 import { follow, isPassing, pause, read, type Piece, type Stream, type Which } from "./logsource";
-import { Lines, Terminal, type Line } from "./terminal";
+import { Lines, type Line } from "./loglines";
+import { Terminal } from "./terminal";
 import { t } from "./words.svelte";
 
 export type Shown = Stream | "both";
@@ -20,12 +22,6 @@ const KEPT_AT_ONCE = 1 << 19;
 const MOST_BEHIND = 4 << 20;
 const LAG_MS = 3000;
 const NEWLINE = 10;
-
-interface Pending {
-  stream: Stream;
-  data: Uint8Array;
-  end: number;
-}
 
 export class LogWindow {
   lines = new Lines();
@@ -44,8 +40,7 @@ export class LogWindow {
   #from = 0;
   #to: Record<Stream, number> = { out: 0, err: 0 };
   #terminals: Partial<Record<Stream, Terminal>> = {};
-  #pending: Pending[] = [];
-  #pendingBytes = 0;
+  #pending = new Pending();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #following: AbortController | null = null;
   #whole = new AbortController();
@@ -63,9 +58,9 @@ export class LogWindow {
   }
 
   /** Begin at the end, and follow; or with the first bytes. */
-  async open(where: "start" | "end"): Promise<void> {
+  async open(where: "start" | "end", isQuiet = false): Promise<void> {
     this.#stop();
-    this.phase = "loading";
+    if (!isQuiet) this.phase = "loading";
     this.isHeld = where === "start";
     try {
       const how = where === "end" ? { lines: TAIL_LINES, limit: TAIL_BYTES } : { offset: 0, limit: PIECE_BYTES };
@@ -207,7 +202,7 @@ export class LogWindow {
     const control = (this.#following = new AbortController());
     this.phase = "following";
     const follower = {
-      offsets: () => this.#ahead(),
+      offsets: () => this.#pending.ahead(this.#to),
       took: (stream: Stream, data: Uint8Array, end: number) => control === this.#following && this.#take(stream, data, end),
       connected: (is: boolean) => void (control === this.#following && (this.phase = is ? "following" : "reconnecting")),
     };
@@ -218,27 +213,17 @@ export class LogWindow {
     this.#lag = setInterval(() => void this.#lookBehind(), LAG_MS);
   }
 
-  /** Where the next byte is, what waits to be written included. */
-  #ahead(): Record<Stream, number> {
-    const found = { ...this.#to };
-    for (const one of this.#pending) found[one.stream] = one.end;
-    return found;
-  }
-
   #take(stream: Stream, data: Uint8Array, end: number): void {
-    this.#pending.push({ stream, data, end });
-    this.#pendingBytes += data.length;
+    this.#pending.push(stream, data, end);
     this.#took += data.length;
-    if (this.#pendingBytes > MOST_AT_ONCE) this.#leaveOut();
+    if (this.#pending.bytes > MOST_AT_ONCE) this.#leaveOut();
     this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS);
   }
 
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const pending = this.#pending.splice(0);
-    this.#pendingBytes = 0;
-    for (const one of pending) this.#write(one.stream, one.data, one.end);
+    for (const one of this.#pending.take()) this.#write(one.stream, one.data, one.end);
     if (!this.isHeld) this.#trimTop();
     else if (this.lines.isFull) this.#leaveEnd(false);
     this.version++;
@@ -250,29 +235,18 @@ export class LogWindow {
       this.#flush();
       return;
     }
-    let kept = 0;
-    let first = this.#pending.length;
-    while (first > 0 && kept < KEPT_AT_ONCE) kept += this.#pending[--first]!.data.length;
-    const gone = this.#pending.splice(0, first);
-    if (!gone.length) return;
-    this.skipped += this.#pendingBytes - kept;
-    this.#pendingBytes = kept;
-    this.#restart();
-  }
-
-  /** Forget what is here, and begin with what waits to be written. */
-  #restart(): void {
+    const gone = this.#pending.keepLast(KEPT_AT_ONCE);
+    if (!gone) return;
+    this.skipped += gone;
     this.lines.clear();
     this.#terminals = {};
     this.isFromStart = false;
     this.firstNumber = null;
     for (const stream of this.#streams) {
-      const first = this.#pending.find((one) => one.stream === stream);
-      if (!first) continue;
-      const start = first.data.indexOf(NEWLINE) + 1;
-      first.data = first.data.subarray(start);
-      this.#from = this.#to[stream] = first.end - first.data.length;
+      const begin = this.#pending.align(stream);
+      if (begin !== null) this.#from = this.#to[stream] = begin;
     }
+    this.#flush(); // at once: nothing blinks
   }
 
   /** Whether the log is far ahead of what has come over the line: then the end is gone to. */
@@ -280,14 +254,14 @@ export class LogWindow {
     const took = this.#took;
     this.#took = 0;
     if (this.isHeld || this.phase !== "following" || (took < PIECE_BYTES && !isSure)) return;
-    const ahead = this.#ahead();
+    const ahead = this.#pending.ahead(this.#to);
     const pieces = await Promise.all(
       this.#streams.map((stream) => read(this.which, stream, { offset: -1, limit: 1 }, this.#whole.signal)),
     ).catch(() => []);
     const behind = pieces.reduce((sum, piece, n) => sum + Math.max(0, piece.size - ahead[this.#streams[n]!]), 0);
     if (behind < MOST_BEHIND || this.isHeld || this.phase !== "following") return;
     this.skipped += behind;
-    await this.open("end");
+    await this.open("end", true);
   }
 
   /** There is no room for what comes while somebody reads further up: it is read when he comes down. */
@@ -312,8 +286,7 @@ export class LogWindow {
     clearInterval(this.#lag);
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#pending = [];
-    this.#pendingBytes = 0;
+    this.#pending = new Pending();
   }
 
   #fail(error: unknown): void {

@@ -61,7 +61,8 @@ function tick(at: number, step: number, language: "en" | "zh"): string {
   const tag = language === "zh" ? "zh-CN" : "en-GB";
   const when = new Date(at * 1000);
   if (step >= 86_400) return when.toLocaleDateString(tag, { month: "short", day: "numeric" });
-  return when.toLocaleTimeString(tag, { hour: "2-digit", minute: "2-digit", hour12: false });
+  const isShort = step > 0 && step < 60;
+  return when.toLocaleTimeString(tag, { hour: "2-digit", minute: "2-digit", ...(isShort && { second: "2-digit" }), hour12: false });
 }
 
 /** What is under the pointer, in words. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { css, PLAIN } from "./sgr";
-import { Lines, MOST_CHARS, Terminal, type Line } from "./terminal";
+import { Lines, MOST_CHARS, type Line } from "./loglines";
+import { Terminal } from "./terminal";
 
 const encoder = new TextEncoder();
 
