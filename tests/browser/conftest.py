@@ -29,7 +29,6 @@ def home(chrome: Browser) -> Iterator[Site]:
 @pytest.fixture
 def site(home: Site) -> Iterator[Site]:
     """The server, with windows that are closed after the test. No page may have complained."""
-    home.complaints.clear()
+    home.begin()
     yield home
-    home.close_windows()
-    assert not home.complaints, home.complaints
+    home.end()

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 from tests.accounts import throw_away_accounts
 from tests.box import ROOT, Box
 
@@ -20,11 +20,18 @@ PASSWORD = "seven quiet herons"
 DESKTOP = ViewportSize(width=1440, height=900)
 PHONE = ViewportSize(width=390, height=844)
 BUILT = ROOT / "src" / "roost" / "web" / "built" / "index.html"
+WITHIN_MS = 30_000
+"""How long a page may take for anything at all: on a machine of two cores that does other things as well."""
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 _QUIET = (
     "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--disable-quic",
 )  # fmt: skip
+
+_STILL = """() => {
+  const ends = document.getAnimations().filter((one) => one.effect?.getTiming().iterations !== Infinity);
+  return Promise.all(ends.map((one) => one.finished.catch(() => null))).then(() => null);
+}"""
 
 
 def chromium() -> str | None:
@@ -36,6 +43,7 @@ def chromium() -> str | None:
 def browser() -> Iterator[Browser]:
     """Chromium, without a screen."""
     with sync_playwright() as playwright:
+        expect.set_options(timeout=WITHIN_MS)
         found = playwright.chromium.launch(executable_path=chromium(), args=list(_QUIET))
         try:
             yield found
@@ -52,6 +60,8 @@ class Site:
         self.box.work.chmod(0o755)  # the accounts run the program that is in it
         self.box.up()
         self.complaints: list[str] = []
+        self.allowed: list[str] = []
+        """What pages may complain of in this test."""
         self.processes: list[subprocess.Popen[bytes]] = []
         """What was started beside it; ended with it."""
         self._contexts: list[BrowserContext] = []
@@ -75,7 +85,7 @@ class Site:
     def window(self, user: str | None = None, *, size: ViewportSize = DESKTOP, **how: Any) -> Page:
         """A new browser window of its own cookies, logged in as that user."""
         context = self.browser.new_context(viewport=size, base_url=self.url, locale=how.pop("locale", "en-GB"), **how)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(WITHIN_MS)
         self._contexts.append(context)
         page = context.new_page()
         page.on("console", lambda said: self._heard(said.type, said.text))
@@ -84,16 +94,23 @@ class Site:
             self.log_in(page, user)
         return page
 
+    def allow(self, *words: str) -> None:
+        """Let pages complain of this until the test is over: of a server that is away, of a wrong password."""
+        self.allowed += words
+
     def _heard(self, kind: str, text: str) -> None:
-        expected = (
-            "ERR_CONNECTION_REFUSED",
-            "ERR_INCOMPLETE_CHUNKED_ENCODING",
-            "ERR_CONNECTION_RESET",
-            "status of 401",
-            "status of 403",
-        )
-        if kind == "error" and not any(word in text for word in expected):
+        if kind == "error" and not any(word in text for word in self.allowed):
             self.complaints.append(text)
+
+    def begin(self) -> None:
+        """Forget what pages of the last test complained of."""
+        self.complaints.clear()
+        self.allowed.clear()
+
+    def end(self) -> None:
+        """Close the windows; no page may have complained."""
+        self.close_windows()
+        assert not self.complaints, self.complaints
 
     def log_in(self, page: Page, user: str) -> None:
         """Through the page, as people do."""
@@ -132,6 +149,18 @@ def running_site(browser: Browser, gpus: str = "4x24G") -> Iterator[Site]:
             yield site
         finally:
             site.close()
+
+
+def is_still(page: Page) -> None:
+    """Wait until the page has come, has what it asked the server for, and nothing on it moves."""
+    page.locator("main h1, main h2").first.wait_for(state="attached")
+    expect(page.locator(".skeleton, [aria-busy=true]")).to_have_count(0)
+    page.evaluate(_STILL)
+
+
+def sticks_out(page: Page) -> int:
+    """How many pixels the page is wider than its window."""
+    return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))
 
 
 def violations(page: Page) -> list[str]:
