@@ -58,6 +58,7 @@ def listener(heard: list[dict[str, object]]) -> Iterator[int]:
 
 
 def test_a_target_is_added_tested_and_told_of_an_end(site: Site) -> None:
+    site.allow("status of 400")  # an address that is none
     heard: list[dict[str, object]] = []
     page = site.window("ada")
     page.goto("/me")

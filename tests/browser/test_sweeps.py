@@ -28,7 +28,7 @@ def test_a_sweep_is_made_in_the_form_and_what_failed_is_run_again(site: Site) ->
     expect(page.get_by_role("row").filter(has_text="failed")).to_have_count(1)
     mended.write_text("")
     page.get_by_role("button", name="Rerun failed").click()
-    page.get_by_role("dialog").get_by_role("button", name="Rerun failed").click()
+    page.get_by_role("dialog").get_by_role("button", name="Rerun", exact=True).click()
     expect(page.get_by_role("row").filter(has_text="succeeded")).to_have_count(3)
     expect(page.get_by_role("button", name="Rerun failed")).to_be_disabled()
     page.goto("/sweeps")

@@ -45,7 +45,6 @@ class Look(msgspec.Struct, frozen=True):
 
 def look(db: Connection, lengths: Lengths, known: Mapping[int, str], more: Sequence[int]) -> Look:
     """What is shown. `known` is in which state the jobs are whose rows are known, `more` are jobs to read besides."""
-    db.exec_driver_sql("BEGIN")
     job = t.jobs.c
     parts: list[tuple[str, tuple[Any, ...], int]] = [
         (t.WAITING, (literal_column("priority DESC"), job.rank, job.id), lengths.queue),

@@ -92,8 +92,9 @@ class Store:
             yield connection
 
     def read(self, question: Callable[..., T], *arguments: Any) -> T:
-        """Ask one of the questions of `reads`."""
+        """Ask one of the questions of `reads`. All that it looks at is of one moment; the pool ends the transaction."""
         with self.reader() as db:
+            db.exec_driver_sql("BEGIN")  # else a job that ends between two looks is there twice, or not at all
             return question(db, *arguments)
 
     def transact(self, change: Callable[..., T], *arguments: Any) -> T:

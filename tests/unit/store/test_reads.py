@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 
 from roost.sim.world import fresh_store
 from roost.store import facets, listing, reads
@@ -60,6 +61,24 @@ def plans(store: Store, question: Callable[..., Any], *arguments: Any) -> list[s
         question(db, *arguments)
         event.remove(db, "before_cursor_execute", explain)
     return found
+
+
+def test_all_that_a_question_looks_at_is_of_one_moment(store: Store) -> None:
+    words = "INSERT INTO jobs (id, user, name, state, priority, rank, request, attempts, submitted_ms, spec)"
+    with contextlib.closing(sqlite3.connect(store.path, isolation_level=None)) as beside:
+        beside.execute(f"{words} VALUES (1, 'ada', 'x', 'running', 0, 1, '{{}}', 0, 0, x'')")
+
+        def ends(conn: Any, cursor: Any, statement: str, *_: Any) -> None:
+            """The job ends once it was seen among those that run, before those that ended are looked at."""
+            if statement.startswith("SELECT"):
+                beside.execute("UPDATE jobs SET state = 'ended', outcome = 'failed', ended_ms = 1")
+
+        def page(db: Connection) -> list[int]:
+            event.listen(db, "after_cursor_execute", ends)
+            return [row.id for row in listing.page(db, Filter(), Cut(50)).jobs]
+
+        assert store.read(page) == [1]
+        assert [row.state for row in store.read(listing.page, Filter(), Cut(50)).jobs] == ["ended"]
 
 
 def test_pages_go_by_the_partial_indexes(big: Store) -> None:
