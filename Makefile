@@ -2,9 +2,9 @@
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := setup
-.PHONY: setup dev demo test lint docs bench clean
+.PHONY: setup dev pages demo test lint docs screenshots bench clean
 
-setup: $(VENV)/.installed        ## the program, in .venv/bin/roost
+setup: $(VENV)/.installed pages   ## the program, in .venv/bin/roost
 dev: $(VENV)/.dev                ## and what the tests need
 
 $(VENV)/.installed: pyproject.toml requirements.txt tools/setup tools/roost
@@ -13,10 +13,13 @@ $(VENV)/.installed: pyproject.toml requirements.txt tools/setup tools/roost
 $(VENV)/.dev: $(VENV)/.installed requirements-dev.txt
 	@tools/setup dev
 
+pages: $(VENV)/.installed         ## the dashboard, built when something has changed since
+	@tools/pages
+
 demo: setup                      ## a server on simulated GPUs, a handful of jobs, end to end
 	@tools/demo
 
-test: dev                        ## everything: lint, types, layers, all tests
+test: dev pages                      ## everything: lint, types, layers, all tests
 	@tools/test
 
 lint: dev                        ## the quick part of it
@@ -26,8 +29,11 @@ docs: dev                        ## the pages that are made from the code
 	@$(BIN)/python tools/cli_reference.py && $(BIN)/python tools/state_chart.py && $(BIN)/python tools/settings_page.py && \
 	  $(BIN)/python tools/openapi_file.py
 
+screenshots: dev pages           ## every page, light and dark, English and Chinese, desktop and phone
+	@$(BIN)/python tools/screenshots.py
+
 bench: dev                       ## against peers and floors, in one run
 	@$(BIN)/python bench/peers.py && $(BIN)/python bench/submit.py && $(BIN)/python bench/queue.py
 
 clean:
-	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) web/node_modules web/src/api/schema.d.ts src/roost/web/built .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

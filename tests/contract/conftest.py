@@ -23,6 +23,7 @@ from roost.server.notifying import Notifier
 from roost.server.service import Service
 from roost.server.targets import Targets
 from roost.sim.world import fresh_store
+from roost.web import dashboard
 
 GPUS = [m.GpuInfo(f"gpu{i}", i, "Sim", 24_000) for i in range(2)]
 
@@ -113,6 +114,16 @@ async def api(tmp_path: Path) -> AsyncIterator[Api]:
         yield made
         await engine.stop()
         await rounds
+
+
+@pytest.fixture(autouse=True)
+def pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, dashboard.File]:
+    """A small dashboard in place of the built one, which need not be there."""
+    page = b"<!doctype html><title>Roost</title>" + b"<p>small</p>" * 100
+    texts = {"index.html": page, "assets/main-1a2b.js": b"1" * 1000, "early.js": b"0", "roost.svg": b"<svg/>"}
+    made = {name: dashboard._file(name, text) for name, text in texts.items()}
+    monkeypatch.setattr(dashboard, "files", lambda: made)
+    return made
 
 
 @pytest.fixture(autouse=True)

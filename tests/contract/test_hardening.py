@@ -16,7 +16,7 @@ from tests.contract.conftest import Api
 from roost.api.permissions import ROUTES, Right
 from roost.core.errors import NotKnown, TooFast
 from roost.server import passwords
-from roost.server.people import PASSWORD
+from roost.server.people import FIRST, PASSWORD
 from roost.server.throttle import FORGET_S, PAIR, Throttle, block
 from roost.web.places import own_path
 
@@ -79,27 +79,35 @@ async def test_the_api_does_not_take_the_field_of_a_form_for_the_header(api: Api
     assert (await browser.get("/api/v1/me")).status == 200
 
 
-FORMS = ["/logout", "/account/password", "/account/tokens", "/account/tokens/1/revoke"]
+CHANGES: dict[str, Any] = {
+    "POST /api/v1/me/password": {"old": GOOD, "new": "a long new password"},
+    "POST /api/v1/tokens": {"label": "x"},
+    "DELETE /api/v1/tokens/1": None,
+}
 
 
-@pytest.mark.parametrize("action", FORMS)
+@pytest.mark.parametrize("route", sorted(CHANGES))
 @pytest.mark.parametrize("secret", ["", "guessed", "OTHER"])
-async def test_a_form_of_another_page_is_not_taken(api: Api, action: str, secret: str) -> None:
+async def test_nobody_elses_page_changes_a_password_or_tokens(api: Api, route: str, secret: str) -> None:
     await add_user(api, "ana")
     await add_user(api, "eve")
     browser, eve = await Browser(api).logged_in("ana"), await Browser(api).logged_in("eve")
-    fields = {
-        "csrf": secret.replace("OTHER", await csrf_of(eve)),
-        "label": "x",
-        "old": GOOD,
-        "new": "a" * 12,
-        "again": "a" * 12,
-    }
-    assert (await browser.post(action, fields)).status == 403
-    assert (
-        await browser.post(action, {**fields, "csrf": await csrf_of(browser)}, origin="http://evil.example")
-    ).status == 403
-    assert (await browser.get("/account")).status == 200 and not api.service.people.tokens
+    method, _, path = route.partition(" ")
+    wrong = secret.replace("OTHER", await csrf_of(eve))
+    assert (await browser.change(method, path, CHANGES[route], roost_csrf=wrong)).status == 403
+    assert (await browser.change(method, path, CHANGES[route], origin="http://evil.example")).status == 403
+    assert not api.service.people.tokens and (await Browser(api).login("ana", GOOD)).status == 303
+
+
+@pytest.mark.parametrize("secret", ["", "guessed", "OTHER"])
+async def test_a_form_of_another_page_is_not_taken(api: Api, secret: str) -> None:
+    await add_user(api, "ana")
+    await add_user(api, "eve")
+    browser, eve = await Browser(api).logged_in("ana"), await Browser(api).logged_in("eve")
+    assert (await browser.post("/logout", {"csrf": secret.replace("OTHER", await csrf_of(eve))})).status == 403
+    own = {"csrf": await csrf_of(browser)}
+    assert (await browser.post("/logout", own, origin="http://evil.example")).status == 403
+    assert (await browser.get("/me")).status == 200
 
 
 async def test_a_page_takes_no_other_body_than_a_form(api: Api) -> None:
@@ -156,7 +164,7 @@ async def test_a_login_never_takes_over_a_session_that_was_there(api: Api) -> No
     page = await victim.get("/login", cookie="")
     done = await victim.post("/login", {"csrf": page.token(), "user": "ana", "password": GOOD})
     assert done.status == 303 and victim.jar[victim.session] != planted
-    assert "<strong>ana</strong>" in (await victim.get("/")).text
+    assert (await victim.get("/api/v1/me")).json["user"] == "ana"
     assert (await eve.get("/")).status == 303, "the session that was brought along has ended"
 
 
@@ -236,11 +244,11 @@ TRICKS = [
     "/%2f/evil.example",
     "/%5cevil.example",
     "/.//evil.example",
-    "/account/..//evil.example",
+    "/me/..//evil.example",
     "evil.example",
     "@evil.example",
-    "/account\r\nSet-Cookie: a=b",
-    "/account\0",
+    "/me\r\nSet-Cookie: a=b",
+    "/me\0",
     "/логин",
     "/login?next=/login",
     "/logout",
@@ -260,13 +268,13 @@ async def test_a_login_leads_nowhere_else(api: Api, asked: str) -> None:
     assert (await browser.get(f"/login?next={quote(asked)}")).header("location") == "/"
 
 
-@pytest.mark.parametrize("path", ["/", "/account", "/account?done=password", "/jobs/7", "/jobs?user=ana&state=failed"])
+@pytest.mark.parametrize("path", ["/", "/me", "/submit?clone=7", "/jobs/7", "/jobs?user=ana&state=failed"])
 def test_a_path_of_ours_is_kept(path: str) -> None:
     assert own_path(path) == path
 
 
 async def test_no_answer_redirects_to_the_header_host(api: Api) -> None:
-    for path in ("/api/v1/jobs/", "/login/", "/account/", "//login", "/api/v1//jobs"):
+    for path in ("/api/v1/jobs/", "/login/", "/me/", "//login", "/api/v1//jobs"):
         seen = await Browser(api).get(path, host="evil.example")
         assert seen.status == 404 or seen.header("location").startswith("/login")
 
@@ -281,21 +289,40 @@ async def test_a_host_that_makes_no_sense_is_refused(api: Api, host: str) -> Non
 # -- what is shown --------------------------------------------------------------------------------------------------
 
 
-async def test_names_commands_and_notices_are_text(api: Api) -> None:
+async def test_what_somebody_typed_is_text_on_every_page(api: Api) -> None:
+    await add_user(api, "ana")
+    browser = await Browser(api).logged_in("ana")
+    stranger = Browser(api)
+    pages = [await stranger.get(f"/login?next={quote(XSS)}"), await Browser(api).login(XSS, XSS, next=XSS)]
+    pages += [await browser.get(path) for path in (f"/{quote(XSS)}", f"/welcome/{quote(XSS)}", f"/login?lang={quote(XSS)}")]
+    people = api.service.people
+    code = await people.new_link(people.itself.who, None, FIRST)
+    pages.append(await stranger.send(f"/welcome/{code}", f"/welcome/{code}", name=XSS, new=GOOD, again=GOOD))
+    for seen in pages:
+        assert "<script" not in seen.text and "<img" not in seen.text and "onerror=alert(1)>" not in seen.text
+    assert escape(XSS[:100]) in pages[1].text
+
+
+async def test_names_commands_and_notices_are_json_and_never_a_page(api: Api) -> None:
     await add_user(api, "ana", is_admin=True)
     people = api.service.people
     await people.set_notice(people.itself.who, XSS)
-    await api.submit(gpus=1, name=XSS, user="ana", command=[XSS], labels=["a<b"])
-    await api.call("POST", "/gpus/actions", {"action": "set", "gpus": ["0"], "alias": "a1"})
+    job = await api.submit(gpus=1, name=XSS, user="ana", command=[XSS], labels=["a<b"])
     browser = await Browser(api).logged_in("ana")
-    await people.new_token(people.by_session(browser.jar[browser.session], "") or people.itself, XSS, None)
-    made = await browser.send("/account", "/account/tokens", label=XSS)
-    pages = [await browser.get(path) for path in ("/", "/account", "/account?done=<script>", f"/login?next={quote(XSS)}")]
-    wrong = await Browser(api).login(XSS, XSS, next=XSS)
-    lost = [await browser.get(f"/{quote(XSS)}"), await browser.get(f"/welcome/{quote(XSS)}"), wrong, made]
-    for seen in [*pages, *lost]:
-        assert "<script" not in seen.text and "<img" not in seen.text and "onerror=alert(1)>" not in seen.text
-    assert escape(XSS) in pages[0].text and escape(XSS) in pages[1].text and escape(XSS) in made.text
+    await browser.change("POST", "/api/v1/tokens", {"label": XSS})
+    for path in (
+        "/api/v1/jobs",
+        f"/api/v1/jobs/{job}",
+        f"/api/v1/jobs/{job}/spec",
+        "/api/v1/tokens",
+        "/api/v1/notice",
+        "/api/v1/gpus",
+    ):
+        seen = await browser.get(path)
+        assert seen.status == 200 and seen.header("content-type") == "application/json"
+        assert seen.header("x-content-type-options") == "nosniff" and "<script>alert(1)" in seen.text
+    for path in ("/", f"/jobs/{job}", "/me"):
+        assert XSS not in (await browser.get(path)).text
 
 
 async def test_a_user_name_with_markup_is_no_name(api: Api) -> None:
@@ -308,9 +335,7 @@ async def test_every_answer_has_the_headers_that_keep_it_safe(api: Api) -> None:
     await add_user(api, "ana")
     for scheme in ("http", "https"):
         browser = await Browser(api, scheme).logged_in("ana")
-        answers = [
-            await browser.get(path) for path in ("/", "/account", "/api/v1/me", "/nothing", "/api/v1/nothing", "/login")
-        ]
+        answers = [await browser.get(path) for path in ("/", "/me", "/api/v1/me", "/nothing", "/api/v1/nothing", "/login")]
         answers.append(await browser.ask("PUT", "/api/v1/defaults"))
         answers.append(await browser.get("/login", host="<"))
         answers.append(await Browser(api, scheme).get("/api/v1/me"))
@@ -318,8 +343,9 @@ async def test_every_answer_has_the_headers_that_keep_it_safe(api: Api) -> None:
             assert seen.header("x-content-type-options") == "nosniff"
             assert seen.header("x-frame-options") == "DENY"
             assert seen.header("referrer-policy") == "same-origin"
-            assert seen.header("cache-control") == "no-store"
+            assert seen.header("cache-control") == ("no-cache" if "etag" in dict(seen.headers) else "no-store")
             assert "default-src 'none'" in seen.header("content-security-policy")
+            assert "unsafe" not in seen.header("content-security-policy")
             assert ("strict-transport-security" in dict(seen.headers)) == (scheme == "https")
 
 
@@ -443,7 +469,7 @@ async def test_who_asks_too_often_is_told_to_wait_and_others_are_not(api: Api) -
     assert [one.status for one in seen] == [200, 200, 200, 429, 429]
     assert int(seen[-1].header("retry-after")) >= 1
     assert (await bob.get("/api/v1/me")).status == 200
-    assert (await ana.get("/account")).status == 429
+    assert (await ana.get("/me")).status == 429
 
 
 async def test_only_a_trusted_proxy_says_who_asks_and_how(api: Api) -> None:

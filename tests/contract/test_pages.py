@@ -1,4 +1,4 @@
-"""The pages: coming in, one-time links, the account, two languages."""
+"""The pages before a login, and what one does there: coming in, one-time links, two languages; password and tokens."""
 
 from __future__ import annotations
 
@@ -14,29 +14,19 @@ from roost.server.people import FIRST, LOGIN, PASSWORD
 async def test_who_is_not_logged_in_is_led_to_the_login_and_back(api: Api) -> None:
     await add_user(api, "ana")
     browser = Browser(api)
-    seen = await browser.get("/account?done=revoked")
-    assert (seen.status, seen.header("location")) == (303, "/login?next=%2Faccount%3Fdone%3Drevoked")
+    seen = await browser.get("/jobs?state=failed")
+    assert (seen.status, seen.header("location")) == (303, "/login?next=%2Fjobs%3Fstate%3Dfailed")
     page = await browser.get(seen.header("location"))
-    assert 'name="next" value="/account?done=revoked"' in page.text
-    inside = await browser.login("ana", next="/account?done=revoked")
-    assert (inside.status, inside.header("location")) == (303, "/account?done=revoked")
-    assert (await browser.get("/account")).status == 200
-    assert (await browser.get("/login?next=/account")).header("location") == "/account"
+    assert 'name="next" value="/jobs?state=failed"' in page.text
+    inside = await browser.login("ana", next="/jobs?state=failed")
+    assert (inside.status, inside.header("location")) == (303, "/jobs?state=failed")
+    assert (await browser.get("/jobs")).status == 200
+    assert (await browser.get("/login?next=/me")).header("location") == "/me"
 
 
 async def test_the_api_stays_json_for_who_is_not_known(api: Api) -> None:
     seen = await Browser(api).get("/api/v1/jobs")
     assert (seen.status, seen.json["error"]["code"], seen.header("www-authenticate")) == (401, "not_known", "Bearer")
-
-
-async def test_the_first_page_shows_who_gpus_jobs_and_the_notice(api: Api) -> None:
-    await add_user(api, "ana", is_admin=True)
-    await api.service.people.set_notice(api.service.people.itself.who, "The box rests on Sunday.")
-    job = await api.submit(gpus=1, name="tern", user="ana", command=["python", "train.py"])
-    page = (await (await Browser(api).logged_in("ana")).get("/")).text
-    assert "<strong>ana</strong>" in page and "administrator" in page and "The box rests on Sunday." in page
-    assert page.count('class="card"') == 2 and "1 of 2 free" in page
-    assert f">{job}</td>" in page and ">tern</td>" in page and "<code>python train.py</code>" in page
 
 
 async def test_a_wrong_password_and_a_wrong_name_look_the_same(api: Api) -> None:
@@ -73,7 +63,7 @@ async def test_a_link_to_log_in_needs_a_confirmation_and_works_once(api: Api) ->
     browser = Browser(api)
     assert "Log in as ana" in (await browser.get(f"/welcome/{code}")).text
     assert (await browser.send(f"/welcome/{code}", f"/welcome/{code}")).status == 303
-    assert "<strong>ana</strong>" in (await browser.get("/")).text
+    assert (await browser.get("/api/v1/me")).json["user"] == "ana"
     assert (await Browser(api).get(f"/welcome/{code}")).status == 404
 
 
@@ -87,46 +77,46 @@ async def test_the_first_administrator_comes_by_a_link(api: Api) -> None:
     assert odd.status == 400 and "<b>" not in odd.text
     done = await browser.send(f"/welcome/{code}", f"/welcome/{code}", name="ada", new=GOOD, again=GOOD)
     assert done.status == 303 and people.accounts["ada"].is_admin
-    assert "administrator" in (await browser.get("/")).text
+    assert done.header("location") == "/" and (await browser.get("/api/v1/me")).json["admin"] is True
 
 
 async def test_a_new_password_ends_the_other_browsers(api: Api) -> None:
     await add_user(api, "ana")
     one, other = await Browser(api).logged_in("ana"), await Browser(api).logged_in("ana")
     better = "seven plain otters"
-    bad = await one.send("/account", "/account/password", old="wrong wrong", new=better, again=better)
+    bad = await one.change("POST", "/api/v1/me/password", {"old": "wrong wrong", "new": better})
     assert bad.status == 403 and "old password is wrong" in bad.text
-    differs = await one.send("/account", "/account/password", old=GOOD, new=better, again=GOOD)
-    assert differs.status == 400
-    done = await one.send("/account", "/account/password", old=GOOD, new=better, again=better)
-    assert done.header("location") == "/account?done=password"
-    assert (await one.get("/account?done=password")).status == 200
-    assert (await other.get("/account")).status == 303
+    assert (await one.change("POST", "/api/v1/me/password", {"new": better})).status == 403
+    assert (await one.change("POST", "/api/v1/me/password", {"old": GOOD, "new": better})).status == 200
+    assert (await one.get("/me")).status == 200
+    assert (await other.get("/me")).status == 303
+    assert (await Browser(api).login("ana", GOOD)).status == 401
     assert (await Browser(api).login("ana", better)).status == 303
 
 
 async def test_tokens_are_made_shown_once_used_and_revoked(api: Api) -> None:
     await add_user(api, "ana")
     browser = await Browser(api).logged_in("ana")
-    made = await browser.send("/account", "/account/tokens", label="laptop", days="30")
-    found = re.search(r"roost_[\w-]+(?=</code>)", made.text)
-    assert found is not None
-    me = await Browser(api).get("/api/v1/me", authorization=f"Bearer {found[0]}")
+    made = await browser.change("POST", "/api/v1/tokens", {"label": "laptop", "lives_s": 30 * 86_400})
+    secret = made.json["token"]
+    me = await Browser(api).get("/api/v1/me", authorization=f"Bearer {secret}")
     assert me.json["user"] == "ana"
-    listed = await browser.get("/account")
-    assert found[0] not in listed.text and "laptop" in listed.text
+    listed = await browser.get("/api/v1/tokens")
+    assert secret not in listed.text and [row["label"] for row in listed.json["tokens"]] == ["laptop"]
     (token,) = api.service.people.tokens.values()
     assert token.expires_ms is not None and token.expires_ms - token.created_ms == 30 * 86_400_000
-    gone = await browser.send("/account", f"/account/tokens/{token.id}/revoke")
-    assert gone.status == 303
-    assert (await Browser(api).get("/api/v1/me", authorization=f"Bearer {found[0]}")).status == 401
+    assert (await browser.change("DELETE", f"/api/v1/tokens/{token.id}")).status == 200
+    assert (await Browser(api).get("/api/v1/me", authorization=f"Bearer {secret}")).status == 401
 
 
-@pytest.mark.parametrize(("label", "days"), [("", ""), ("x" * 101, ""), ("a\nb", ""), ("a", "0"), ("a", "1e9"), ("a", "²")])
-async def test_a_token_that_makes_no_sense_is_not_made(api: Api, label: str, days: str) -> None:
+ODD = [("", None), ("x" * 101, None), ("a\nb", None), ("a", 0), ("a", -1), ("a", 10**10), ("a", "30")]
+
+
+@pytest.mark.parametrize(("label", "lives_s"), ODD)
+async def test_a_token_that_makes_no_sense_is_not_made(api: Api, label: str, lives_s: int | str | None) -> None:
     await add_user(api, "ana")
     browser = await Browser(api).logged_in("ana")
-    assert (await browser.send("/account", "/account/tokens", label=label, days=days)).status == 400
+    assert (await browser.change("POST", "/api/v1/tokens", {"label": label, "lives_s": lives_s})).status == 400
     assert not api.service.people.tokens
 
 
@@ -134,9 +124,9 @@ async def test_nobody_revokes_what_is_anothers(api: Api) -> None:
     await add_user(api, "ana")
     await add_user(api, "bob")
     ana, bob = await Browser(api).logged_in("ana"), await Browser(api).logged_in("bob")
-    await ana.send("/account", "/account/tokens", label="laptop")
+    await ana.change("POST", "/api/v1/tokens", {"label": "laptop"})
     (token,) = api.service.people.tokens.values()
-    assert (await bob.send("/account", f"/account/tokens/{token.id}/revoke")).status == 404
+    assert (await bob.change("DELETE", f"/api/v1/tokens/{token.id}")).status in (403, 404)
     assert token.digest in api.service.people.tokens
 
 
@@ -144,7 +134,7 @@ async def test_logging_out_ends_the_session_here_and_there(api: Api) -> None:
     await add_user(api, "ana")
     browser = await Browser(api).logged_in("ana")
     kept = browser.jar[browser.session]
-    assert (await browser.send("/", "/logout")).header("location") == "/login"
+    assert (await browser.send("/nothing", "/logout")).header("location") == "/login"
     assert browser.session not in browser.jar
     assert (await browser.get("/", cookie=f"{browser.session}={kept}")).status == 303
 
@@ -180,6 +170,12 @@ async def test_pages_that_are_not_there_say_so_as_a_page(api: Api) -> None:
     assert (await Browser(api).ask("DELETE", "/login")).status == 405
 
 
-async def test_a_user_without_an_account_is_told_what_is_missing(api: Api) -> None:
+async def test_a_user_without_an_account_is_told_that_he_runs_as_nobody(api: Api) -> None:
     await add_user(api, "ana")
-    assert "No UNIX account is tied to you" in (await (await Browser(api).logged_in("ana")).get("/")).text
+    browser = await Browser(api).logged_in("ana")
+    assert (await browser.get("/api/v1/me")).json["runs_as"] is None
+
+
+async def test_the_account_page_is_gone(api: Api) -> None:
+    await add_user(api, "ana")
+    assert (await (await Browser(api).logged_in("ana")).get("/account")).status == 404

@@ -170,9 +170,14 @@ def busy() -> Iterator[Ground]:
 
 IDS = range(1, 10)
 THERE: list[tuple[str, Any]] = [
-    *((f"/jobs/{{job}}{more}", {"job": job}) for job in IDS for more in ("", "/why", "/env", "/log", "/results")),
+    *(
+        (f"/jobs/{{job}}{more}", {"job": job})
+        for job in IDS
+        for more in ("", "/why", "/env", "/log", "/results", "/samples")
+    ),
     *((path, {}) for path in ("/jobs", "/gpus", "/status", "/nodes", "/users", "/me", "/sweeps", "/sweeps/last")),
     *((path, {}) for path in ("/tokens", "/audit", "/history", "/settings", "/policy", "/notice", "/defaults")),
+    *((path, {}) for path in ("/samples", "/usage")),
     ("/sweeps/{sweep}", {"sweep": 1}),
     ("/users/{name}", {"name": "root"}),
 ]
@@ -182,6 +187,14 @@ def test_what_is_there(busy: Ground) -> None:
     for path, names in THERE:
         case = THOROUGHLY[f"/api/v1{path}"]["GET"].Case(path_parameters=names)
         assert tried(case, busy, "administrator").status_code == 200, (path, names)
+
+
+def test_what_is_there_in_brief(busy: Ground) -> None:
+    case = THOROUGHLY["/api/v1/jobs"]["GET"].Case(query={"brief": "true", "all": "true"})
+    jobs = tried(case, busy, "administrator").json()["jobs"]
+    schema = {**DOCUMENT["components"]["schemas"]["BriefJob"], "components": DOCUMENT["components"]}
+    assert len(jobs) > 5 and all(jsonschema_rs.is_valid(schema, job) for job in jobs)
+    assert all(set(job) == set(schema["properties"]) for job in jobs)
 
 
 def test_a_stream_tells_what_happens(busy: Ground) -> None:

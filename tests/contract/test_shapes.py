@@ -18,7 +18,7 @@ ATTEMPT = {
 }  # fmt: skip
 GPU = {
     "uuid", "index", "node", "alias", "model", "mig", "mem_mib", "mem_used_mib", "mem_reserved_mib", "mem_free_mib", "util",
-    "temp_c", "power_w", "slots", "state", "reason", "jobs", "procs",
+    "temp_c", "power_w", "slots", "drained", "disabled", "state", "reason", "jobs", "procs",
 }  # fmt: skip
 SERVER = {"pid", "version", "since", "uptime_s", "home", "url", "socket", "policy", "scheduling", "store", "log"}
 NODE = {
@@ -99,7 +99,7 @@ async def test_the_status(api: Api) -> None:
 
 async def test_the_settings(api: Api) -> None:
     (row, *_) = (await api.get("/settings"))["settings"]
-    assert set(row) == {"key", "value", "default", "meaning"}
+    assert set(row) == {"key", "value", "default", "meaning", "type", "minimum", "maximum", "unit", "choices"}
 
 
 async def test_an_environment_is_shown_nowhere_but_where_it_is_asked_for(api: Api) -> None:
@@ -114,6 +114,29 @@ async def test_a_dry_run_says_what_would_happen_and_queues_nothing(api: Api) -> 
     answer = await api.call("POST", "/jobs", body)
     assert [job["would"] for job in answer.json["jobs"]] == ["start", "wait"]
     assert (await api.get("/jobs"))["jobs"] == []
+
+
+async def test_a_dry_run_of_several_gives_nothing_away_twice(api: Api) -> None:
+    jobs = [{"command": ["true"]}, {"command": ["true"], "gpus": 2}, {"command": ["true"]}, {"command": ["true"]}]
+    said = (await api.post("/jobs", {"jobs": jobs, "dry_run": True}))["jobs"]
+    assert [job["would"] for job in said] == ["start", "wait", "start", "wait"]
+    assert sorted(said[0]["gpus"] + said[2]["gpus"]) == [0, 1]
+    assert [job["reasons"][0]["text"] for job in (said[1], said[3])] == ["1 job is ahead of it", "2 jobs are ahead of it"]
+
+
+async def test_what_was_asked_for_can_be_asked_for_again(api: Api) -> None:
+    asked = {"command": ["go.sh", "a b"], "script": "echo $1", "gpus": 1, "mem_mib": 800, "notify": ["fail"], "grace_s": 5}
+    job = await api.submit(**asked, env={"SECRET": "hunter2"})
+    spec = (await api.get(f"/jobs/{job}/spec"))["spec"]
+    assert {key: spec.get(key, 1) for key in asked} == asked and "env" not in spec
+    again = await api.submit(**spec)
+    assert (await api.get(f"/jobs/{again}/spec"))["spec"] == spec
+
+
+async def test_a_point_of_a_sweep_asked_for_again_is_a_job_of_its_own(api: Api) -> None:
+    made = await api.post("/sweeps", {"job": {"command": "echo {x}"}, "params": {"x": "1,2"}})
+    spec = (await api.get(f"/jobs/{made['ids'][0]}/spec"))["spec"]
+    assert spec["command"] == "echo 1" and not {"sweep", "point"} & set(spec)
 
 
 async def test_a_submit_that_is_asked_twice_under_one_key_is_made_once(api: Api) -> None:

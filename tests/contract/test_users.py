@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from tests.contract.conftest import Api
 
+from roost.server.people import Caller
+from roost.server.user_views import for_caller
+
 USER = {"user", "weight", "max_gpus", "max_jobs", "max_queued", "gpus", "running", "queued", "account"}
-USER |= {"admin", "locked", "unix", "password", "added"}
+USER |= {"admin", "locked", "unix", "password", "added", "seen_at"}
 
 
 async def test_a_user(api: Api) -> None:
@@ -14,7 +17,22 @@ async def test_a_user(api: Api) -> None:
     (user,) = (await api.get("/users"))["users"]
     assert set(user) == USER and user["account"]
     assert (user["gpus"], user["running"], user["queued"], user["weight"]) == (2, 1, 1, 1.0)
-    assert await api.get(f"/users/{user['user']}") == {"version": 1, **user}
+    again = await api.get(f"/users/{user['user']}")
+    assert again.pop("seen_at") >= user.pop("seen_at") > "2000"
+    assert again == {"version": 1, **user}
+
+
+async def test_when_somebody_was_last_here_is_told_to_administrators_and_himself(api: Api) -> None:
+    await api.post("/users", {"names": ["ana", "bob"], "unix": "none"})
+    (ana, bob) = (await api.get("/users"))["users"]
+    assert (ana["seen_at"], bob["seen_at"]) == (None, None)
+    people = api.service.people
+    who = Caller("ana", False, "session")
+    people.saw(who)
+    seen = (await api.get("/users/ana"))["seen_at"]
+    assert seen is not None
+    assert for_caller({"user": "ana", "seen_at": seen}, who)["seen_at"] == seen
+    assert for_caller({"user": "ana", "seen_at": seen}, Caller("bob", False, "session"))["seen_at"] is None
 
 
 async def test_rules_change_one_by_one_and_at_once(api: Api) -> None:

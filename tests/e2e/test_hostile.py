@@ -283,7 +283,7 @@ def _known(uid: int) -> bool:
 @pytest.mark.parametrize(
     "tail",
     [
-        "env", "log", "log?attempt=1", "log?attempt=-1", "log?attempt=0", "log?offset=-100", "log?lines=5",
+        "env", "spec", "log", "log?attempt=1", "log?attempt=-1", "log?attempt=0", "log?offset=-100", "log?lines=5",
         "log?offset=9223372036854775807",
         "log?stream=err", "log?limit=-5", "log/follow", "log/follow?attempt=1", "log/follow?lines=9",
         "log/follow?from_attempt=1",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import json
 from pathlib import Path
 
 from tests.box import Box, until
@@ -69,6 +71,32 @@ def test_a_log_without_end_is_bounded_and_harms_nobody(box: Box) -> None:
         assert disk_use(run) < 3 << 20
     finally:
         box.do("set", "log.max_mib", 1024)
+
+
+def test_a_whole_log_is_a_file_to_keep(box: Box) -> None:
+    """Longer than one piece of it, and byte for byte."""
+    job = box.submit("seq 1 400000; printf '\\377 and no newline'; echo oops >&2")
+    box.ends(job, "succeeded")
+    whole = box.http("GET", f"/jobs/{job}/log/file")
+    wanted = b"".join(b"%d\n" % n for n in range(1, 400_001)) + b"\xff and no newline"
+    assert len(wanted) > 2 << 20 and whole.body == wanted
+    assert whole.headers["content-type"] == "text/plain; charset=utf-8"
+    assert whole.headers["content-disposition"] == f'attachment; filename="job-{job}.1-out.log"'
+    assert box.http("GET", f"/jobs/{job}/log/file?stream=err&attempt=1").body == b"oops\n"
+    assert box.http("GET", f"/jobs/{job}/log/file?attempt=7").status == 404
+    never = box.http("GET", f"/jobs/{box.submit('--hold', 'true')}/log/file")
+    assert (never.status, never.body) == (200, b"")
+
+
+def test_one_log_is_followed_alone(box: Box) -> None:
+    job = box.submit("echo one; echo two >&2; echo three")
+    box.ends(job, "succeeded")
+    for stream, text in (("out", b"one\nthree\n"), ("err", b"two\n")):
+        answer = box.http("GET", f"/jobs/{job}/log/follow?stream={stream}")
+        *pieces, end = [json.loads(line) for line in answer.body.splitlines()]
+        assert end["end"]["outcome"] == "succeeded"
+        assert {piece["stream"] for piece in pieces} == {stream}
+        assert b"".join(base64.b64decode(piece["data"]) for piece in pieces) == text
 
 
 def disk_use(folder: Path) -> int:

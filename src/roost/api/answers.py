@@ -32,7 +32,7 @@ class Process(msgspec.Struct):
 
 
 class Gpu(msgspec.Struct):
-    """A GPU with what is on it."""
+    """A GPU with what is on it. `drained` and `disabled` are about itself, whatever is ruled about its node."""
 
     uuid: str
     index: int
@@ -48,7 +48,9 @@ class Gpu(msgspec.Struct):
     temp_c: int | None
     power_w: float | None
     slots: int
-    state: Literal["free", "used", "foreign", "drained", "disabled", "fault", "unknown", "unreachable"]
+    drained: bool
+    disabled: bool
+    state: Literal["free", "used", "foreign", "claimed", "drained", "disabled", "fault", "unknown", "unreachable"]
     reason: str | None
     jobs: list[GpuJob]
     procs: list[Process]
@@ -123,12 +125,17 @@ class Status(Versioned):
 
 
 class Setting(msgspec.Struct):
-    """A setting."""
+    """A setting, and which values it takes: one of `choices` where there are any, else what lies between the limits."""
 
     key: str
     value: Value
     default: Value
     meaning: str
+    type: Literal["string", "integer", "number", "boolean"]
+    minimum: float | None
+    maximum: float | None
+    unit: Literal["ms", "s", "min", "h", "d", "MiB"] | None
+    choices: list[str]
 
 
 class Settings(Versioned):
@@ -178,7 +185,10 @@ class Leaving(Versioned):
 
 
 class User(msgspec.Struct, kw_only=True):
-    """A user: what was ruled about him, what he holds and waits for, and how he comes in."""
+    """A user: what was ruled about him, what he holds and waits for, and how he comes in.
+
+    `seen_at`, when he was last here, is told to himself and to administrators.
+    """
 
     user: str
     gpus: int
@@ -193,6 +203,7 @@ class User(msgspec.Struct, kw_only=True):
     unix: str | None
     password: bool
     added: bool
+    seen_at: Time | None
     account: bool
 
 
@@ -221,10 +232,11 @@ class UsersAdded(Versioned):
 
 
 class UserDeleted(Versioned):
-    """He is gone; `ended` are his jobs that were ended."""
+    """He is gone; `ended` are his jobs that were ended; `admitted`: he could come in again by his UNIX account."""
 
     user: str
     ended: list[int]
+    admitted: bool
 
 
 class Link(Versioned):

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 import roost
-from roost.api import box, entrance, history, jobs, notify, people, sweeps, users
+from roost.api import box, entrance, history, jobs, live, notify, past, people, sweeps, users
 from roost.api.document import described, gives
 from roost.api.forms import Signer
 from roost.api.gate import Gate, check_right, is_api
@@ -20,10 +20,12 @@ from roost.api.parameters import check_query
 from roost.api.permissions import methods_at
 from roost.api.wire import JsonResponse, Patience, error_answer
 from roost.core.errors import BadRequest, NotFound, RoostError
+from roost.server.live import Hub
+from roost.server.past import Past
 from roost.server.points import Sweeps
 from roost.server.service import Service
 from roost.server.targets import Targets
-from roost.web import refusing, routes
+from roost.web import dashboard, refusing, routes
 
 
 def make_app(service: Service, targets: Targets | None = None, patience: Patience = Patience()) -> FastAPI:
@@ -42,15 +44,20 @@ def make_app(service: Service, targets: Targets | None = None, patience: Patienc
     app.state.patience, app.state.signer = patience, Signer()
     app.state.sweeps = Sweeps(service)
     app.state.targets = targets
+    app.state.live = Hub(service)
+    app.state.past = Past(service)
     app.include_router(jobs.router)
     app.include_router(box.router)
+    app.include_router(live.router)
     app.include_router(users.router)
     app.include_router(sweeps.router)
     app.include_router(history.router)
+    app.include_router(past.router)
     app.include_router(notify.router)
     app.include_router(people.router)
     app.include_router(entrance.router)
     app.include_router(routes.router)
+    app.include_router(dashboard.router)
     app.add_api_route("/api/v1/openapi.json", document, openapi_extra=gives(Document), tags=["about"])
     app.add_exception_handler(RoostError, _refused)
     app.add_exception_handler(RequestValidationError, _bad_parameters)

@@ -98,8 +98,9 @@ def _needs_body(kind: Any, schema: Json) -> bool:
     return "minProperties" in schema
 
 
-def gives(answer: type | dict[int, type], *refusals: type[RoostError]) -> Json:
-    """The words for a route that answers with that, or with these by status, and refuses with these besides the usual."""
+def gives(answer: type | tuple[type, ...] | dict[int, type], *refusals: type[RoostError]) -> Json:
+    """The words for a route that answers with that, or one of those, or with these by status, and refuses with these
+    besides the usual."""
     answers = answer if isinstance(answer, dict) else {200: answer}
     shown = {str(status): _content("application/json", _schema(kind)) for status, kind in answers.items()}
     return {MARK: {"answers": shown, "refusals": [kind.status for kind in refusals]}}
@@ -111,6 +112,11 @@ def streams(media_type: str, *refusals: type[RoostError], headers: Json | None =
     if headers:
         answer["headers"] = headers
     return {MARK: {"answers": {"200": answer}, "refusals": [kind.status for kind in refusals]}}
+
+
+def component(kind: type) -> Json:
+    """A reference to that type, which the document then has."""
+    return _schema(kind)
 
 
 def said(**words: Any) -> msgspec.Meta:
@@ -194,7 +200,9 @@ _KNOWN: Json = {}
 
 
 def _schema(kind: Any) -> Json:
-    """A reference to that type, which is kept among the components."""
+    """A reference to that type, which is kept among the components; of several, any of them."""
+    if isinstance(kind, tuple):
+        return {"anyOf": [_schema(one) for one in kind]}
     schema = msgspec.json.schema(kind, ref_template=_REF.format("schemas", "{name}"))
     for name, part in schema.pop("$defs", {}).items():
         assert _KNOWN.setdefault(name, part) == part, f"two types are named {name}"

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from roost.api import cookies
 from roost.api.forms import check_form
 from roost.api.guard import Guarded
+from roost.api.packing import Packing, takes_packed
 from roost.api.peer import SCOPE_KEY
 from roost.api.permissions import ROUTES, Right
 from roost.api.turnstile import Turnstile
@@ -61,8 +62,9 @@ class Gate:
             caller = self._admit(scope)
             scope.setdefault("state", {})["caller"] = caller
             with self._counted(caller):
-                async with self._turnstile.passed(caller is not None):
-                    await self._app(scope, receive, answer)
+                async with self._turnstile.passed(caller is not None) as give_up_seat:
+                    scope["state"]["give_up_seat"] = give_up_seat
+                    await self._app(scope, receive, Packing(answer) if takes_packed(scope) else answer)
         except RoostError as error:
             await self._refuse(scope, error)(scope, receive, answer)
         except Exception as error:
@@ -87,6 +89,8 @@ class Gate:
         caller = self._identify(scope, headers)
         check_type(scope, headers, caller)
         self._check_pace(caller)
+        if caller is not None:
+            self._service.people.saw(caller)
         return caller
 
     def _identify(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller | None:

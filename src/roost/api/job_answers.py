@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from roost.core.spec import JobSpec
 from roost.core.states import Outcome, State
 
 Time = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
@@ -140,6 +141,41 @@ class JobPage(Versioned):
     next: str | None
 
 
+class BriefJob(msgspec.Struct, kw_only=True):
+    """A job in brief; `reason` is the first of its reasons, `eta` when it will probably start."""
+
+    id: int
+    name: str
+    user: str
+    state: State
+    outcome: Outcome | None
+    exit_code: int | None
+    error: str | None
+    command_line: str
+    gpus: int
+    mem_mib: int | None
+    node: str | None
+    gpu_indices: list[int]
+    priority: int
+    labels: list[str]
+    sweep: int | None
+    queue_position: int | None
+    reason: Reason | None
+    eta: Time | None
+    attempts: int
+    submitted_at: Time
+    started_at: Time | None
+    ended_at: Time | None
+    preemptible: bool
+    time_limit_s: int | None
+
+
+class BriefPage(JobPage):
+    """A page of jobs in brief."""
+
+    jobs: list[BriefJob]  # type: ignore[assignment]
+
+
 class JobFacets(Versioned):
     """What a listing can be narrowed to: how many jobs are in which state or ended how; names in use, some of very many."""
 
@@ -244,6 +280,12 @@ class Ends(Versioned):
     """Where these jobs are."""
 
     jobs: list[End]
+
+
+class AskedFor(Versioned):
+    """A job as it was asked for."""
+
+    spec: JobSpec
 
 
 class Environment(Versioned):

@@ -10,7 +10,19 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from roost.api.document import gives, said, streams, takes
-from roost.api.job_answers import Acted, DryRun, Ends, Environment, JobFacets, JobPage, JobShown, Submitted, Why
+from roost.api.job_answers import (
+    Acted,
+    AskedFor,
+    BriefPage,
+    DryRun,
+    Ends,
+    Environment,
+    JobFacets,
+    JobPage,
+    JobShown,
+    Submitted,
+    Why,
+)
 from roost.api.parameters import (
     Attempt,
     Ids,
@@ -32,7 +44,7 @@ from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, NotKno
 from roost.core.spec import SIGNALS, JobSpec, fitting
 from roost.server.clock import now_ms
 from roost.server.commands import Act, Submit
-from roost.server.logs import Followed, Logs
+from roost.server.logs import STREAMS, Followed, Logs
 from roost.server.obeying import ACTIONS
 from roost.server.people import Caller
 from roost.server.selecting import Select, check_search, check_sort, check_states
@@ -47,7 +59,7 @@ LOG_HEADERS = {
     "Roost-Eof": {"description": "1: nothing more will come", "schema": {"type": "integer", "enum": [0, 1]}},
     "Roost-Dropped": {"description": "from-to: what of the middle is gone", "schema": {"type": "string"}},
 }
-
+FILE_HEADERS = {"Content-Disposition": {"description": "a name for the file", "schema": {"type": "string"}}}
 
 KNOWN_SIGNALS = (*SIGNALS, "KILL", "STOP", "WINCH")
 
@@ -126,7 +138,7 @@ async def submit(request: Request) -> Response:
     return JsonResponse({**await here.ask(who, command), "notice": await here.notice()}, 201)
 
 
-@router.get("/jobs", openapi_extra=gives(JobPage, NotFound))
+@router.get("/jobs", openapi_extra=gives((JobPage, BriefPage), NotFound))
 async def list_jobs(
     request: Request,
     ids: Ids = "",
@@ -137,6 +149,7 @@ async def list_jobs(
     all: bool = False,
     limit: Limit = 50,
     cursor: JobCursor = None,
+    brief: bool = False,
     node: Node = None,
     search: Search = "",
     sort: Sort = QUEUE,
@@ -156,8 +169,8 @@ async def list_jobs(
     users, labels = tuple(filter(None, user.split(","))), tuple(filter(None, label.split(",")))
     veil = here.veil(caller(request))
     asked = Filter(wanted.ids, states, users, labels, since, sweep, node or None, check_search(search))
-    page = await here.page(veil.filter(asked), cut)
-    shown = [veil.job(job) for job in page["jobs"]] if veil.is_down else page["jobs"]
+    page = await here.page(veil.filter(asked), cut, brief)
+    shown = [veil.brief(job, job["user"]) if brief else veil.job(job) for job in page["jobs"]]
     return JsonResponse({**page, "jobs": shown, "notice": await here.notice()})
 
 
@@ -187,6 +200,14 @@ async def show(request: Request, job: int) -> Response:
     results = (await here.reported([job]))[job] if 0 < job < 1 << 63 else {}
     view = {"version": 1, **await here.job(job), "results": results, "story": await here.story(job)}
     return JsonResponse(here.veil(caller(request)).job(view))
+
+
+@router.get("/jobs/{job}/spec", openapi_extra=gives(AskedFor, NotFound))
+async def asked_for(request: Request, job: int) -> Response:
+    """A job as it was asked for, to ask for another like it; without its environment, but with its script."""
+    row = await service(request).own(caller(request), job, "what was asked")
+    spec = msgspec.structs.replace(row.decoded(), sweep=None, point=None)
+    return JsonResponse({"version": 1, "spec": spec})
 
 
 @router.get("/jobs/{job}/env", openapi_extra=gives(Environment, NotFound))
@@ -256,13 +277,18 @@ async def follow(
     offset_out: Offset = 0,
     offset_err: Offset = 0,
     lines: Lines = None,
+    stream: Literal["out", "err"] | None = None,
 ) -> Response:
-    """What a job writes, line by line of JSON, to its end: all attempts from the last one or the named one on, or one."""
+    """What a job writes, line by line of JSON, to its end: all attempts from the last one or the named one on, or one.
+
+    Of both logs, or of one.
+    """
     here, who = service(request), caller(request)
     await here.own(who, job, "the log")
     logs = Logs(here)
     await logs.attempt(job, attempt)
-    pieces = logs.follow(job, Followed(attempt, from_attempt), {"out": offset_out, "err": offset_err}, lines)
+    which = Followed(attempt, from_attempt, STREAMS if stream is None else (stream,))
+    pieces = logs.follow(job, which, {"out": offset_out, "err": offset_err}, lines)
 
     async def encoded() -> AsyncIterator[bytes]:
         async for piece in pieces:
@@ -271,3 +297,27 @@ async def follow(
             yield msgspec.json.encode(piece) + b"\n"
 
     return StreamingResponse(encoded(), media_type="application/x-ndjson")
+
+
+@router.get("/jobs/{job}/log/file", openapi_extra=streams("text/plain; charset=utf-8", NotFound, headers=FILE_HEADERS))
+async def log_file(request: Request, job: int, attempt: Attempt = None, stream: Literal["out", "err"] = "out") -> Response:
+    """All that a job has written, as a file to keep. What of the middle was dropped is not in it."""
+    here, who = service(request), caller(request)
+    await here.own(who, job, "the log")
+    logs = Logs(here)
+    found = await logs.attempt(job, attempt)
+    name = f"job-{job}.{found.attempt}-{stream}.log" if found is not None else f"job-{job}-{stream}.log"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    if found is None:
+        return Response(b"", headers=headers, media_type="text/plain")
+    pieces = logs.whole(found, stream)
+    first = await anext(pieces, b"")  # what goes wrong at once is an error, not an empty file
+
+    async def all_of_it() -> AsyncIterator[bytes]:
+        yield first
+        async for piece in pieces:
+            if not here.people.is_current(who):
+                return
+            yield piece
+
+    return StreamingResponse(all_of_it(), headers=headers, media_type="text/plain")

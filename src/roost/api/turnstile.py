@@ -28,8 +28,11 @@ class Turnstile:
         self._seats = {known: asyncio.Semaphore(count) for known, count in SEATS.items()}
 
     @contextlib.asynccontextmanager
-    async def passed(self, is_known: bool) -> AsyncIterator[None]:
-        """Wait for a seat, and for the scheduler; the seat is held while the request is worked on, or for a while."""
+    async def passed(self, is_known: bool) -> AsyncIterator[Callable[[], None]]:
+        """Wait for a seat, and for the scheduler; the seat is held while the request is worked on, or for a while.
+
+        What is given is called by a request that has done its work and stays: it gives the seat up at once.
+        """
         seats = self._seats[is_known]
         await seats.acquire()
         held = [seats]
@@ -44,7 +47,7 @@ class Turnstile:
                 if not self._is_busy():
                     break
                 await asyncio.sleep(0)
-            yield
+            yield give_up
         finally:
             timer.cancel()
             give_up()

@@ -17,6 +17,7 @@ from roost.api.wire import JsonResponse, body
 from roost.core.errors import BadRequest, Conflict, NotFound
 from roost.core.users import MAX_NAME, MAX_QUOTA, MAX_WEIGHT, NAME_PATTERN
 from roost.server.people import PASSWORD
+from roost.server.user_views import for_caller
 
 router = APIRouter(prefix="/api/v1", tags=["users"], default_response_class=JsonResponse)
 MOST_ADDED = 1000
@@ -51,7 +52,8 @@ class AddBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @router.get("/users", openapi_extra=gives(answers.Users))
 async def users(request: Request) -> Response:
     """Everybody who was added, has rules, or has a job that is not ended."""
-    return JsonResponse({"version": 1, "users": await service(request).users()})
+    who = caller(request)
+    return JsonResponse({"version": 1, "users": [for_caller(view, who) for view in await service(request).users()]})
 
 
 @router.post("/users", status_code=201, openapi_extra=takes(AddBody) | gives({201: answers.UsersAdded}, NotFound, Conflict))
@@ -71,7 +73,7 @@ async def add(request: Request) -> Response:
 @router.get("/users/{name}", openapi_extra=gives(answers.UserShown))
 async def user(request: Request, name: UserName) -> Response:
     """One user: rules, GPUs in use, running and waiting jobs."""
-    return JsonResponse({"version": 1, **await service(request).user(name)})
+    return JsonResponse({"version": 1, **for_caller(await service(request).user(name), caller(request))})
 
 
 CHANGES = takes(Annotated[UserBody, said(minProperties=1)])

@@ -119,6 +119,10 @@ class People:
             if cursor is None:
                 return
 
+    def usage(self, *, weeks: int | None = None, user: str | None = None) -> "Json":
+        """GPU hours per week: `weeks` are their names, `users` have `user`, `gpu_hours`, `jobs`, `waited_s_mean`."""
+        return self._roost._get("/usage" + self._roost.query(weeks=weeks, user=user))
+
     def _reachable(self, url: str) -> str:
         """A link to the server as it is reached from here: it does not know by which name."""
         address = self._roost.address

@@ -411,6 +411,9 @@ class Cluster:
         self.seen.update(e.gpus)
         self.touched.add(e.node)
 
+    def _measured(self, e: ev.Measured) -> None:
+        pass  # for those who watch: nothing is placed by it
+
     def _time_came(self, e: ev.TimeCame) -> None:
         while self.later and self.later[0][0] <= e.now_ms:
             begin_ms, job = heappop(self.later)
@@ -570,6 +573,7 @@ _APPLY: dict[type[ev.Event], Callable[[Cluster, Any], None]] = {
     ev.NodeAttached: Cluster._node_attached,
     ev.NodeDetached: Cluster._node_detached,
     ev.Sampled: Cluster._sampled,
+    ev.Measured: Cluster._measured,
     ev.TimeCame: Cluster._time_came,
     ev.Kept: Cluster._kept,
 }

@@ -189,6 +189,12 @@ class Sampled(Event, frozen=True):
     gpus: tuple[tuple[str, Observation], ...]
 
 
+class Measured(Event, frozen=True):
+    """What runs have of the host's memory. Nothing is decided by it."""
+
+    rss_mib: tuple[tuple[str, int], ...]
+
+
 class TimeCame(Event, frozen=True):
     """`begin` times that have passed open their jobs."""
 
@@ -207,6 +213,6 @@ class Kept(Event, frozen=True):
     savings: float = 0.0
 
 
-MOMENTARY = (NodeAttached, NodeDetached, Sampled, TimeCame, Kept)
+MOMENTARY = (NodeAttached, NodeDetached, Sampled, Measured, TimeCame, Kept)
 LAZY = (Started,)
 """Facts that the node keeps on disk as well: their commit may wait for the next batch."""

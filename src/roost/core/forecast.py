@@ -63,6 +63,11 @@ def run_ahead(spent: Cluster, job: int, now_ms: int, most: int = MOST_STARTS) ->
     return _Ahead(spent, now_ms).until(job, most)
 
 
+def starts_ahead(spent: Cluster, now_ms: int, most: int) -> dict[int, int]:
+    """When the jobs that start next will start, the first `most` of them, from one run ahead on a twin nobody needs."""
+    return {} if spent.is_paused else _Ahead(spent, now_ms).starts(most)
+
+
 # -- a copy to try things on ----------------------------------------------------------------------------------------
 
 
@@ -164,6 +169,19 @@ class _Ahead:
         self.cluster, self.now_ms = cluster, now_ms
         self.ends = [(run_end_ms(cluster, a, now_ms), a.job.id, a.attempt) for a in cluster.active.values()]
         heapify(self.ends)
+        self.began: dict[int, int] = {}
+        """When each job started, the first time."""
+
+    def starts(self, most: int) -> dict[int, int]:
+        """Step by step until so many have started, or nothing more is in sight."""
+        at_ms, count = self.now_ms, 0
+        while True:
+            count += self._start_all(at_ms, most - count)
+            following = self._next_ms(at_ms) if self.cluster.jobs else None
+            if following is None or count >= most or following - self.now_ms > HORIZON_MS:
+                return self.began
+            at_ms = following
+            self._pass(at_ms)
 
     def until(self, job: int, most: int) -> Forecast:
         """Step by step until that job has started."""
@@ -235,6 +253,7 @@ class _Ahead:
             granted_mib = start.granted_mib
             cluster.apply(ev.StartIntended(job.id, at_ms, attempt, place.node, place.gpus, granted_mib=granted_mib))
             cluster.apply(ev.Started(job.id, at_ms, attempt, 1))
+            self.began.setdefault(job.id, at_ms)
             run_ms = int(1000 * cluster.learned.outlook(job.shape).typical_s)
             heappush(self.ends, (at_ms + run_ms, job.id, attempt))
         for asked in found.preempts:
@@ -304,10 +323,20 @@ class Misses:
             return None
         ring = self._ring(forecast)
         p50_ms, p90_ms = (
-            forecast.asked_ms + int(1000 * max(0.0, (wait_s + LEAST_S) * exp(miss) - LEAST_S))
-            for miss in ring.range(list(self._late(ring, forecast.asked_ms)))
+            _stretched(forecast.asked_ms, wait_s, miss) for miss in ring.range(list(self._late(ring, forecast.asked_ms)))
         )
         return Eta(p50_ms, max(p50_ms, p90_ms), self.checked)
+
+    def middles(self, asked_ms: int, starts: dict[int, int]) -> dict[int, int]:
+        """The p50 of many starts that were foretold at once: how far off such forecasts are is looked up once for all."""
+        known: dict[_Ring, float] = {}
+        found = {}
+        for job, start_ms in starts.items():
+            ring = self._ring(Forecast(asked_ms, start_ms, start_ms))
+            if ring not in known:
+                known[ring] = ring.range(list(self._late(ring, asked_ms)))[0]
+            found[job] = _stretched(asked_ms, (start_ms - asked_ms) / 1000, known[ring])
+        return found
 
     def _late(self, ring: _Ring, now_ms: int) -> Iterator[float]:
         for forecast, _ in self._said.values():
@@ -334,6 +363,11 @@ class _Ring:
         """The misses at p50 and at p90, those that are late already included."""
         known = sorted([*self.misses, *late])
         return _below(known, MIDDLE) + self.shift_p50, _below(known, TAIL) + self.shift_p90
+
+
+def _stretched(asked_ms: int, wait_s: float, miss: float) -> int:
+    """The moment that a foretold wait means, when such waits are missed by so much."""
+    return asked_ms + int(1000 * max(0.0, (wait_s + LEAST_S) * exp(miss) - LEAST_S))
 
 
 def _miss(said: Forecast, at_ms: int) -> float:

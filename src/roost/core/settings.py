@@ -166,7 +166,13 @@ TABLE: tuple[Setting, ...] = (
 )
 
 BY_KEY = {row.key: row for row in TABLE}
+_UNITS = {"ms": "ms", "s": "s", "min": "min", "h": "h", "days": "d", "mib": "MiB"}
 DEFAULTS: dict[str, Value] = {row.key: row.default for row in TABLE}
+
+
+def unit_of(key: str) -> str | None:
+    """What a setting is counted in, which is the end of its name; None: a bare number, or none at all."""
+    return _UNITS.get(key.rpartition("_")[2]) if "_" in key else None
 
 
 class BadSetting(ValueError):

@@ -130,6 +130,15 @@ class Sample(Message, frozen=True, tag="sample"):
     gpus: list[GpuSample]
 
 
+class RunUse(msgspec.Struct, frozen=True):
+    run: Name
+    rss_mib: Number
+
+
+class Using(Message, frozen=True, tag="using"):
+    runs: list[RunUse]
+
+
 class Log(Message, frozen=True, tag="log"):
     id: int
     data: bytes
@@ -159,7 +168,7 @@ class NodeError(Message, frozen=True, tag="error"):
     id: int | None = None
 
 
-Report = RunStarted | RunExited | RunRefused | RunPaused | RunResumed | RunGone | Hello | Inventory | Sample
+Report = RunStarted | RunExited | RunRefused | RunPaused | RunResumed | RunGone | Hello | Inventory | Sample | Using
 Answer = Log | LogData | LogEnd | Pong | NodeError
 
 decode = msgspec.json.Decoder(Report | Answer).decode

@@ -192,6 +192,12 @@ def peak_memory_mib(path: str) -> Optional[int]:
     return int(text) >> 20 if text.isdigit() else None
 
 
+def memory_mib(path: str) -> Optional[int]:
+    """What the run has of the host's memory now, files that are merely cached left out; where the kernel counts it."""
+    counted = _read_pairs(os.path.join(path, "memory.stat"))
+    return (counted["anon"] + counted.get("shmem", 0)) >> 20 if "anon" in counted else None
+
+
 def cpu_ms(path: str) -> Optional[int]:
     """The processor time of everything that ever ran inside."""
     usec = _read_pairs(os.path.join(path, "cpu.stat")).get("usage_usec")

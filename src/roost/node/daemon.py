@@ -36,9 +36,11 @@ from roost.node.spawn import Spawner
 from roost.node.state import StateDir, listen, prepare, state_id, take_lock, write_text
 from roost.node.supervisor import Supervisor
 from roost.node.surroundings import open_notice_pipe, receive_descriptors, take_default_signals
+from roost.node.using import Using
 
 _TICK_S = 0.25
 _SLOW_TICKS = 4
+_USING_TICKS = 8
 _KEEP_TICKS = 40
 _WAIT_FOR_GPUS_S = 2.0
 
@@ -102,6 +104,7 @@ class Daemon:
             self._life.runners.open_claims = lambda: self._claims.spare(self._sampling.gpus or [])
         self._supervisor = Supervisor(source, self._loop, spawner, self._life)
         self._sampling = self._make_sampling(identity, spawner)
+        self._using = Using()
         self._followers = Followers(self._loop, self._send, self._is_congested)
         self._dispatch = Dispatch(state, self._supervisor, self._followers)
         self._join()
@@ -269,6 +272,7 @@ class Daemon:
             }
         )
         self._sampling.repeat()
+        self._using.repeat()
 
     def _send(self, message: Message) -> None:
         if self._link is not None and not self._waits_for_gpus:
@@ -346,9 +350,17 @@ class Daemon:
             self._claims.tick(self._sampling.gpus or [])
             self._sampling.tick()
             self._life.members.remember()
+        if self._ticks % _USING_TICKS == 0:
+            self._tell_memory()
         if self._ticks % _KEEP_TICKS == 0:
             self._keep_usage()
         self._loop.after(_TICK_S if is_busy else _TICK_S * _SLOW_TICKS, self._tick)
+
+    def _tell_memory(self) -> None:
+        if self._link is None or self._is_congested():
+            return
+        if (message := self._using.message(self._life.runs.values())) is not None:
+            self._send(message)
 
     def _keep_usage(self) -> None:
         for run in self._life.runs.values():

@@ -14,6 +14,7 @@ from roost.node.clock import boot_s
 
 ProcessId = Tuple[int, int]
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")  # the unit of start times
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _GONE = ("Z", "X", "x")
 _SETTLED_S = 5.0
 _KERNEL = 2  # the parent of every kernel thread
@@ -186,6 +187,12 @@ def command_of(pid: int, limit: int = 200) -> str:
         stat = read_stat(pid)
         text = f"[{stat.comm}]" if stat else "?"
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def resident_mib(pids: Iterable[int]) -> int:
+    """What these processes have of the host's memory; what several of them share counts for each."""
+    pages = (_read(f"/proc/{pid}/statm").split() for pid in pids)
+    return sum(int(words[1]) for words in pages if len(words) > 1) * _PAGE_BYTES >> 20
 
 
 def survives(pid: int, number: int) -> bool:

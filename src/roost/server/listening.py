@@ -83,7 +83,7 @@ async def listen(
         supervisor.tell("READY=1", f"STATUS=at {service.url}")
 
     server.on_ready = ready
-    server.on_leave = lambda: supervisor.tell("STOPPING=1")
+    server.on_leave = lambda: _farewell(service, supervisor)
     service.on_shutdown = leave
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -92,6 +92,11 @@ async def listen(
         loop.add_signal_handler(signal.SIGHUP, _hang_up(place.identity, leave))
     await server.serve(sockets=plain)
     path.unlink(missing_ok=True)
+
+
+def _farewell(service: Service, supervisor: Supervisor) -> None:
+    supervisor.tell("STOPPING=1")
+    service.leave()
 
 
 def _config(application: Application) -> uvicorn.Config:

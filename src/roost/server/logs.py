@@ -22,13 +22,17 @@ from roost.store.rows import AttemptRow, JobRow
 Json = dict[str, Any]
 ATTACH_S = 15.0
 """How long the program of an account may take to come, when it is asked something."""
+STREAMS = ("out", "err")
+PIECE_BYTES = 1 << 20
 
 
 class Followed(msgspec.Struct, frozen=True):
-    """Which attempts of a job are followed: the one of that number, else all from `since` on, else from the last on."""
+    """Which attempts of a job are followed: the one of that number, else all from `since` on, else from the last on; and
+    which of their logs."""
 
     number: int | None = None
     since: int | None = None
+    streams: tuple[str, ...] = STREAMS
 
 
 class Logs:
@@ -69,6 +73,23 @@ class Logs:
             raise TryLater("the node gave a wrong answer")
         return answer
 
+    async def whole(self, attempt: AttemptRow, stream: str) -> AsyncIterator[bytes]:
+        """All of a log, as far as it went when the first piece was read; a cut link is waited for behind that."""
+        offset, end = 0, None
+        while end is None or offset < end:
+            try:
+                piece = await self.read(attempt, stream=stream, offset=offset, limit=PIECE_BYTES)
+            except TryLater:
+                if end is None:
+                    raise
+                await asyncio.sleep(0.1)
+                continue
+            end = piece.size if end is None else end
+            if not (data := piece.data[: max(0, end - piece.offset)]):
+                return
+            offset = piece.offset + len(data)
+            yield data
+
     async def follow(self, job: int, which: Followed, offsets: dict[str, int], lines: int | None) -> AsyncIterator[Json]:
         """What a job writes, as it writes it, to its end: one attempt after the other, unless one is named."""
         changed = asyncio.Event()
@@ -89,13 +110,14 @@ class Logs:
                     await _changed(changed, 2.0)
                     attempt = await self._followed(job, which)
                 if attempt is not None:
-                    async for piece in self._both_streams(attempt, offsets, lines):
+                    async for piece in self._streams(attempt, which.streams, offsets, lines):
                         yield {**piece, "attempt": attempt.attempt}
                 while _is_ending(row := await self._service.row(job), attempt, which.number):
                     await _changed(changed, 1.0)
                 if attempt is None or which.number is not None or _is_last(row, attempt):
                     break
-                which, offsets, lines = Followed(since=attempt.attempt + 1), {}, None
+                which = msgspec.structs.replace(which, since=attempt.attempt + 1)
+                offsets, lines = {}, None
             yield {"end": {"state": row.state, "outcome": row.outcome, "exit_code": row.exit_code, "error": row.error}}
         finally:
             self._service.engine.watchers.discard(watch)
@@ -119,11 +141,13 @@ class Logs:
         reasons = views.reasons_view(self._service.cluster, row.id, now_ms())
         return {"state": row.state, "reasons": reasons, "retry": views.retry_view(row, attempts)}
 
-    async def _both_streams(self, attempt: AttemptRow, offsets: dict[str, int], lines: int | None) -> AsyncIterator[Json]:
+    async def _streams(
+        self, attempt: AttemptRow, streams: tuple[str, ...], offsets: dict[str, int], lines: int | None
+    ) -> AsyncIterator[Json]:
         queue: asyncio.Queue[Json | None] = asyncio.Queue(64)
         tasks = [
             asyncio.create_task(self._one_stream(attempt, stream, offsets.get(stream, 0), lines, queue))
-            for stream in ("out", "err")
+            for stream in streams
         ]
         try:
             open_streams = len(tasks)

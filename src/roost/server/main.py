@@ -34,6 +34,7 @@ from roost.server.evicting import Evicting
 from roost.server.listening import Application, Place, listen, place_of, socket_path
 from roost.server.lock import HomeInUse, take
 from roost.server.notifying import Notifier
+from roost.server.recording import record, write
 from roost.server.service import Service
 from roost.server.sockets import CannotListen, check_own
 from roost.server.supervised import Supervisor
@@ -179,7 +180,7 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     if service.people.is_root:
         accounts.begin()
         loops.append(Evicting(engine, functools.partial(local.evict_command, home)).watch())
-    loops.append(notifier.run())
+    loops += [notifier.run(), record(service.recorder)]
     tasks = [asyncio.create_task(t) for t in loops]
     try:
         await _first_hello(engine, link)
@@ -194,6 +195,7 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
         link.close()
         await engine.stop()
         await rounds
+        await write(service.recorder, service.recorder.due(now_ms(), is_last=True))
         store.close()
     _log.info("left")
     return 0

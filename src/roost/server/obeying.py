@@ -39,6 +39,7 @@ def _act(turn: Turn, command: Act) -> dict[str, Any]:
     done: list[int] = []
     skipped: list[dict[str, Any]] = []
     answer: dict[str, Any] = {"done": done, "skipped": skipped}
+    turn.look_up(command.ids)
     for job in command.ids:
         try:
             acting.check_own(turn, command, job)

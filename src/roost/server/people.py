@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Executable
 
-from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotKnown, NotPermitted, RoostError, TryLater
+from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotKnown, NotPermitted, TryLater
 from roost.core.users import check_user
 from roost.server.commands import Who
 from roost.server.unix import Unix, unix_name, unix_of_uid
@@ -74,8 +74,11 @@ class People:
         self.notice: dict[str, Any] | None = msgspec.json.decode(notice) if notice is not None else None
         """What everybody is to see: `text`, `by`, `at_ms`."""
         self._used: dict[int, int] = {}
+        self._seen: dict[str, int] = {}
         self.on_leave: set[Callable[[str], None]] = set()
         """Told whose sessions and tokens have just ended."""
+        self.on_change: set[Callable[[], None]] = set()
+        """Told that something about people has been written, once it is known here too."""
 
     @property
     def itself(self) -> Caller:
@@ -137,6 +140,17 @@ class People:
             name, self.is_administrator(name), via, address, home, account, unix.name if unix else None, csrf, secret
         )
 
+    def saw(self, caller: Caller) -> None:
+        """He is here now."""
+        self._seen[caller.name] = self._now_ms()
+
+    def last_seen(self) -> dict[str, int]:
+        """When each was last here: since the server started, else by his logins and tokens."""
+        logins = [(row.user, row.created_ms) for row in self._sessions.values()]
+        tokens = [(row.user, row.used_ms) for row in self.tokens.values() if row.used_ms is not None]
+        found = dict(sorted([*logins, *tokens], key=lambda pair: pair[1]))
+        return found | self._seen
+
     def is_administrator(self, name: str) -> bool:
         """Whether he may act on all: by an administrator's word, or because the server is his, or he is root."""
         row = self.accounts.get(name)
@@ -158,13 +172,24 @@ class People:
 
     def is_current(self, caller: Caller) -> bool:
         """Whether he would still be let in: for streams that outlive the request that began them."""
-        try:
-            if caller.secret is None:
-                self._check_lock(self.accounts.get(caller.name))
-                return True
-        except RoostError:
-            return False
-        return caller.secret in self._sessions or caller.secret in self.tokens
+        return self.why_gone(caller) is None
+
+    def why_gone(self, caller: Caller) -> str | None:
+        """Why he would not be let in any more: `locked`, `expired` or `ended`; None: he would."""
+        account = self.accounts.get(caller.name)
+        if account is not None and account.is_locked and not (caller.via == "socket" and caller.account == ""):
+            return "locked"
+        if caller.secret is None:
+            is_known = caller.account == "" or account is not None or self._setting("users.admit") != "known"
+            return None if is_known else "ended"
+        row = self._sessions.get(caller.secret) or self.tokens.get(caller.secret)
+        if row is None:
+            return "ended"
+        return "expired" if row.expires_ms is not None and row.expires_ms <= self._now_ms() else None
+
+    def now_rules(self, caller: Caller) -> bool:
+        """Whether he is an administrator now, whatever he was when he came."""
+        return caller.is_admin if caller.via == "socket" and caller.account == "" else self.is_administrator(caller.name)
 
     def _row_of(self, unix: str) -> AccountRow | None:
         """Who is tied to that UNIX account."""
@@ -304,6 +329,7 @@ class People:
         for name in names:
             self.accounts.pop(name, None)
             self.defaults.pop(name, None)
+            self._seen.pop(name, None)
         self._left(names)
 
     async def set_password(self, by: Who, name: str, password_hash: str, keep: str | None = None) -> None:
@@ -450,6 +476,8 @@ class People:
             await asyncio.to_thread(self._store.change, *statements)
         except CommitFailed as error:
             raise (DiskFull(str(error), "free some space") if error.disk_full else TryLater(str(error))) from None
+        for tell in list(self.on_change):
+            asyncio.get_running_loop().call_soon(tell)  # after whoever wrote it has taken it in
 
 
 def _word(value: Any) -> str:

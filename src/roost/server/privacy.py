@@ -13,6 +13,7 @@ Json = dict[str, Any]
 HIDDEN = "(private)"
 NOBODY = "?"
 _TEXTS = ("name", "command_line")
+_BRIEF: Json = {"name": HIDDEN, "command_line": HIDDEN, "error": None, "labels": []}
 _NOTHING = ("desc", "cwd", "stdout", "stderr", "point", "error", "retry")
 
 
@@ -47,15 +48,32 @@ class Veil:
             shut["attempts"] = [{**attempt, "error": None} for attempt in view["attempts"]]
         return {**view, **shut}
 
+    def brief(self, view: Json, user: str) -> Json:
+        """A job in brief, or a part of that."""
+        if not self.is_down:
+            return view
+        if view.get("reason") is not None:
+            view = {**view, "reason": self._reason(view["reason"])}
+        if user == self._name:
+            return view
+        return {**view, **{key: value for key, value in _BRIEF.items() if key in view}}
+
     def gpus(self, view: Json) -> Json:
         """Every GPU: the jobs and processes on it."""
         if not self.is_down:
             return view
-        return {**view, "gpus": [self._gpu(gpu) for gpu in view["gpus"]]}
+        return {**view, "gpus": [self.tile(gpu) for gpu in view["gpus"]]}
 
-    def _gpu(self, gpu: Json) -> Json:
-        jobs = [{**job, "name": HIDDEN} if self.hides(job["user"]) else job for job in gpu["jobs"]]
-        return {**gpu, "jobs": jobs, "procs": [self._process(process) for process in gpu["procs"]]}
+    def tile(self, gpu: Json) -> Json:
+        """A GPU, or a part of one."""
+        if not self.is_down:
+            return gpu
+        shut: Json = {}
+        if "jobs" in gpu:
+            shut["jobs"] = [{**job, "name": HIDDEN} if self.hides(job["user"]) else job for job in gpu["jobs"]]
+        if "procs" in gpu:
+            shut["procs"] = [self._process(process) for process in gpu["procs"]]
+        return {**gpu, **shut}
 
     def _process(self, process: Json) -> Json:
         return {**process, "command": HIDDEN} if self.hides(process.get("user")) else process

@@ -283,6 +283,13 @@ def _sample(turn: Turn, at: At, sample: m.Sample, orphans: set[str]) -> None:
     turn.record(ev.Sampled(at.node, host, seen))
 
 
+def _using(turn: Turn, at: At, using: m.Using, orphans: set[str]) -> None:
+    """What runs have of the host's memory: of those that are there, and no more than there is."""
+    most_mib = turn.cluster.node(at.node).mem_mib
+    known = tuple((use.run, min(use.rss_mib, most_mib)) for use in using.runs if _active(turn, at, use.run) is not None)
+    turn.record(ev.Measured(known))
+
+
 def _observation(turn: Turn, g: m.GpuSample, at_ms: int, orphans: set[str]) -> Observation:
     procs = tuple(Process(p.pid, p.user, p.command, p.mem_mib, _run_of(turn, p, at_ms, orphans)) for p in g.procs)
     claimed_by = Claimant(g.claimed_by.user, g.claimed_by.pid) if g.claimed_by is not None else None
@@ -333,4 +340,5 @@ _TAKE: dict[type, Callable[[Turn, At, Any, set[str]], None]] = {
     m.RunResumed: _paused,
     m.Inventory: _inventory,
     m.Sample: _sample,
+    m.Using: _using,
 }

@@ -19,21 +19,23 @@ from roost.core.errors import BadRequest, Conflict, NotFound, NotPermitted
 from roost.core.model import UserRules
 from roost.core.settings import TABLE
 from roost.core.spec import JobSpec, check_defaults
-from roost.core.states import State
+from roost.core.states import WAITING, State
 from roost.core.users import check_user
-from roost.server import views
+from roost.server import briefs, views
 from roost.server.clock import now_ms, rfc3339
 from roost.server.commands import Act, Ask, Change_, Command, RuleUser, Who
 from roost.server.engine import Engine
+from roost.server.etas import Etas
 from roost.server.facets import Facets
 from roost.server.foreseeing import Foreseeing
 from roost.server.login import Login
 from roost.server.pam import Pam
 from roost.server.people import FIRST, NOBODYS, Caller, People
 from roost.server.privacy import Veil
+from roost.server.recording import Recorder
 from roost.server.selecting import Select, check_search, parse_ids
 from roost.server.user_views import user_view, users_view, with_account
-from roost.store import listing, reads
+from roost.store import listing, looks, reads
 from roost.store.listing import Cut
 from roost.store.matching import COUNTED, is_bare
 from roost.store.rows import Filter, JobRow, SweepRow
@@ -68,6 +70,23 @@ class Service:
         self.login = Login(self.people, self.pam)
         self.foreseeing = Foreseeing(lambda: self.cluster, now_ms)
         engine.watchers.add(self.foreseeing.watch)
+        self.etas = Etas(lambda: self.cluster, self.foreseeing.misses, now_ms)
+        self.on_leave: set[Callable[[], None]] = set()
+        """Told when the server leaves: who holds a connection for long ends it then."""
+        self.is_leaving = False
+        self.recorder = Recorder(store, lambda: self.cluster)
+        engine.watchers.add(self.recorder.watch)
+
+    @property
+    def boot(self) -> str:
+        """What no other start of a server has."""
+        return f"{self.since_ms:x}-{os.getpid():x}"
+
+    def leave(self) -> None:
+        """The end has begun."""
+        self.is_leaving = True
+        for tell in list(self.on_leave):
+            tell()
 
     @property
     def cluster(self) -> Cluster:
@@ -92,15 +111,17 @@ class Service:
 
     # -- jobs -------------------------------------------------------------------------------------------------------
 
-    async def page(self, wanted: Filter, cut: Cut) -> Json:
-        """A page of the listing, and how many match in all."""
+    async def page(self, wanted: Filter, cut: Cut, is_brief: bool = False) -> Json:
+        """A page of the listing, and how many match in all; with `is_brief` a short row of each job."""
         is_whole = is_bare(msgspec.structs.replace(wanted, ended_since_ms=None)) and cut.sort == listing.QUEUE
         ask = self.read if is_whole and not cut.offset else self.search
         try:
             found = await ask(listing.page, wanted, cut, not is_bare(wanted))
         except listing.BadCursor as error:
             raise BadRequest(str(error), "the same again without cursor") from None
-        jobs = await self.views(found.jobs, is_whole and cut.cursor is None and not cut.offset)
+        jobs = await (self.briefs if is_brief else self.views)(
+            found.jobs, is_whole and cut.cursor is None and not cut.offset
+        )
         total = sum(self.cluster.counts[s] for s in State) if found.total is None else found.total
         is_counted = is_bare(wanted) or total <= COUNTED
         return {
@@ -119,15 +140,26 @@ class Service:
     async def views(self, rows: list[JobRow], is_top: bool = False) -> list[Json]:
         """Those rows, as they are shown. At the top of the listing the waiting ones are the head of the queue."""
         attempts = await self.read(reads.attempts, [row.id for row in rows])
-        waiting = [row.id for row in rows if row.state in ("queued", "held")]
-        if is_top:
-            queue = {job: n for n, job in enumerate(waiting)}
-        else:
-            head = await self.read(reads.queue_head, PLACES) if waiting else []
-            queue = {job: n for n, (job, _, _) in enumerate(head)}
+        queue = await self._places(rows, is_top)
         now = now_ms()
         own = self.people.own.name
         return [views.job_view(self.cluster, row, attempts.get(row.id, []), now, queue.get(row.id), own) for row in rows]
+
+    async def briefs(self, rows: list[JobRow], is_top: bool = False) -> list[Json]:
+        """Those rows in brief."""
+        last = await self.read(looks.last_attempts, [row.id for row in rows])
+        queue = await self._places(rows, is_top)
+        etas = await self.etas.fresh() if any(row.state in WAITING for row in rows) else {}
+        moment = briefs.Moment(self.cluster, now_ms(), etas)
+        return [moment.row(briefs.fixed(looks.Kept(row, last.get(row.id))), queue.get(row.id)) for row in rows]
+
+    async def _places(self, rows: list[JobRow], is_top: bool) -> dict[int, int]:
+        """Where in the queue those of them stand that wait, as far as that is counted."""
+        waiting = [row.id for row in rows if row.state in WAITING]
+        if is_top:
+            return {job: n for n, job in enumerate(waiting)}
+        head = await self.read(reads.queue_head, PLACES) if waiting else []
+        return {job: n for n, (job, _, _) in enumerate(head)}
 
     async def job(self, job: int) -> Json:
         """One job."""
@@ -283,7 +315,7 @@ class Service:
     def status(self) -> Json:
         """How the server is."""
         cluster = self.cluster
-        nodes = [self._node(name) for name in sorted(cluster.nodes)]
+        nodes = self.nodes()
         return {
             "version": 1,
             "server_pid": os.getpid(),
@@ -304,8 +336,16 @@ class Service:
             "nodes": nodes,
             "jobs": views.counts_view(cluster),
             "gpus": views.totals_view(cluster),
-            "health": [*self.engine.health, *views.faults_view(cluster), *filter(None, [self.pam.complaint()])],
+            "health": self.health(),
         }
+
+    def health(self) -> list[str]:
+        """What is wrong, a line each."""
+        return [*self.engine.health, *views.faults_view(self.cluster), *filter(None, [self.pam.complaint()])]
+
+    def nodes(self) -> list[Json]:
+        """Every node."""
+        return [self._node(name) for name in sorted(self.cluster.nodes)]
 
     def _node(self, name: str) -> Json:
         node, link = self.cluster.nodes[name], self.engine.links.get(name)
@@ -330,10 +370,9 @@ class Service:
         }
 
     def settings(self) -> Json:
-        """Every setting with its value, default and meaning."""
+        """Every setting with its value, default and meaning, and what it takes."""
         values = self.cluster.settings
-        rows = [{"key": row.key, "value": values[row.key], "default": row.default, "meaning": row.meaning} for row in TABLE]
-        return {"version": 1, "settings": rows}
+        return {"version": 1, "settings": [views.setting_view(row, values[row.key]) for row in TABLE]}
 
     def policy(self) -> Json:
         """The policy in force and those there are."""

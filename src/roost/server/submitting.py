@@ -12,7 +12,7 @@ from roost.core.errors import BadRequest, Impossible, NotPermitted, RoostError
 from roost.core.model import RANK_STEP, Conditions, Job, Request
 from roost.core.placement import Space, impossible
 from roost.core.plan import effective, explain
-from roost.core.reasons import Ahead, as_data
+from roost.core.reasons import Ahead, Reason, as_data
 from roost.core.spec import JobSpec, check, check_env, default_name, display_command
 from roost.server.clock import parse_time_ms
 from roost.server.commands import Ask, Submit
@@ -166,21 +166,28 @@ def kept(spec: JobSpec, env: str | None, submitter: str | None = None) -> NewJob
 
 def ask(turn: Turn, command: Ask) -> dict[str, Any]:
     """What would happen, from the same code that decides; `supposed` are the jobs that would wait, by position."""
-    answers, supposed = [], {}
+    answers: list[dict[str, Any]] = []
+    starting: dict[int, Request] = {}
+    supposed: dict[int, Supposed] = {}
     submit = Submit(command.actor, command.jobs, by=command.by)
     for i, spec in enumerate(command.jobs):
         check_no_point(spec, i)
         check_owner(command, spec, i)
         _, request, conditions, _ = checked(turn, submit, i, msgspec.structs.replace(spec, env=None), [])
         job = Job(0, turn.shaped(submit.owner(spec), spec, request), (turn.last_job + 1) * RANK_STEP, turn.now_ms)
-        answers.append(_would(turn, job, conditions, spec.hold))
-        if answers[-1]["would"] == "wait":
+        waits = _waits(turn, job, conditions, spec.hold)
+        answers.append({"would": "wait", "gpus": [], "reasons": [as_data(r) for r in waits or ()]})
+        if waits is None:
+            starting[i] = effective(turn.cluster, job.shape)
+        else:
             supposed[i] = Supposed(job, conditions, spec.hold)
     check_rooms(turn, [spec.user or command.actor for spec in command.jobs])
+    _place_all(turn, starting, answers)
     return {"jobs": answers, "supposed": supposed}
 
 
-def _would(turn: Turn, job: Job, conditions: Conditions, hold: bool) -> dict[str, Any]:
+def _waits(turn: Turn, job: Job, conditions: Conditions, hold: bool) -> list[Reason] | None:
+    """Why it would wait; None when it would start."""
     cluster = turn.cluster
     cluster.conditions[0] = conditions
     if hold:
@@ -191,7 +198,19 @@ def _would(turn: Turn, job: Job, conditions: Conditions, hold: bool) -> dict[str
     finally:
         del cluster.conditions[0]
         cluster.held.discard(0)
-    if waits or place is None:
-        return {"would": "wait", "gpus": [], "reasons": [as_data(r) for r in waits]}
-    gpus = cluster.nodes[place.node].gpus
-    return {"would": "start", "node": place.node, "gpus": [gpus[u].index for u in place.gpus], "reasons": []}
+    return waits if waits or place is None else None
+
+
+def _place_all(turn: Turn, starting: dict[int, Request], answers: list[dict[str, Any]]) -> None:
+    """Where each would start, one after the other: what the first ones take, the later ones do not have."""
+    space, given = Space.of(turn.cluster), 0
+    for i, request in starting.items():
+        if (place := space.find(request)) is None:
+            answers[i]["reasons"] = [as_data(Ahead(jobs=given))]
+            continue
+        given += 1
+        space.give(turn.last_job + given, request, place)
+        nodes, node_of = turn.cluster.nodes, turn.cluster.node_of
+        gpus = [nodes[node_of[u]].gpus[u].index for u in place.gpus]
+        answers[i] = {"would": "start", "node": place.node, "gpus": gpus, "reasons": []}
+    space.take_back()

@@ -15,6 +15,7 @@ from roost.core.spec import JobSpec, work_of
 from roost.core.states import Outcome
 from roost.store.load import Interned
 from roost.store.rows import AuditRow, JobRow, ResultRow, SweepRow
+from roost.store.used import Used
 from roost.store.writes import Batch, NewJob
 
 
@@ -80,6 +81,7 @@ class Turn:
         self.sends: list[Send] = []
         self.starts: list[StartRun] = []
         self.history: list[dict[str, Any]] = []
+        self.used: list[Used] = []
         self.ended: dict[int, Outcome] = {}
         self.removed: set[int] = set()
         self.freed: set[int] = set()
@@ -89,11 +91,13 @@ class Turn:
         self.results: dict[tuple[int, str], ResultRow] = {}
         self.never: dict[Request, RoostError | None] = {}
         self.audit: list[AuditRow] = []
+        self._rows: dict[int, JobRow] = {}
 
     def record(self, event: ev.Event, actor: str | None = None) -> None:
         """It happened: apply it, and keep it for the commit."""
         if isinstance(event, (ev.Ended, ev.Requeued)):
             self._remember(event)
+            self._use(event)
         self.cluster.apply(event)
         if actor is not None:
             self.actors[len(self.events)] = actor
@@ -123,6 +127,16 @@ class Turn:
                 "peak_mem_mib": ran.peak_mib,
             }
         )
+
+    def _use(self, event: ev.Ended | ev.Requeued) -> None:
+        """Count what a run had, also one that taught nothing because it was lost."""
+        active = self.cluster.active.get(event.id)
+        if active is None or active.pid is None:
+            return
+        job, ended_ms = active.job, min(event.at_ms, self.now_ms)
+        started_ms = max(event.usage.started_ms or active.since_ms, job.submitted_ms)  # whatever a node's clock says
+        waited_ms = max(0, started_ms - self.cluster.ready_ms(job)) if active.attempt == 1 else None
+        self.used.append(Used(job.shape.user, len(active.gpus), started_ms, ended_ms, waited_ms))
 
     def end(self, event: ev.Ended, actor: str | None = None) -> None:
         """A job ended; jobs that waited for it to end otherwise can never start, and end with it, and so on."""
@@ -182,7 +196,11 @@ class Turn:
     def row(self, job: int) -> JobRow | None:
         """What the store knows of a job."""
         known = 0 < job <= self.last_job and job not in self.removed  # a larger number might not fit the store
-        return self.memory.rows([job]).get(job) if known else None
+        return self._rows.get(job) or self.memory.rows([job]).get(job) if known else None
+
+    def look_up(self, jobs: Sequence[int]) -> None:
+        """Read at once what `row` will be asked of those: thousands of questions, one by one, hold up everybody."""
+        self._rows |= self.memory.rows([job for job in jobs if 0 < job <= self.last_job and self.cluster.find(job) is None])
 
     def outcome_of(self, job: int) -> Outcome | None:
         """How a job ended; None when it has not, or never was."""
@@ -205,7 +223,7 @@ class Turn:
         waits = {job: self.cluster.conditions.get(job, NO_CONDITIONS) for job in waiting}
         fetch = [s.job for s in self.starts]
         sweeps, results = list(self.sweeps.values()), list(self.results.values())
-        rest = (keys, waits, sweeps, results, self.history, self.audit)
+        rest = (keys, waits, sweeps, results, self.history, self.audit, self.used)
         return Batch(self.events, self.new, self.envs, self.actors, fetch, last, *rest)
 
 

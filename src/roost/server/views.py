@@ -6,12 +6,14 @@ from typing import Any
 
 import msgspec
 
+from roost.core import policy as policies
 from roost.core.cluster import Cluster
 from roost.core.model import Conditions, Gpu, Request
 from roost.core.placement import Space, cpu_slots
 from roost.core.plan import explain
 from roost.core.reasons import as_data
 from roost.core.retrying import difference
+from roost.core.settings import Setting, Value, unit_of
 from roost.core.spec import JobSpec, display_command
 from roost.core.states import WAITING
 from roost.server.clock import rfc3339
@@ -188,12 +190,18 @@ def _where_it_is(job: Json) -> str:
 def gpus_view(cluster: Cluster, names: dict[int, str]) -> Json:
     """Every GPU, what is on it and who; the CPU slots. `names` are the names of the active jobs."""
     space = Space(cluster)
-    gpus = [_gpu(cluster, space, node.name, gpu, names) for node, gpu in cluster.gpus()]
+    gpus = [gpu_view(cluster, space, node.name, gpu, names) for node, gpu in cluster.gpus()]
+    return {"version": 1, "gpus": gpus, "cpu": cpu_view(cluster)}
+
+
+def cpu_view(cluster: Cluster) -> dict[str, int]:
+    """The room for jobs without a GPU."""
     slots = sum(cpu_slots(cluster, node) for node in cluster.nodes.values())
-    return {"version": 1, "gpus": gpus, "cpu": {"slots": slots, "used": sum(n.cpu_used for n in cluster.nodes.values())}}
+    return {"slots": slots, "used": sum(n.cpu_used for n in cluster.nodes.values())}
 
 
-def _gpu(cluster: Cluster, space: Space, node: str, gpu: Gpu, names: dict[int, str]) -> Json:
+def gpu_view(cluster: Cluster, space: Space, node: str, gpu: Gpu, names: dict[int, str]) -> Json:
+    """One GPU, what is on it and who."""
     rules, seen = cluster.rules_of(gpu.uuid), cluster.seen.get(gpu.uuid)
     claims = cluster.claims.get(gpu.uuid, {}).values()
     state, reason = gpu_state(cluster, node, gpu)
@@ -213,6 +221,8 @@ def _gpu(cluster: Cluster, space: Space, node: str, gpu: Gpu, names: dict[int, s
         "temp_c": seen.temp_c if seen else None,
         "power_w": seen.power_w if seen else None,
         "slots": rules.slots,
+        "drained": rules.drained,
+        "disabled": rules.disabled,
         "state": state,
         "reason": reason,
         "jobs": [_job_on(cluster, c.job, c.mem_mib, names) for c in claims],
@@ -267,6 +277,24 @@ def faults_view(cluster: Cluster) -> list[str]:
 def counts_view(cluster: Cluster) -> dict[str, int]:
     """How many jobs are in which state, and how many ended how."""
     return {str(key): n for key, n in sorted(cluster.counts.items()) if n}
+
+
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def setting_view(row: Setting, value: Value) -> Json:
+    """A setting: what it is, what it means, and which values it takes."""
+    return {
+        "key": row.key,
+        "value": value,
+        "default": row.default,
+        "meaning": row.meaning,
+        "type": _TYPES[row.kind],
+        "minimum": row.low,
+        "maximum": row.high,
+        "unit": unit_of(row.key),
+        "choices": policies.names() if row.key == "policy" else list(row.choices),
+    }
 
 
 def totals_view(cluster: Cluster) -> dict[str, int]:

@@ -40,7 +40,7 @@ class Question:
         """Whether jobs are found by their ids; else each part of the listing is walked."""
 
     def sources(self) -> list[tuple[int | None, Condition]]:
-        """What to look through: a part of the listing, or None for all of it; and a condition. No job matches two."""
+        """What to look through: a part of the listing (None: all of it) and a condition. Each job that matches is in one."""
         if self._among == []:
             return []
         if self.is_by_id:

@@ -176,6 +176,12 @@ def sweep_counts(db: Connection, wanted: Sequence[int]) -> dict[int, dict[str, i
     return found
 
 
+def gpu_memory(db: Connection, uuid: str) -> int | None:
+    """The memory of a GPU that is or was here, in MiB; None when none of that name was ever seen."""
+    found: int | None = db.execute(select(t.gpus.c.mem_mib).where(t.gpus.c.uuid == uuid)).scalar()
+    return found
+
+
 def results(db: Connection, wanted: Sequence[int]) -> dict[int, list[ResultRow]]:
     """What those jobs reported, what was said first at the head."""
     found: dict[int, list[ResultRow]] = {}

@@ -334,3 +334,40 @@ outbox = Table(
     sqlite_autoincrement=True,
 )
 """Messages. `next_ms` is when to try next; without it, and without `sent_ms`, a message was given up."""
+
+samples = Table(
+    "samples",
+    metadata,
+    Column("level", Integer, primary_key=True, autoincrement=False),
+    Column("start_s", BigInteger, primary_key=True, autoincrement=False),
+    Column("series", String, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""Blocks of points (`core/levels.py`). What was seen at one time stands together: it is written and forgotten together."""
+
+courses = Table(
+    "courses",
+    metadata,
+    Column("job", Integer, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("start_s", BigInteger, nullable=False),
+    Column("step_s", Integer, nullable=False),
+    Column("gpus", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""How each attempt went: the points of `core/course.py`, packed."""
+
+usage = Table(
+    "usage",
+    metadata,
+    Column("week", Integer, primary_key=True, autoincrement=False),
+    Column("user", String, primary_key=True),
+    Column("gpu_ms", BigInteger, nullable=False),
+    Column("runs", Integer, nullable=False),
+    Column("waited_ms", BigInteger, nullable=False),
+    Column("waits", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""What the runs that ended came to, a row a week and user; added to as they end. Weeks are numbers of `core/weeks.py`."""

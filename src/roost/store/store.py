@@ -98,18 +98,30 @@ class Store:
 
     def transact(self, change: Callable[..., T], *arguments: Any) -> T:
         """One of the changes of `outbox`, as a transaction of its own between two commits of the controller's."""
-        with self._writing.connect() as db, self._lock:
-            db.exec_driver_sql("BEGIN IMMEDIATE")
-            try:
-                answer = change(db, *arguments)
-                db.exec_driver_sql("COMMIT")
-                return answer
-            except DBAPIError as error:
-                db.rollback()
-                raise CommitFailed(_words(error.orig), _is_disk_full(error.orig)) from None
-            except BaseException:
-                db.rollback()
-                raise
+        return self._transact("FULL", change, *arguments)
+
+    def jot(self, change: Callable[..., T], *arguments: Any) -> T:
+        """The same for what may be lost at a power cut: it does not wait for the disk, and nobody waits long for it."""
+        return self._transact("NORMAL", change, *arguments)
+
+    def _transact(self, synchronous: str, change: Callable[..., T], *arguments: Any) -> T:
+        with self._writing.connect() as db:
+            db.exec_driver_sql(f"PRAGMA synchronous={synchronous}")
+            with self._lock:
+                return self._within(db, change, *arguments)
+
+    def _within(self, db: Connection, change: Callable[..., T], *arguments: Any) -> T:
+        db.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            answer = change(db, *arguments)
+            db.exec_driver_sql("COMMIT")
+            return answer
+        except DBAPIError as error:
+            db.rollback()
+            raise CommitFailed(_words(error.orig), _is_disk_full(error.orig)) from None
+        except BaseException:
+            db.rollback()
+            raise
 
     def tell(self, wanted: dict[str, frozenset[str]]) -> None:
         """From now on keep what these users want to be told of, with the commit in which it happens."""
@@ -153,6 +165,7 @@ class Store:
             self._driver.execute(f"UPDATE jobs SET node = ? WHERE node = ? AND {schema.ACTIVE}", (new, old))
             self._driver.execute("UPDATE OR REPLACE nodes SET name = ? WHERE name = ?", (new, old))
             self._driver.execute("UPDATE gpus SET node = ? WHERE node = ?", (new, old))
+            self._driver.execute("UPDATE OR REPLACE samples SET series = ? WHERE series = ?", (f"node:{new}", f"node:{old}"))
 
     def forget_submissions(self, before_ms: int) -> None:
         """Drop the keys of old submits: nobody repeats those."""

@@ -18,6 +18,7 @@ from roost.store import schema as t
 from roost.store.notices import notices_of
 from roost.store.rows import AUDIT_COLUMNS, RESULT_COLUMNS, SWEEP_COLUMNS, AuditRow, ResultRow, SweepRow
 from roost.store.searching import searched_text
+from roost.store.used import Used, adding, summed
 
 Row = dict[str, Any]
 _encode = msgspec.json.encode
@@ -58,6 +59,8 @@ class Batch(msgspec.Struct):
     """Runs that ended, as the table of them has it."""
     audit: list[AuditRow] = []
     """What people did in it."""
+    used: list[Used] = []
+    """What the runs had that ended."""
 
     @property
     def is_empty(self) -> bool:
@@ -95,6 +98,8 @@ class Writer:
                 self._log(cursor, pairs, batch)
         if batch.history:
             self._run(cursor, "history", batch.history)
+        if batch.used:
+            self._run(cursor, "use", summed(batch.used))
         self._run(cursor, "wait", [{"b_id": job, "waits": _waits(left)} for job, left in batch.waits.items()])
         self._prune(cursor)
 
@@ -305,7 +310,8 @@ class Writer:
         for row in rows:
             cursor.execute(found.sql, found.parameters(row))
             envs.update(r[0] for r in cursor.fetchall() if r[0] is not None)
-        for name in ("remove", "remove_attempts", "remove_text", "unlabel", "remove_events", "remove_results"):
+        names = ("remove", "remove_attempts", "remove_text", "unlabel", "remove_events", "remove_results", "remove_courses")
+        for name in names:
             self._run(cursor, name, rows)
         self._unused.update(envs)
 
@@ -471,6 +477,8 @@ def _statements() -> dict[str, Executable]:
         "remove_attempts": delete(attempt).where(attempt.c.job == bindparam("b_id")),
         "remove_events": delete(t.events).where(t.events.c.job == bindparam("b_id")),
         "remove_results": delete(t.results).where(t.results.c.job == bindparam("b_id")),
+        "remove_courses": delete(t.courses).where(t.courses.c.job == bindparam("b_id")),
+        "use": adding(),
         "prune_env": delete(t.environments).where(
             (t.environments.c.id == bindparam("b_env")) & ~exists().where(job.c.env == t.environments.c.id)
         ),

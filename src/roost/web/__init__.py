@@ -1,1 +1,1 @@
-"""The pages of a server, made here and needing no script: coming in, one's account, and what there is at a glance."""
+"""What a browser gets: the dashboard, which is built from `web/`, and the pages before it, which need no script."""

@@ -1,4 +1,4 @@
-"""What all pages share: the frame, the stylesheet, the language. A page is markup in, an answer out."""
+"""What these pages share: the frame, the stylesheet, the language. A page is markup in, an answer out."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from roost.web.words import Words, chosen
 
 FOREVER = "public, max-age=31536000, immutable"
 YEAR_S = 31_536_000
+_BIRD = "M6 23h20M11 23v3M21 23v3M9 19.5c0-5.5 3.5-9.5 8-9.5 3 0 4.5 1.5 5 3.5l2.5 1.2-2.7 1c-.6 2.3-2.6 3.8-5.3 3.8z"
 
 
 @cache
@@ -53,16 +54,16 @@ class View:
             self._cookie, value = forms.fresh_token(self._request, self.scheme)
         return element("input", type="hidden", name=forms.FIELD, value=value)
 
-    def page(self, title: str, *body: Html | None, status: int = 200, class_: str | None = None) -> Response:
+    def page(self, title: str, *body: Html | None, status: int = 200) -> Response:
         """The whole page."""
-        answer = Response(self._document(title, join(*body), class_), status, media_type="text/html; charset=utf-8")
+        answer = Response(self._document(title, join(*body)), status, media_type="text/html; charset=utf-8")
         if self._cookie is not None:
             forms.keep(answer, self._cookie, self.scheme)
         if self._asked == self.words.language:
             cookies.put(answer, cookies.LANGUAGE, self.words.language, self.scheme, YEAR_S)
         return answer
 
-    def _document(self, title: str, body: Html, class_: str | None) -> str:
+    def _document(self, title: str, body: Html) -> str:
         head = element(
             "head",
             element("meta", charset="utf-8"),
@@ -71,7 +72,7 @@ class View:
             element("title", f"{title} · Roost"),
             element("link", rel="stylesheet", href=f"/style/{stylesheet()[0]}"),
         )
-        frame = element("body", self._header(), element("main", body, class_=class_))
+        frame = element("body", self._header(), element("main", body))
         return "<!doctype html>\n" + element("html", head, frame, lang="zh-CN" if self.words.language == "zh" else "en")
 
     def _header(self) -> Html:
@@ -80,10 +81,25 @@ class View:
         language = element("a", t("other"), href=f"?{other}", lang="en" if t.language == "zh" else "zh-CN", class_="quiet")
         links: list[Html] = []
         if self.caller is not None:
-            links = [element("a", t("home"), href="/"), element("a", t("account"), href="/account")]
+            links = [element("a", t("home"), href="/")]
             links.append(self.form("/logout", element("button", t("logout"), class_="plain"), class_="inline"))
-        name = element("a", "Roost", href="/", class_="name")
+        name = element("a", _logo(), "Roost", href="/", class_="name")
         return element("header", name, element("nav", *links, language))
+
+
+def _logo() -> Html:
+    """The bird on its perch, as the dashboard has it: drawn here, so that it needs no other file."""
+    line: dict[str, str] = {"fill": "none", "stroke": "#fff", "stroke_width": "2.4", "stroke_linecap": "round"}
+    return element(
+        "svg",
+        element("rect", width=32, height=32, rx=8, fill="#2f6f62"),
+        element("path", d=_BIRD, stroke_linejoin="round", **line),
+        element("circle", cx="18.6", cy="13.6", r="1.2", fill="#fff"),
+        viewBox="0 0 32 32",
+        width=28,
+        height=28,
+        aria_hidden="true",
+    )
 
 
 def field(label: str, name: str, kind: str = "text", note: str | None = None, **more: str | int | bool | None) -> Html:
@@ -97,9 +113,9 @@ def button(label: str) -> Html:
     return element("button", label, type="submit")
 
 
-def said(text: str | None, kind: str = "bad") -> Html | None:
-    """One line about what has just happened."""
-    return element("p", text, class_=f"said {kind}", role="alert") if text else None
+def said(text: str | None) -> Html | None:
+    """One line about what did not work."""
+    return element("p", text, class_="said", role="alert") if text else None
 
 
 def filled(text: str, *parts: Html | str) -> Html:

@@ -22,7 +22,7 @@ def page(scope: Scope, error: RoostError) -> Response:
         return RedirectResponse(login_path(scope["path"], query) if is_asked else "/login", 303)
     view = View(Request(scope))
     title = view.words("not found" if isinstance(error, NotFound) else "refused")
-    answer = view.page(title, pages.refusal(view, title, error.message, error.hint), status=error.status, class_="narrow")
+    answer = view.page(title, pages.refusal(view, title, error.message, error.hint), status=error.status)
     if isinstance(error, TooFast):
         answer.headers["Retry-After"] = str(error.after_s)
     return answer

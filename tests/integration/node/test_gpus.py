@@ -70,6 +70,22 @@ def test_a_run_is_seen_on_its_gpus_and_its_peak_is_kept(node: Node) -> None:
     sample_where(node, lambda gpus: gpus[0]["mem_used_mib"] == 0)
 
 
+@pytest.mark.parametrize("options", [(), ("--no-cgroup",)])
+def test_the_memory_of_a_run_is_told_while_it_runs(make_node: Callable[..., Node], options: tuple[str, ...]) -> None:
+    node = make_node("--sim", "1x8G", *options)
+    node.start("7.1", sys.executable, "-c", "kept = b'x' * (200 << 20); import time; time.sleep(1000)")
+    node.start("8.1", "sleep", "1000")
+
+    def told(message: dict[str, Any]) -> bool:
+        return message["op"] == "using" and any(use["run"] == "7.1" and use["rss_mib"] >= 200 for use in message["runs"])
+
+    uses = {use["run"]: use["rss_mib"] for use in node.expect_where(told)["runs"]}
+    assert 200 <= uses["7.1"] < 300 and uses.get("8.1", 0) < 100
+    node.detach()
+    node.attach()
+    node.expect_where(told)  # a new server is told again
+
+
 def test_a_foreign_process_is_named(node: Node) -> None:
     command = [*SIM_JOB, "--gpu", "1", "--sim-dir", node.hello["sim_dir"], "--mem", "3G", "--seconds", "60"]
     foreign = subprocess.Popen(command, env={"PYTHONPATH": str(SRC)}, stdout=subprocess.DEVNULL)

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.cli.conftest import Roost
 from tests.unit.client.fake_server import FakeServer, error
 
-from roost.cli import users
+from roost.cli import usage, users
 from roost.cli.output import Screen, width_of
 
 
@@ -75,3 +75,36 @@ def test_a_quota_is_said_in_one_line(roost: Roost, server: FakeServer) -> None:
 def test_nobody_yet(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /users"] = {"version": 1, "users": []}
     assert roost("users").out == "" and json.loads(roost("users", "--json").out) == {"version": 1, "users": []}
+
+
+USAGE: dict[str, Any] = {
+    "version": 1,
+    "weeks": [f"2026-W{n}" for n in range(41, 47)],
+    "users": [
+        {
+            "user": "ana",
+            "gpu_hours": [100.0, 2.0, 0.0, 0.001, 9.5, 1234.56],
+            "jobs": [1, 0, 0, 2, 3, 4],
+            "waited_s_mean": 75,
+        },
+        {"user": "bob", "gpu_hours": [0.0] * 6, "jobs": [0] * 6, "waited_s_mean": None},
+    ],
+}
+
+
+def test_usage_has_the_newest_weeks_by_themselves_and_fits() -> None:
+    assert usage.lines(USAGE, Screen(80)) == [
+        "USER  EARLIER  2026-W43  2026-W44  2026-W45  2026-W46    TOTAL  JOBS  WAITED",
+        "ana     102.0         0     <0.01      9.50   1,234.6  1,346.1    10   1m15s",
+        "bob         0         0         0         0         0        0     0       -",
+    ]
+    short = {**USAGE, "weeks": USAGE["weeks"][-1:], "users": [{**user, "gpu_hours": [1.0]} for user in USAGE["users"]]}
+    assert usage.lines(short, Screen(80))[0] == "USER  2026-W46  TOTAL  JOBS  WAITED"
+
+
+def test_usage_asks_for_what_was_typed(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /usage"] = USAGE
+    assert json.loads(roost("usage", "--weeks", "6", "--user", "ana", "--json").out) == USAGE
+    assert server.asked[-1][:2] == ("GET /usage", {"weeks": "6", "user": "ana"})
+    server.routes["GET /usage"] = {**USAGE, "users": []}
+    assert roost("usage") == (0, "", "nobody has used a GPU in that time\n")

@@ -10,7 +10,7 @@ from tests.builders import NOW, cluster, end, job, observe, start_all, submit
 
 from roost.core import events as ev
 from roost.core.cluster import Cluster
-from roost.core.forecast import HORIZON_MS, STOPPING_MS, Forecast, Misses, forecast, run_ahead, twin
+from roost.core.forecast import HORIZON_MS, STOPPING_MS, Forecast, Misses, forecast, run_ahead, starts_ahead, twin
 from roost.core.model import RANK_STEP, Conditions, Dependency, Job
 from roost.core.plan import plan
 from roost.core.prediction import Ran
@@ -273,3 +273,21 @@ def test_the_first_word_counts() -> None:
     misses.started(1, NOW + 3_600_000)
     misses.started(1, NOW + 9_000_000)
     assert misses.checked == 1
+
+
+def test_one_run_ahead_tells_all_the_starts_that_single_forecasts_tell() -> None:
+    here = cluster(*(job(n, 1 + n % 2) for n in range(1, 9)), gpus=2)
+    start_all(here)
+    found = starts_ahead(twin(here), NOW, 100)
+    assert found == {waiting: forecast(here, waiting, NOW).start_ms for waiting in here.jobs}
+    assert set(starts_ahead(twin(here), NOW, 2)) < set(found)
+
+
+def test_the_middles_of_many_starts_are_those_of_each() -> None:
+    misses = Misses()
+    for number, waited_s in enumerate((30, 600, 4000, 90_000)):
+        misses.say(number, Forecast(NOW, NOW + 1000 * waited_s, NOW))
+        misses.started(number, NOW + 1500 * waited_s)
+    starts = {7: NOW, 8: NOW + 700_000, 9: NOW + 50_000_000}
+    each = {number: misses.eta(Forecast(NOW, at_ms, at_ms)) for number, at_ms in starts.items()}
+    assert misses.middles(NOW, starts) == {number: eta.p50_ms for number, eta in each.items() if eta is not None}

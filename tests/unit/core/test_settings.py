@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roost.core.settings import DEFAULTS, TABLE, BadSetting, check
+from roost.core.settings import DEFAULTS, TABLE, BadSetting, check, unit_of
 
 
 def test_every_default_is_a_value_that_may_be_set() -> None:
@@ -38,3 +38,8 @@ def test_proxies_are_addresses_or_networks() -> None:
     assert check("http.proxies", "") == ""
     with pytest.raises(BadSetting, match=r"^http\.proxies: 'nginx' is neither an address nor a network"):
         check("http.proxies", "nginx")
+
+
+def test_what_a_setting_is_counted_in_is_the_end_of_its_name() -> None:
+    names = ("job.grace_s", "node.sample_ms", "log.max_mib", "audit.keep_days", "job.max_priority", "policy")
+    assert [unit_of(name) for name in names] == ["s", "ms", "MiB", "d", None, None]

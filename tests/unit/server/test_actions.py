@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS
 from roost.core.errors import BadRequest, NotFound, RoostError
 from roost.core.spec import JobSpec
-from roost.server.commands import Ask, Change_, Drain, RuleGpus
+from roost.server.commands import Act, Ask, Change_, Drain, RuleGpus
 from roost.server.obeying import ACTIONS
+from roost.store.rows import JobRow
 
 STATES = ("held", "queued", "starting", "running", "paused", "stopping", "ended")
 ALLOWED = {
@@ -137,3 +139,20 @@ def test_a_forced_start_keeps_to_where_the_job_may_run(server: Server, asked: di
     server.cluster.apply(ev.Edited(bound, NOW, job(bound, **asked), NO_CONDITIONS))  # it may have been possible once
     assert server.act("start", anywhere)["done"] == [anywhere]
     assert server.act("start", bound)["skipped"]
+
+
+def test_what_is_done_to_many_ended_jobs_asks_the_store_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [server.submit() for _ in range(4)]
+    for number in jobs:
+        server.tell(exited(f"{number}.1"))
+    asked: list[Sequence[int]] = []
+    rows = server.controller.rows
+
+    def counted(ids: Sequence[int]) -> dict[int, JobRow]:
+        asked.append(ids)
+        return rows(ids)
+
+    monkeypatch.setattr(server.controller, "rows", counted)
+    (reply,) = server.round(Act("ada", "hold", jobs))
+    assert reply is not None and [skipped["id"] for skipped in reply.value["skipped"]] == jobs
+    assert asked == [jobs]

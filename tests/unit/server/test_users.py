@@ -173,6 +173,7 @@ def test_somebody_of_whom_nothing_is_known(server: Server) -> None:
         "unix": None,
         "password": False,
         "added": False,
+        "seen_at": None,
     }
     with pytest.raises(BadRequest):
         user_view(server.cluster, people(server), "e ve")

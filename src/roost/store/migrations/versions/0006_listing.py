@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0006"
-down_revision = "0004"
+down_revision = "0005"
 
 _LISTED = ("state", "user", "name", "gpus", "node", "sweep", "submitted_ms", "started_ms")
 _CHUNK = 10_000

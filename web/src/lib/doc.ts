@@ -1,0 +1,151 @@
+// The document that the live stream keeps true, and how a change is put into it. Pure.
+import type { Schemas } from "./api";
+
+export interface Reason {
+  code: string;
+  text: string;
+  [more: string]: unknown;
+}
+
+export interface BriefJob {
+  id: number;
+  name: string;
+  user: string;
+  state: "held" | "queued" | "starting" | "running" | "paused" | "stopping" | "ended";
+  outcome: string | null;
+  exit_code: number | null;
+  error: string | null;
+  command_line: string;
+  gpus: number;
+  mem_mib: number | null;
+  node: string | null;
+  gpu_indices: number[];
+  priority: number;
+  labels: string[];
+  sweep: number | null;
+  queue_position: number | null;
+  reason: Reason | null;
+  eta: string | null;
+  attempts: number;
+  submitted_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  preemptible: boolean;
+  time_limit_s: number | null;
+}
+
+export interface TileJob {
+  id: number;
+  user: string;
+  name: string;
+  state: string;
+  mem_mib: number;
+  since: string | null;
+}
+
+export interface Tile {
+  uuid: string;
+  index: number;
+  node: string;
+  alias: string | null;
+  model: string;
+  mig: boolean;
+  mem_mib: number;
+  mem_used_mib: number | null;
+  mem_reserved_mib: number;
+  mem_free_mib: number;
+  mem_roost_mib: number | null;
+  mem_foreign_mib: number | null;
+  util: number | null;
+  temp_c: number | null;
+  power_w: number | null;
+  slots: number;
+  /** About the GPU itself, whatever is ruled about its node. */
+  drained: boolean;
+  disabled: boolean;
+  state: "free" | "used" | "foreign" | "claimed" | "drained" | "disabled" | "fault" | "unknown" | "unreachable";
+  reason: string | null;
+  jobs: TileJob[];
+  procs: { pid: number; user: string | null; command: string | null; mem_mib: number | null }[];
+}
+
+export type Node = Schemas["Node"];
+export interface Notice {
+  text: string;
+  by: string;
+  at: string;
+}
+
+export interface Doc {
+  at: string;
+  server: { version: string; since: string; boot: string };
+  scheduling: "on" | "paused";
+  policy: string;
+  health: string[];
+  notice: Notice | null;
+  private: boolean;
+  counts: Record<string, number>;
+  cpu: { slots: number; used: number };
+  nodes: Node[];
+  gpus: Tile[];
+  queue: number[];
+  queued_total: number;
+  running: number[];
+  ended: number[];
+  jobs: Map<number, BriefJob>;
+}
+
+export interface Change {
+  all?: true;
+  many?: true;
+  settings?: true;
+  users?: true;
+  gpus?: Tile[] | Record<string, Partial<Tile>>;
+  gpu_set?: Tile[];
+  /** Whole when the job was in none of the lists before, else its id and what changed. */
+  jobs?: (Partial<BriefJob> & { id: number })[];
+  removed?: number[];
+  [key: string]: unknown;
+}
+
+const WHOLE = [
+  "at", "server", "scheduling", "policy", "health", "notice", "private", "counts", "cpu", "nodes", "queue", "queued_total",
+  "running", "ended",
+] as const;
+
+export function empty(): Doc {
+  return {
+    at: "", server: { version: "", since: "", boot: "" }, scheduling: "on", policy: "", health: [], notice: null, private: false,
+    counts: {}, cpu: { slots: 0, used: 0 }, nodes: [], gpus: [], queue: [], queued_total: 0, running: [], ended: [], jobs: new Map(),
+  };
+}
+
+/** The document after the change: a new one, in which what did not change is the very same. */
+export function apply(doc: Doc, change: Change): Doc {
+  const next: Doc = { ...doc };
+  for (const key of WHOLE) {
+    if (key in change) (next as unknown as Record<string, unknown>)[key] = change[key];
+  }
+  next.gpus = gpusAfter(doc.gpus, change);
+  next.jobs = jobsAfter(next, change);
+  return next;
+}
+
+function gpusAfter(gpus: Tile[], change: Change): Tile[] {
+  const whole = change.gpu_set ?? (Array.isArray(change.gpus) ? change.gpus : null);
+  if (whole) return whole;
+  const parts = change.gpus as Record<string, Partial<Tile>> | undefined;
+  return parts ? gpus.map((gpu) => (parts[gpu.uuid] ? { ...gpu, ...parts[gpu.uuid] } : gpu)) : gpus;
+}
+
+/** Only the rows that the lists name are kept: a page that shows others listens for their changes itself. */
+function jobsAfter(next: Doc, change: Change): Map<number, BriefJob> {
+  const lists = "queue" in change || "running" in change || "ended" in change;
+  if (!change.jobs && !change.removed && !lists) return next.jobs;
+  const jobs = new Map(next.jobs);
+  for (const job of change.jobs ?? []) jobs.set(job.id, { ...jobs.get(job.id), ...job } as BriefJob);
+  for (const id of change.removed ?? []) jobs.delete(id);
+  const named = new Set([...next.queue, ...next.running, ...next.ended]);
+  for (const id of jobs.keys()) if (!named.has(id)) jobs.delete(id);
+  return jobs;
+}
