@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Dialog, Locator, Page, expect
 from tests.box import until
 from tests.browser.site import Site
 
@@ -180,7 +180,12 @@ def test_a_search_finds_one_among_many(site: Site) -> None:
 def test_a_name_with_markup_is_a_name(site: Site) -> None:
     page = site.window("ada")
     said: list[str] = []
-    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+
+    def heard(dialog: Dialog) -> None:
+        said.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", heard)
     name = "<img src=x onerror=alert(1)><script>alert(2)</script>"
     job = site.box.submit("--hold", "--name", name, "--desc", name, "--label", "<i>l</i>", "echo '<b>'")
     for path in ("/", "/jobs", f"/jobs/{job}"):

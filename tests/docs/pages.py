@@ -12,6 +12,9 @@ SKIP = "skip"
 """A block marked so is for reading: it is not run."""
 
 
+MADE = {ROOT / path for path in ("bench/results", "web/node_modules", "src/roost/web/built")}
+
+
 class Block(NamedTuple):
     """A fenced block of shell commands."""
 
@@ -29,8 +32,7 @@ def files() -> list[Path]:
     found = []
     for folder, folders, names in os.walk(ROOT):
         folders[:] = sorted(name for name in folders if name == ".ci" or not name.startswith((".", "__")))
-        if Path(folder) == ROOT / "bench" and "results" in folders:
-            folders.remove("results")
+        folders[:] = [name for name in folders if Path(folder) / name not in MADE]
         found += [Path(folder) / name for name in sorted(names)]
     return found
 
