@@ -88,7 +88,7 @@ class Site:
         context.set_default_timeout(WITHIN_MS)
         self._contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda said: self._heard(said.type, said.text))
+        page.on("console", lambda said: self._heard(said.type, f"{said.text} {said.location.get('url', '')}"))
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         if user is not None:
             self.log_in(page, user)

@@ -40,6 +40,7 @@ def set_the_stage(site: Site) -> dict[str, int]:
     ids["done"] = train(
         "chen", 1, *short, "--model", "resnet50", "--lr", "3e-4", name="warm-up", say=("--label", "imagenet")
     )
+    ids["own"] = train("ada", 1, "--model", "resnet50", "--lr", "3e-4", name="resnet again", say=("--hold", "--mem", "8G"))
     ids["failed"] = train("bob", 1, "--fails", "3", "--model", "gpt-small", name="try 7", say=("--label", "nlp"))
     ids["cannot"] = box.submit(
         "--owner", "bob", "--gpus", 0, "--name", "no such place", "--cwd", str(box.work / "gone"), "--", "true", cwd=box.work
@@ -48,7 +49,7 @@ def set_the_stage(site: Site) -> dict[str, int]:
     ids["oom"] = box.submit(
         "--owner", "chen", "--gpus", 1, "--mem", "4G", "--name", "too big", "--", "roost", "sim-job", "--mem", "30G", "--oom"
     )
-    for job in ids.values():
+    for job in set(ids.values()) - {ids["own"]}:
         box.ends(job)
     ids["running"] = train(
         "alice",
@@ -108,7 +109,7 @@ def places(site: Site, ids: dict[str, int]) -> dict[str, str]:
         "job": f"/jobs/{ids['running']}",
         "job-failed": f"/jobs/{ids['failed']}",
         "job-waiting": f"/jobs/{ids['waiting']}",
-        "submit": f"/submit?clone={ids['done']}",
+        "submit": f"/submit?clone={ids['own']}",
         "sweeps": "/sweeps",
         "sweep": f"/sweeps/{ids['sweep']}",
         "nodes": "/nodes",

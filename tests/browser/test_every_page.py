@@ -39,3 +39,19 @@ def test_no_page_has_a_fault_that_a_program_can_see(
         found += [f"{name}: {fault}" for fault in faults]
     assert not found, "\n".join(found)
     site.end()
+
+
+def test_the_pages_before_the_login_have_no_fault_either(home: Site) -> None:
+    home.begin()
+    home.allow("status of 404")
+    link = home.box.json("user", "add", "zoe", "--unix", "none")["users"][0]["link"]
+    found = []
+    for size, theme in ((DESKTOP, "light"), (PHONE, "dark")):
+        page = home.window(size=size, color_scheme=theme)
+        for path in ("/login", link, "/welcome/no-such-link"):
+            page.goto(path)
+            page.locator("h1").wait_for()
+            found += [f"{path}: {fault}" for fault in violations(page)]
+            assert sticks_out(page) <= 0, path
+    assert not found, "\n".join(found)
+    home.end()

@@ -78,7 +78,7 @@ def test_a_target_is_added_tested_and_told_of_an_end(site: Site) -> None:
         expect(target).to_contain_text("Sent")
         assert len(heard) == 1
         page.goto("/submit")
-        page.get_by_label("Command", exact=True).fill("true")
+        page.get_by_role("textbox", name="Command", exact=True).fill("true")
         page.get_by_label("Name", exact=True).fill("loud one")
         page.get_by_role("button", name="Submit", exact=True).click()
         until("the hook was told", lambda: any("loud one" in str(one) for one in heard))

@@ -53,7 +53,7 @@ def test_a_locked_user_is_out_at_once(site: Site) -> None:
     site.user("cleo")
     ada, cleo = site.window("ada"), site.window("cleo")
     cleo.goto("/submit")
-    cleo.get_by_label("Command", exact=True).fill("echo mine")
+    cleo.get_by_role("textbox", name="Command", exact=True).fill("echo mine")
     ada.goto("/users")
     row(ada, "cleo").get_by_role("button", name="Lock cleo").click()
     ada.get_by_role("dialog", name="Lock cleo?").get_by_role("button", name="Lock").click()
@@ -67,7 +67,7 @@ def test_a_locked_user_is_out_at_once(site: Site) -> None:
     expect(row(ada, "cleo")).not_to_contain_text("locked")
     out.get_by_role("button", name="Log in").click()
     expect(out).to_have_count(0)
-    expect(cleo.get_by_label("Command", exact=True)).to_have_value("echo mine")
+    expect(cleo.get_by_role("textbox", name="Command", exact=True)).to_have_value("echo mine")
 
 
 def test_a_user_is_added_and_the_link_is_shown_once(site: Site) -> None:

@@ -19,7 +19,7 @@ def form(site: Site, path: str = "/submit") -> Page:
 
 def test_what_is_typed_is_there_after_a_reload_and_gone_when_it_is_submitted(site: Site) -> None:
     page = form(site)
-    command = page.get_by_label("Command", exact=True)
+    command = page.get_by_role("textbox", name="Command", exact=True)
     command.fill("echo half of")
     page.get_by_label("GPUs", exact=True).fill("0")
     page.goto("/jobs")
@@ -35,7 +35,7 @@ def test_what_is_typed_is_there_after_a_reload_and_gone_when_it_is_submitted(sit
 
 def test_who_presses_twice_queues_once(site: Site) -> None:
     page = form(site)
-    page.get_by_label("Command", exact=True).fill("echo once")
+    page.get_by_role("textbox", name="Command", exact=True).fill("echo once")
     page.get_by_label("Name", exact=True).fill("once")
     page.get_by_label("GPUs", exact=True).fill("0")
     page.get_by_role("button", name="Submit", exact=True).dblclick()
@@ -63,7 +63,7 @@ def test_a_script_with_variables_is_run_and_its_copy_is_the_same(site: Site) -> 
 
 def test_the_line_that_is_shown_asks_for_the_same(site: Site) -> None:
     page = form(site)
-    page.get_by_label("Command", exact=True).fill("echo 'it is' $HOME; sleep 0")
+    page.get_by_role("textbox", name="Command", exact=True).fill("echo 'it is' $HOME; sleep 0")
     page.get_by_label("Name", exact=True).fill("it's <b>")
     page.get_by_label("GPU memory", exact=True).fill("1.5G")
     page.get_by_label("Time limit", exact=True).fill("1h30m")
@@ -108,7 +108,7 @@ def test_what_would_start_now_is_taken_with_a_click(site: Site) -> None:
     for n in range(3):
         site.box.submit("--name", f"keeps {n}", "sleep 600")
     page = form(site)
-    page.get_by_label("Command", exact=True).fill("echo wide")
+    page.get_by_role("textbox", name="Command", exact=True).fill("echo wide")
     page.get_by_label("GPUs", exact=True).fill("2")
     foreseen = page.get_by_test_id("foresee")
     expect(foreseen).to_contain_text("needs 2 GPUs at once")

@@ -13,7 +13,7 @@ def test_a_sweep_is_made_in_the_form_and_what_failed_is_run_again(site: Site) ->
     page.goto("/submit")
     page.get_by_role("button", name="Sweep", exact=True).click()
     mended = site.box.file("mended")
-    page.get_by_label("Command", exact=True).fill(f"[ {{n}} != 2 ] || [ -e {mended} ]")
+    page.get_by_role("textbox", name="Command", exact=True).fill(f"[ {{n}} != 2 ] || [ -e {mended} ]")
     page.get_by_label("Name", exact=True).fill("ladder")
     page.get_by_label("GPUs", exact=True).fill("0")
     page.get_by_label("Name of a parameter").first.fill("n")
