@@ -108,7 +108,7 @@ def places(site: Site, ids: dict[str, int]) -> dict[str, str]:
         "job": f"/jobs/{ids['running']}",
         "job-failed": f"/jobs/{ids['failed']}",
         "job-waiting": f"/jobs/{ids['waiting']}",
-        "submit": f"/submit?clone={ids['done']}",
+        "submit": "/submit",
         "sweeps": "/sweeps",
         "sweep": f"/sweeps/{ids['sweep']}",
         "nodes": "/nodes",
