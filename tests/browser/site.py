@@ -65,6 +65,8 @@ class Site:
         self.processes: list[subprocess.Popen[bytes]] = []
         """What was started beside it; ended with it."""
         self._contexts: list[BrowserContext] = []
+        self._logged_in: dict[str, list[Any]] = {}
+        """The cookies of who has logged in once."""
 
     @cached_property
     def url(self) -> str:
@@ -82,16 +84,22 @@ class Site:
         done = self.box.http("POST", f"/link/{link}", {"password": PASSWORD})
         assert done.status == 200, done
 
-    def window(self, user: str | None = None, *, size: ViewportSize = DESKTOP, **how: Any) -> Page:
-        """A new browser window of its own cookies, logged in as that user."""
+    def window(self, user: str | None = None, *, size: ViewportSize = DESKTOP, anew: bool = False, **how: Any) -> Page:
+        """A new browser window, logged in as that user: `anew` by a login of its own, which the test may then end."""
         context = self.browser.new_context(viewport=size, base_url=self.url, locale=how.pop("locale", "en-GB"), **how)
         context.set_default_timeout(WITHIN_MS)
         self._contexts.append(context)
         page = context.new_page()
         page.on("console", lambda said: self._heard(said.type, f"{said.text} {said.location.get('url', '')}"))
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
-        if user is not None:
+        if user is not None and (anew or user not in self._logged_in):
             self.log_in(page, user)
+            if not anew:
+                self._logged_in[user] = context.cookies()
+        elif user is not None:
+            context.add_cookies(self._logged_in[user])
+            page.goto("/")
+            page.locator("main").wait_for()
         return page
 
     def allow(self, *words: str) -> None:

@@ -43,7 +43,7 @@ def test_a_wrong_password_and_then_the_right_one(site: Site) -> None:
 
 
 def test_who_logs_out_is_out(site: Site) -> None:
-    page = site.window("ben")
+    page = site.window("ben", anew=True)
     page.get_by_role("button", name="Log out").click()
     expect(page).to_have_url(f"{site.url}/login")
     page.goto("/jobs")
@@ -52,7 +52,7 @@ def test_who_logs_out_is_out(site: Site) -> None:
 
 def test_a_session_that_ends_asks_for_the_password_and_loses_nothing(site: Site) -> None:
     site.allow("status of 401")
-    page = site.window("ada")
+    page = site.window("ada", anew=True)
     page.goto("/submit")
     command = page.get_by_role("textbox", name="Command", exact=True)
     command.fill("echo half typed")

@@ -105,7 +105,7 @@ def test_defaults_are_kept_and_the_form_begins_with_them(site: Site) -> None:
 def test_a_new_password_logs_other_browsers_out(site: Site) -> None:
     site.allow("status of 401")
     site.user("gina")
-    page, other = site.window("gina"), site.window("gina")
+    page, other = site.window("gina", anew=True), site.window("gina", anew=True)
     page.goto("/me")
     page.get_by_label("Present password").fill(PASSWORD)
     page.get_by_label("New password").fill(PASSWORD + "!")
