@@ -126,12 +126,15 @@ class Sampling:
                 self._forward(values["sample"])
 
     def _count(self, sample: List[Dict[str, Any]]) -> None:
-        """Add what each running run uses: memory over its GPUs, utilization in the mean of them."""
+        """Add what each running run uses: the memory of the GPU on which it has most, utilization in the mean of them."""
         memory: Dict[str, int] = {}
         for gpu in sample:
+            here: Dict[str, int] = {}
             for process in gpu["procs"]:
                 if process["run"] is not None and process["mem_mib"] is not None:
-                    memory[process["run"]] = memory.get(process["run"], 0) + process["mem_mib"]
+                    here[process["run"]] = here.get(process["run"], 0) + process["mem_mib"]
+            for name, used in here.items():
+                memory[name] = max(used, memory.get(name, 0))
         util = {gpu["uuid"]: gpu["util"] for gpu in sample}
         for run in self._life.runs.values():
             if run.phase == RUNNING and run.record is not None and run.record.gpus:

@@ -187,7 +187,7 @@ def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunEx
     if not at.account:
         return run
     known = turn.cluster.node(at.node).gpus
-    most_mib = sum(known[uuid].mem_mib for uuid in active.gpus if uuid in known)
+    most_mib = max((known[uuid].mem_mib for uuid in active.gpus if uuid in known), default=0)
     return msgspec.structs.replace(
         run,
         at_ms=_moment(turn, at, active, run.at_ms),

@@ -14,8 +14,6 @@ export interface Use {
   isWhole: boolean;
   /** The most that it used of one GPU. */
   memPeak: number | null;
-  /** Whether that is of each GPU for itself; else what all had is divided by how many there were. */
-  isExact: boolean;
   /** Mean utilization of its GPUs, in percent. */
   util: number | null;
   ranS: number | null;
@@ -35,15 +33,13 @@ const UNSEEN: Seen = { mem: null, util: null, rss: null };
 
 /** What an attempt had and used. `cardMib` is the memory of the smallest of its GPUs, `now` is for one that runs. */
 export function useOf(job: JobView, attempt: Attempt, cardMib: number | null, now: number, seen: Seen = UNSEEN): Use {
-  const count = Math.max(1, attempt.gpu_uuids.length);
-  const counted = attempt.peak_mem_mib === null ? null : attempt.peak_mem_mib / count;
+  const counted = attempt.peak_mem_mib;
   const share = attempt.granted_mib ?? job.request.mem_mib;
   const end = attempt.ended_at ? Date.parse(attempt.ended_at) : now;
   return {
     memAsked: job.gpus === 0 ? null : (share ?? cardMib),
     isWhole: share === null,
     memPeak: counted !== null && seen.mem !== null ? Math.max(counted, seen.mem) : (counted ?? seen.mem),
-    isExact: count === 1 || seen.mem !== null,
     util: attempt.util_mean ?? seen.util,
     ranS: attempt.started_at ? Math.max(0, (end - Date.parse(attempt.started_at)) / 1000) : null,
     limitS: job.time_limit_s,
@@ -67,7 +63,7 @@ export function adviceOf(job: JobView, attempt: Attempt, use: Use): Advice[] {
   const asked = use.memAsked;
   if (attempt.outcome === "out_of_memory" && asked !== null && !use.isWhole) found.push({ word: "job.advice_oom", values: { asked: memory(asked) } });
   if ((use.ranS ?? 0) < LONG_S) return found;
-  if (asked !== null && use.memPeak && use.isExact && asked - use.memPeak >= MIB_WORTH && use.memPeak < asked / 2 && attempt.outcome !== "out_of_memory") {
+  if (asked !== null && use.memPeak && asked - use.memPeak >= MIB_WORTH && use.memPeak < asked / 2 && attempt.outcome !== "out_of_memory") {
     const enough = sizeText(Math.ceil((use.memPeak * 1.15) / 1024) * 1024);
     found.push({ word: use.isWhole ? "job.advice_whole" : "job.advice_mem", values: { asked: memory(asked), peak: memory(use.memPeak), enough } });
   }
