@@ -79,7 +79,7 @@ def typed(job: int, sweep: int) -> dict[str, list[str]]:
         "notify failures": [], "gpus": [], "gpu": ["drain", "0"], "drain": ["0"], "undrain": ["0"], "scheduler": ["resume"],
         "policy": ["fifo"], "simulate": ["--history"], "set": ["ls.recent_h", "24"], "user": ["show", "zed"],
         "user show": ["zed"], "user add": ["zed"], "user lock": ["zed"], "user unlock": ["zed"], "user admin": ["zed"],
-        "user set": ["zed", "--weight", "2"], "user link": ["zed"], "user del": ["zed", "-y"], "users": [], "defaults": [],
+        "user set": ["zed", "--weight", "2"], "user link": ["zed"], "user del": ["zed", "-y"], "users": [], "usage": [], "defaults": [],
         "defaults set": ["gpus=1"], "defaults unset": ["gpus"], "defaults clear": [], "web": [], "password": [],
         "token": [], "token new": ["x"], "token ls": [], "token revoke": ["99"], "notice": ["hello"], "audit": [],
         "status": [], "backup": ["b.db"], "sim-gpu": ["0", "--fault", "x"], "help": [], "version": [],

@@ -299,7 +299,7 @@ async def follow(
     return StreamingResponse(encoded(), media_type="application/x-ndjson")
 
 
-@router.get("/jobs/{job}/log/file", openapi_extra=streams("text/plain; charset=utf-8", NotFound, headers=FILE_HEADERS))
+@router.get("/jobs/{job}/log/file", openapi_extra=streams("text/plain", NotFound, headers=FILE_HEADERS))
 async def log_file(request: Request, job: int, attempt: Attempt = None, stream: Literal["out", "err"] = "out") -> Response:
     """All that a job has written, as a file to keep. What of the middle was dropped is not in it."""
     here, who = service(request), caller(request)
