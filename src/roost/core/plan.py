@@ -110,7 +110,8 @@ class _Planner:
         guests = self.keeper.keeping is not None
         while heads and len(self.starts) < self.limit:
             was, job, followers = heappop(heads)
-            if (not guests and job.shape.request in refused) or self._over(job.shape):
+            asked = job.shape.request  # where the memory is found out, others may be refused for the same and this one not
+            if (not guests and not asked.mem_auto and asked in refused) or self._over(job.shape):
                 continue
             key = self.key(job, self.cluster, self.now_ms)
             if key > was:  # what was given since has set this user back

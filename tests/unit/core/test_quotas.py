@@ -90,3 +90,15 @@ def test_memory_that_nobody_knows_is_a_whole_gpu_and_is_learned_from_the_run() -
     granted = {s.job.id: s.granted_mib for s in start_all(here)}
     assert granted == {3: 9201, 4: 9201} and 2 * 9201 <= MEM < 3 * 9201
     assert here.active[3].request.mem_mib == 9201
+
+
+def test_one_whose_memory_is_known_starts_although_another_of_the_same_request_does_not_fit() -> None:
+    here = cluster(job(1, mem_auto=True), gpus=1)
+    start(here, *plan(here, NOW).starts)
+    here.apply(ev.Started(1, NOW, 1, 77))
+    here.apply(ev.Ended(1, NOW + 60_000, Outcome.SUCCEEDED, usage=ev.Usage(peak_mem_mib=8000)))
+    submit(here, job(2, mem_mib=100))
+    start_all(here)  # from now on nobody gets a whole GPU
+    submit(here, job(3, mem_auto=True, user="zoe"))  # of hers nothing is known
+    submit(here, job(4, mem_auto=True))
+    assert starting(here) == [4]
