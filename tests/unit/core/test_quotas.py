@@ -94,7 +94,8 @@ def test_memory_that_nobody_knows_is_a_whole_gpu_and_is_learned_from_the_run() -
 
 def test_one_whose_memory_is_known_starts_although_another_of_the_same_request_does_not_fit() -> None:
     here = cluster(job(1, mem_auto=True), gpus=1)
-    start(here, *plan(here, NOW).starts)
+    (first,) = plan(here, NOW).starts
+    start(here, first)
     here.apply(ev.Started(1, NOW, 1, 77))
     here.apply(ev.Ended(1, NOW + 60_000, Outcome.SUCCEEDED, usage=ev.Usage(peak_mem_mib=8000)))
     submit(here, job(2, mem_mib=100))
