@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
 from tests.box import until
 from tests.browser.site import Site
@@ -69,8 +70,10 @@ def set_the_stage(site: Site) -> dict[str, int]:
     train("lin", 1, "--mem", "6G", "--util", "41", name="扩散模型 微调", say=("--label", "扩散"))
     ids["shared"] = train("bob", 1, "--mem", "3G", "--util", "12", name="probe", say=("--mem", "4G"))
     until("they run", lambda: box.json("status")["jobs"].get("running", 0) >= 4)
-    other = box.command("sim-job", "--gpu", "6", "--mem", "10G", "--seconds", str(SECONDS))
-    foreign = subprocess.Popen(other, env=box.env, cwd=box.work, stdout=subprocess.DEVNULL)
+    code = "import sys; from roost.cli import main; sys.exit(main())"
+    other = ["python3", "-c", code, "sim-job", "--gpu", "6", "--mem", "10G", "--seconds", str(SECONDS)]
+    env = {**box.env, "PYTHONPATH": ":".join(path for path in sys.path if path)}  # it is shown without where it lies
+    foreign = subprocess.Popen(other, executable=sys.executable, env=env, cwd=box.work, stdout=subprocess.DEVNULL)
     site.processes.append(foreign)
     box.gpu_comes_to(6, "foreign")
     box.do("drain", f"{box.json('gpus')['gpus'][7]['node']}:7")
