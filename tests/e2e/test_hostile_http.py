@@ -59,6 +59,13 @@ class Raw(NamedTuple):
         request = self.head("GET /api/v1/me HTTP/1.1", "Connection: close")
         return until("an honest client is answered", lambda: self.status(request) == 200)
 
+    @property
+    def opens_a_stream(self) -> bool:
+        """Whether the user may open one more stream; it is closed again, which the server may notice later."""
+        with self.open() as one:
+            one.sendall(self.head("GET /api/v1/events HTTP/1.1"))
+            return b" 200 " in one.recv(200)
+
 
 @pytest.fixture(scope="module")
 def raw() -> Iterator[Raw]:
@@ -241,6 +248,8 @@ def test_one_user_does_not_take_every_request_there_is(raw: Raw) -> None:
     finally:
         for one in held:
             one.close()
+    # The other tests of this user begin when the server has noticed all of them to be gone.
+    assert until("they are let go of", lambda: all(raw.opens_a_stream for _ in range(50)))
 
 
 def test_the_log_of_the_server_keeps_quiet_and_tells_no_secret(raw: Raw) -> None:

@@ -31,8 +31,8 @@ class Process(msgspec.Struct):
     job: int | None
 
 
-class Gpu(msgspec.Struct):
-    """A GPU with what is on it. `drained` and `disabled` are about itself, whatever is ruled about its node."""
+class GpuFacts(msgspec.Struct):
+    """What is known of a GPU. `drained` and `disabled` are about itself, whatever is ruled about its node."""
 
     uuid: str
     index: int
@@ -52,6 +52,11 @@ class Gpu(msgspec.Struct):
     disabled: bool
     state: Literal["free", "used", "foreign", "claimed", "drained", "disabled", "fault", "unknown", "unreachable"]
     reason: str | None
+
+
+class Gpu(GpuFacts):
+    """A GPU with what is on it."""
+
     jobs: list[GpuJob]
     procs: list[Process]
 

@@ -7,20 +7,14 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from roost.api.answers import CpuSlots, Node, Notice
+from roost.api.answers import CpuSlots, GpuFacts, GpuJob, Node, Notice
 from roost.api.document import component
 from roost.api.job_answers import BriefJob, Time
-from roost.core.states import State
 
 
-class TileJob(msgspec.Struct):
+class TileJob(GpuJob):
     """A job on a GPU, and since when."""
 
-    id: int
-    user: str
-    name: str
-    state: State
-    mem_mib: int
     since: Time
 
 
@@ -33,29 +27,11 @@ class Foreign(msgspec.Struct):
     mem_mib: int | None
 
 
-class Tile(msgspec.Struct):
+class Tile(GpuFacts):
     """A GPU as a dashboard shows it; `mem_roost_mib` and `mem_foreign_mib` are what processes use."""
 
-    uuid: str
-    index: int
-    node: str
-    alias: str | None
-    model: str
-    mig: bool
-    mem_mib: int
-    mem_used_mib: int | None
-    mem_reserved_mib: int
-    mem_free_mib: int
     mem_roost_mib: int | None
     mem_foreign_mib: int | None
-    util: int | None
-    temp_c: int | None
-    power_w: float | None
-    slots: int
-    drained: bool
-    disabled: bool
-    state: Literal["free", "used", "foreign", "claimed", "drained", "disabled", "fault", "unknown", "unreachable"]
-    reason: str | None
     jobs: list[TileJob]
     procs: list[Foreign]
 

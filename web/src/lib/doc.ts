@@ -7,68 +7,10 @@ export interface Reason {
   [more: string]: unknown;
 }
 
-export interface BriefJob {
-  id: number;
-  name: string;
-  user: string;
-  state: "held" | "queued" | "starting" | "running" | "paused" | "stopping" | "ended";
-  outcome: string | null;
-  exit_code: number | null;
-  error: string | null;
-  command_line: string;
-  gpus: number;
-  mem_mib: number | null;
-  node: string | null;
-  gpu_indices: number[];
-  priority: number;
-  labels: string[];
-  sweep: number | null;
-  queue_position: number | null;
-  reason: Reason | null;
-  eta: string | null;
-  attempts: number;
-  submitted_at: string;
-  started_at: string | null;
-  ended_at: string | null;
-  preemptible: boolean;
-  time_limit_s: number | null;
-}
-
-export interface TileJob {
-  id: number;
-  user: string;
-  name: string;
-  state: string;
-  mem_mib: number;
-  since: string | null;
-}
-
-export interface Tile {
-  uuid: string;
-  index: number;
-  node: string;
-  alias: string | null;
-  model: string;
-  mig: boolean;
-  mem_mib: number;
-  mem_used_mib: number | null;
-  mem_reserved_mib: number;
-  mem_free_mib: number;
-  mem_roost_mib: number | null;
-  mem_foreign_mib: number | null;
-  util: number | null;
-  temp_c: number | null;
-  power_w: number | null;
-  slots: number;
-  /** About the GPU itself, whatever is ruled about its node. */
-  drained: boolean;
-  disabled: boolean;
-  state: "free" | "used" | "foreign" | "claimed" | "drained" | "disabled" | "fault" | "unknown" | "unreachable";
-  reason: string | null;
-  jobs: TileJob[];
-  procs: { pid: number; user: string | null; command: string | null; mem_mib: number | null }[];
-}
-
+/** A job in a row, with the first of its reasons whole. */
+export type BriefJob = Omit<Schemas["BriefJob"], "reason"> & { reason: Reason | null };
+export type TileJob = Schemas["TileJob"];
+export type Tile = Schemas["Tile"];
 export type Node = Schemas["Node"];
 export interface Notice {
   text: string;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Node, Tile, TileJob } from "./doc";
 import { columnsFor, groupsOf, memoryOf, people, sums } from "./gpus";
 
-const on = (id: number, user: string): TileJob => ({ id, user, name: "", state: "running", mem_mib: 0, since: null });
+const on = (id: number, user: string): TileJob => ({ id, user, name: "", state: "running", mem_mib: 0, since: "2026-01-01T00:00:00Z" });
 const gpu = (more: Partial<Tile>): Tile =>
   ({ node: "a", model: "X", state: "free", mem_mib: 1000, mem_used_mib: 0, mem_roost_mib: 0, mem_foreign_mib: 0, util: 0, power_w: null, jobs: [], procs: [], ...more }) as Tile;
 
