@@ -5,6 +5,7 @@
     ├── Impossible             422  understood, and it can never run
     ├── NotFound               404
     ├── Conflict               409  the state does not allow it
+    ├── HostKeyUnknown         409  nobody has said that a node's key is the right one
     ├── NotKnown               401  nobody says who is asking
     ├── NotPermitted           403
     ├── TooLarge               413
@@ -47,6 +48,19 @@ class NotFound(RoostError):
 
 class Conflict(RoostError):
     code, status = "conflict", 409
+
+
+class HostKeyUnknown(RoostError):
+    code, status = "host_key_unknown", 409
+
+    def __init__(self, node: str, host_key: str, kind: str, was: str | None = None) -> None:
+        what = f"is {host_key} ({kind})" if was is None else f"has changed from {was} to {host_key} ({kind})"
+        super().__init__(
+            f"the host key of {node} {what}, and nobody has said that this is right",
+            f"compare it on {node} itself (ssh-keygen -lf /etc/ssh/ssh_host_{kind.lower()}_key.pub), "
+            f"then say: --host-key {host_key}",
+        )
+        self.host_key = host_key
 
 
 class NotKnown(RoostError):
