@@ -598,7 +598,7 @@ def test_what_a_job_is_bound_to_is_named_everywhere() -> None:
 
 
 def test_a_job_that_outgrows_what_it_asked_is_shown() -> None:
-    from roost.cli.gpus import _outgrown
+    from roost.cli.gpu_text import _outgrown
     from roost.cli.show import _peak
 
     gpu = {"jobs": [{"id": 7, "mem_mib": 8192}, {"id": 8, "mem_mib": 8192}], "procs": [{"job": 7, "mem_mib": 9216}]}
