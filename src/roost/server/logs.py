@@ -86,14 +86,13 @@ class Logs:
         node = self._service.cluster.nodes.get(attempt.node)
         return node is None or not node.attached
 
-    def _refusal(self, attempt: AttemptRow) -> RoostError:
-        """Why a log cannot be read now."""
+    def _refusal(self, attempt: AttemptRow, said: str = "") -> RoostError:
+        """Why a log cannot be read now; `said` by a link that should have been there."""
         where, node = attempt.node, self._service.cluster.nodes.get(attempt.node)
         if node is None:
             return NotFound(f"{where} is no longer a node here, and of what job {attempt.job} wrote there is no copy")
-        reason = "" if node.attached else f" ({node.reason})"
-        about = f"{where} cannot be reached{reason}: what job {attempt.job} wrote is there"
-        return TryLater(about, f"try again when {where} is back: roost nodes")
+        why = said if node.attached and said else f"{where} cannot be reached ({node.reason})"
+        return TryLater(f"{why}: what job {attempt.job} wrote is there", f"try again when {where} is back: roost nodes")
 
     async def read(self, attempt: AttemptRow, **how: Any) -> m.Log:
         """A piece of a log."""
@@ -108,8 +107,8 @@ class Logs:
         """A piece of a log, from the node alone. Raises `NotFound` when it has no such run."""
         try:
             answer = await (await self.link(attempt)).ask("read_log", run=f"{attempt.job}.{attempt.attempt}", **how)
-        except LinkDown:
-            raise self._refusal(attempt) from None
+        except LinkDown as error:
+            raise self._refusal(attempt, str(error)) from None
         if isinstance(answer, m.NodeError):
             raise NotFound(answer.message)
         if not isinstance(answer, m.Log):
