@@ -285,9 +285,9 @@ class Host:
             if not source.exists():
                 continue
             rows = [line.split(":") for line in source.read_text().splitlines()]
-            kept = [
-                _unlocked(row, self.plan.users) if name == "shadow" else row for row in rows if row[0] not in self.hidden
-            ]
+            rows = [row for row in rows if row[0] not in self.hidden]
+            if name == "shadow":
+                rows = [_unlocked(row, self.plan.users) for row in rows]
             self.write(f"/etc/{name}", "".join(":".join(row) + "\n" for row in rows), source.stat().st_mode & 0o777)
 
     # -- illness ------------------------------------------------------------------------------------------------------
