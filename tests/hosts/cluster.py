@@ -39,7 +39,7 @@ class Hosts:
             (self.directory / "network").write_text(self.network.prefix)
         self.shared = self.directory / "shared"
         self.shared.mkdir()
-        self.shared.chmod(0o1777)
+        self.shared.chmod(0o777)  # not sticky: everybody appends to everybody's files
         self.key = self.directory / "client_key"
         tool("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "tests", "-f", str(self.key))
         self.config = self.directory / "ssh_config"

@@ -68,7 +68,7 @@ class Host:
     plan: Plan
     port: int = 22
     power_offs: list[tuple[float, float]] = field(default_factory=list)
-    """From when to when it was being switched off, by the clock: what ran before was dead after."""
+    """From when to when it was being switched off, by the clock of /proc/uptime: what ran before was dead after."""
     hidden: set[str] = field(default_factory=set)
     _init: subprocess.Popen[bytes] | None = None
     _pid: int = 0
@@ -140,7 +140,7 @@ class Host:
         """Pull the plug: every process of it is dead, and no packet has said so."""
         if self._init is None:
             return
-        since = time.time()
+        since = _uptime_s()
         self.line.take_up()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)  # process 1 of the host: all die with it, before it is reaped
@@ -148,7 +148,7 @@ class Host:
         self._init.stdin.close()
         self._init.wait(60)
         self._init = None
-        self.power_offs.append((since, time.time()))
+        self.power_offs.append((since, _uptime_s()))
 
     def remove(self) -> None:
         """Switch it off and throw it away."""
@@ -326,6 +326,10 @@ class Host:
     def _homes_states(self) -> Iterable[Path]:
         for home in ("/root", *(str(home) for _, _, home in self.plan.homes)):
             yield from self.path(home).glob(".roost/nodes/*/*")
+
+
+def _uptime_s() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _processes_in(init: int) -> list[int]:
