@@ -27,6 +27,7 @@ from roost.server.commands import Act, Ask, Change_, Command, RuleUser, Who
 from roost.server.engine import Engine
 from roost.server.etas import Etas
 from roost.server.facets import Facets
+from roost.server.fleet import Fleet
 from roost.server.foreseeing import Foreseeing
 from roost.server.login import Login
 from roost.server.pam import Pam
@@ -74,6 +75,7 @@ class Service:
         self.on_leave: set[Callable[[], None]] = set()
         """Told when the server leaves: who holds a connection for long ends it then."""
         self.is_leaving = False
+        self.fleet = Fleet()
         self.recorder = Recorder(store, lambda: self.cluster)
         engine.watchers.add(self.recorder.watch)
 
@@ -346,6 +348,12 @@ class Service:
     def nodes(self) -> list[Json]:
         """Every node."""
         return [self._node(name) for name in sorted(self.cluster.nodes)]
+
+    def node(self, name: str) -> Json:
+        """One node, or `NotFound`."""
+        if name not in self.cluster.nodes:
+            raise NotFound(f"there is no node {name}", "roost nodes")
+        return self._node(name)
 
     def _node(self, name: str) -> Json:
         node, link = self.cluster.nodes[name], self.engine.links.get(name)
