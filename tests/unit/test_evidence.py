@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.evidence import Deaths, read, wrong_owners
+from tests.cluster.evidence import Deaths, read, wrong_owners
 
 QUIET: Deaths = {}
 

@@ -14,22 +14,23 @@ from itertools import pairwise
 BEGIN, END, TERM = "begin", "end", "term"
 WORDS = 6
 
-# Without a child process in it that a signal could end halfway. `$LINES_FILE` and `$NAP` are in its environment.
+# A job: `sh job.sh NAP FAILS`. No child process is in it that a signal could end in the middle of a line.
 SCRIPT = r"""
 say() {
   read -r now _ </proc/uptime
-  echo "$1 $ROOST_JOB_ID.$ROOST_ATTEMPT ${ROOST_GPU_UUIDS:--} $host $uid $now" >>"$LINES_FILE"
+  echo "$1 $ROOST_JOB_ID.$ROOST_ATTEMPT ${ROOST_GPU_UUIDS:--} $host $uid $now" >>lines
 }
-told=; trap 'told=yes' TERM
+told=
+trap 'told=yes' TERM
 read -r host </proc/sys/kernel/hostname
 uid=$(id -u)
 [ -z "$told" ] || exit 143
 say begin
-sleep "$NAP" &
+sleep "$1" &
 wait $!
 [ -z "$told" ] || { say term; exit 143; }
 say end
-[ "$ROOST_ATTEMPT" -gt "$FAILS" ]
+[ "$ROOST_ATTEMPT" -gt "$2" ]
 """
 
 Attempt = tuple[int, int]
