@@ -236,8 +236,8 @@ class Login(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str = ""
     """As whom that is there."""
     key: str | None = None
-    is_his: bool = False
-    """Whether ssh is run as the user's own account, with his configuration and keys; else as the server's."""
+    ssh_as: str = ""
+    """The account that ssh is run as here, with its configuration and keys: the user's own; empty: the server's."""
 
 
 class Host(msgspec.Struct, frozen=True):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from roost.links.link import plain
 
@@ -35,6 +34,7 @@ def explain(stderr: str, target: str, node: str) -> tuple[str, str | None]:
 
 def understand(stderr: str, target: str, node: str) -> Trouble:
     """The first of the rules that the client's words fit; else the last of its lines that says anything."""
+    stderr = stderr[-_MOST:]
     for rule in _RULES:
         if found := re.search(rule.words, stderr, re.MULTILINE):
             values = {"line": _line(stderr, found), "target": target, "node": node, "copy_id": _copy_id(target)}
@@ -53,15 +53,15 @@ class _Rule:
     hint: str
 
 
+_MOST = 8192
 _NOISE = r"@|\*\* |debug\d|Warning: Permanently added|Pseudo-terminal will not|ssh_askpass|Could not chdir to home directory"
 _BY_HAND = "try it by hand on the server's machine, as the account that the server runs as: ssh -v {target} true"
 _SILENT = "is it switched on, and does a firewall let port {g2} through? on the server's machine: ping -c 3 {g1}"
-_NEW_KEY = (
-    "reinstalled? compare it on {node} itself (ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub), then: roost node trust {node}"
-)
+_NEW_KEY = "compare it on {node} itself (ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub), then: roost node trust {node}"
 _TOO_OLD = "its sshd is too old or too new for this ssh; allow what it offers for this host in ~/.ssh/config of the server"
 
-# In this order: the cause comes before what follows from it ("Permission denied" after a key that was not read).
+# In this order. The cause comes before what follows from it: "Permission denied" after a key that could not be read; but a
+# key that is not there is no cause where no machine answered.
 _RULES = (
     _Rule(
         PYTHON,
@@ -70,8 +70,52 @@ _RULES = (
         "install one there (apt install python3), or name it: roost node add {node} --python PATH",
     ),
     _Rule(
+        None,
+        r"^(.+?):? line (\d+): (Bad .+|[Uu]nsupported .+|[Mm]issing .+|.*no argument.*)$",
+        "the server's ssh configuration is wrong: {g1}, line {g2}: {g3}",
+        "mend that line; ssh -G {target} says whether it is right",
+    ),
+    _Rule(
+        None,
+        r"^(?:Bad owner or permissions on|Can't open user config file) (.+?)(?:: .*)?$",
+        "ssh does not read its configuration: {line}",
+        "on the server's machine: it must exist, be its account's own and be closed to others (chmod 600)",
+    ),
+    _Rule(
+        None,
+        r"^.*(?:\bssh: (?:command )?not found|No such file or directory: '(?:\S*/)?ssh').*$",
+        "there is no ssh on the server's machine",
+        "apt install openssh-client",
+    ),
+    _Rule(
+        REACHABLE,
+        r"(?i)^ssh: Could not resolve hostname (\S+?): .*$",
+        "{line}",
+        "is the name right? on the server's machine: getent hosts {g1}; or give the address: ssh://USER@10.0.0.3",
+    ),
+    _Rule(
+        REACHABLE,
+        r"^ssh: connect to host (\S+) port (\d+): Connection refused",
+        "{line}",
+        "the machine is there, sshd is not at port {g2}: systemctl status ssh there; is the port right?",
+    ),
+    _Rule(REACHABLE, r"^ssh: connect to host (\S+) port (\d+): .*timed out", "{line}", _SILENT),
+    _Rule(
+        REACHABLE,
+        r"^ssh: connect to host (\S+) port (\d+): (?:No route to host|Network is unreachable|Host is down)",
+        "{line}",
+        "nothing answers there: is it switched on, is the address right? on the server's machine: ip route get {g1}",
+    ),
+    _Rule(REACHABLE, r"^ssh: connect to host (\S+) port (\d+): .*", "{line}", _SILENT),
+    _Rule(
+        REACHABLE,
+        r"^(?:Timeout, server .* not responding|client_loop: send disconnect|packet_write_wait|Connection to .* closed by remote)",
+        "the connection to {node} was cut",
+        "another try follows by itself; roost node check {node} says what it finds",
+    ),
+    _Rule(
         HOST_KEY,
-        r"REMOTE HOST IDENTIFICATION HAS CHANGED(?:.*\n)*?The fingerprint for the (\S+) key sent by the remote host is\s+(\S+?)\.?$",
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED(?:.*\n)*?The fingerprint for the (\S+) key sent .*\n(\S+?)\.?\s*$",
         "the host key of {node} has changed: it is {g2} ({g1}) now, so nothing was sent there",
         _NEW_KEY,
     ),
@@ -127,48 +171,10 @@ _RULES = (
     ),
     _Rule(
         LOGIN,
-        r"^.*(?:Session open refused by peer|(?:exec|shell|session) request failed|open failed: connect failed: open failed).*$",
+        r"^.*(?:Session open refused by peer|(?:exec|shell|session) request failed|connect failed: open failed).*$",
         "{node} lets this login open no more sessions",
         "raise MaxSessions in its sshd_config, or let ssh use a connection for each (ControlMaster no)",
     ),
-    _Rule(
-        None,
-        r"^(.+?):? line (\d+): (Bad configuration option: .+|.+)$",
-        "the server's ssh configuration is wrong: {g1}, line {g2}: {g3}",
-        "mend that line; ssh -G {target} says whether it is right",
-    ),
-    _Rule(
-        None,
-        r"^(?:Bad owner or permissions on|Can't open user config file) (.+?)(?:: .*)?$",
-        "ssh does not read its configuration: {line}",
-        "on the server's machine: it must exist, be its account's own and be closed to others (chmod 600)",
-    ),
-    _Rule(
-        None,
-        r"^.*(?:\bssh: (?:command )?not found|No such file or directory: '(?:\S*/)?ssh').*$",
-        "there is no ssh on the server's machine",
-        "apt install openssh-client",
-    ),
-    _Rule(
-        REACHABLE,
-        r"(?i)^ssh: Could not resolve hostname (\S+?): .*$",
-        "{line}",
-        "is the name right? on the server's machine: getent hosts {g1}; or give the address: ssh://USER@10.0.0.3",
-    ),
-    _Rule(
-        REACHABLE,
-        r"^ssh: connect to host (\S+) port (\d+): Connection refused",
-        "{line}",
-        "the machine is there, sshd is not at port {g2}: systemctl status ssh there; is the port right?",
-    ),
-    _Rule(REACHABLE, r"^ssh: connect to host (\S+) port (\d+): .*timed out", "{line}", _SILENT),
-    _Rule(
-        REACHABLE,
-        r"^ssh: connect to host (\S+) port (\d+): (?:No route to host|Network is unreachable|Host is down)",
-        "{line}",
-        "nothing answers at that address: is it switched on, is the address right? on the server's machine: ip route get {g1}",
-    ),
-    _Rule(REACHABLE, r"^ssh: connect to host (\S+) port (\d+): .*", "{line}", _SILENT),
     _Rule(
         REACHABLE,
         r"^(?:stdio forwarding failed|channel \d+: open failed: (.*))$",
@@ -201,12 +207,6 @@ _RULES = (
     ),
     _Rule(
         REACHABLE,
-        r"^(?:Timeout, server .* not responding|client_loop: send disconnect: .*|packet_write_wait: .*|Connection to .* closed by remote host)",
-        "the connection to {node} was cut",
-        "another try follows by itself; roost node check {node} says what it finds",
-    ),
-    _Rule(
-        REACHABLE,
         r"^Connection (?:closed|reset) by (?!remote host).*$",
         "{node} hung up: {line}",
         "its sshd may bar this address or have too many logins at once (MaxStartups): journalctl -u ssh there",
@@ -222,8 +222,7 @@ def _line(stderr: str, found: re.Match[str]) -> str:
 
 def _copy_id(target: str) -> str:
     """The command that puts a public key there."""
-    if not target.startswith("ssh://"):
+    url = re.fullmatch(r"ssh://(.+?)(?::(\d+))?/?", target)
+    if url is None:
         return f"ssh-copy-id {target}"
-    url = urlsplit(target)
-    port = f"-p {url.port} " if url.port else ""
-    return f"ssh-copy-id {port}{url.netloc.rpartition(':')[0] if url.port else url.netloc}"
+    return f"ssh-copy-id -p {url[2]} {url[1]}" if url[2] else f"ssh-copy-id {url[1]}"

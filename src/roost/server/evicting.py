@@ -1,4 +1,4 @@
-"""Where a node is reached as root: runs that their account's program does not end, though it was told to, are ended by root itself.
+"""Where a node is reached as root: runs that their account's program does not end, though it was told to, root ends itself.
 
 A program that works as an account is its user's, who may have stopped it or put another in its place. The GPUs that it
 holds are everybody's.

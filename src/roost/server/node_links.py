@@ -120,6 +120,7 @@ class NodeLinks:
 
     async def close(self) -> None:
         """The server leaves: so do those that have nothing to do."""
+        self._engine.open_link = self.get
         await asyncio.gather(*(self._let_go(key) for key in list(self._links)))
 
     async def _let_go(self, key: Key) -> None:

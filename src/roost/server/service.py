@@ -30,12 +30,14 @@ from roost.server.facets import Facets
 from roost.server.fleet import Fleet
 from roost.server.foreseeing import Foreseeing
 from roost.server.login import Login
+from roost.server.node_links import NodeLinks
 from roost.server.pam import Pam
 from roost.server.people import FIRST, NOBODYS, Caller, People
 from roost.server.privacy import Veil
 from roost.server.recording import Recorder
 from roost.server.selecting import Select, check_search, parse_ids
 from roost.server.user_views import user_view, users_view, with_account
+from roost.server.ways import Ways
 from roost.store import listing, looks, reads
 from roost.store.listing import Cut
 from roost.store.matching import COUNTED, is_bare
@@ -57,7 +59,7 @@ MOST_FORESEEN = 16
 class Service:
     """One running server."""
 
-    def __init__(self, home: Path, store: Store, engine: Engine) -> None:
+    def __init__(self, home: Path, store: Store, engine: Engine, sim: str | None = None) -> None:
         self.home, self.store, self.engine = home, store, engine
         self.since_ms = now_ms()
         self.url = ""
@@ -69,13 +71,14 @@ class Service:
         self.people = People(store, lambda key: self.cluster.settings[key], now_ms)
         self.pam = Pam(self.people, lambda key: self.cluster.settings[key])
         self.login = Login(self.people, self.pam)
+        self.links = NodeLinks(engine, Ways(home, store.server_id(), sim, lambda: self.cluster))
+        self.fleet = Fleet(engine, self.people, self.links, self.node)
         self.foreseeing = Foreseeing(lambda: self.cluster, now_ms)
         engine.watchers.add(self.foreseeing.watch)
         self.etas = Etas(lambda: self.cluster, self.foreseeing.misses, now_ms)
         self.on_leave: set[Callable[[], None]] = set()
         """Told when the server leaves: who holds a connection for long ends it then."""
         self.is_leaving = False
-        self.fleet = Fleet()
         self.recorder = Recorder(store, lambda: self.cluster)
         engine.watchers.add(self.recorder.watch)
 
@@ -356,7 +359,7 @@ class Service:
         return self._node(name)
 
     def _node(self, name: str) -> Json:
-        node, link = self.cluster.nodes[name], self.engine.links.get(name)
+        node, link = self.cluster.nodes[name], self.links.get(name)
         hello = link.hello if link is not None else None
         state = "unreachable" if not node.attached else "drained" if node.drained else "up"
         return {

@@ -48,7 +48,7 @@ class Ways:
             return self._login(node, channel, self._cluster().logins[node, channel.removeprefix(OWN)], access)
         words = ssh.become_words(channel, access.sim) if channel else ssh.attach_words(access.sim)
         way, wanted = self.way(node, access), self.wanted(node, access, words)
-        return self._remote(node, ssh.command(way, wanted, self.program), is_wary=channel != "")
+        return self._remote(way, wanted, is_wary=channel != "")
 
     def _local(self, account: str) -> Route:
         if not account:
@@ -59,15 +59,16 @@ class Ways:
         way = self.way(node, Access(login.target, access.host_key, key=login.key))
         # A directory of its own: the login may be the very one by which the node itself is reached.
         wanted = Wanted(self._server, f"{node}{channel}", ssh.attach_words(access.sim), None, None, access.sim is not None)
-        identity = as_account(channel.removeprefix(OWN)) if login.is_his else {}
-        return self._remote(node, ssh.command(way, wanted, self.program), is_wary=True, identity=identity)
+        identity = as_account(login.ssh_as) if login.ssh_as else {}
+        return self._remote(way, wanted, is_wary=True, identity=identity)
 
-    def _remote(self, node: str, command: list[str], is_wary: bool, identity: dict[str, Any] | None = None) -> Route:
+    def _remote(self, way: ssh.Way, wanted: Wanted, is_wary: bool, identity: dict[str, Any] | None = None) -> Route:
+        node, target = way.node, way.target
         return Route(
-            command,
+            ssh.command(way, wanted, self.program),
             WARY_REMOTE if is_wary else REMOTE,
             self.program.data,
-            lambda words: explain(words, node)[0],
+            lambda words: explain(words, target, node)[0],
             identity or {},
             self._gates.setdefault(node, asyncio.Semaphore(KNOCKING)),
             lambda: self._cluster().number("node.retry_s"),
