@@ -17,7 +17,7 @@ from typing import Any
 
 from roost.core.spec import JobSpec
 from roost.links import local
-from roost.links.link import Link
+from roost.links.link import Link, Route
 from roost.server.commands import Act, Change_, Submit
 from roost.server.controller import Controller
 from roost.server.engine import Engine
@@ -69,8 +69,8 @@ class Faraway:
 
     async def attach(self) -> None:
         """The node is reached."""
-        self.link = Link(NODE, local.command(self.there, "2x24G"), self.engine.report, self.engine.lost)
-        self.engine.links[NODE] = self.link
+        self.link = Link(NODE, Route(local.command(self.there, "2x24G")), self.engine.report, self.engine.lost)
+        self.engine.open_link = lambda node, channel: self.link if node == NODE else None
         self._linked = asyncio.create_task(self.link.run())
         await until("it is attached", lambda: self.service.cluster.nodes[NODE].attached)
 

@@ -200,7 +200,7 @@ class LogCopies:
         for attempt in attempts if row is not None else ():
             if attempt.node != node or attempt.state != "ended" or await asyncio.to_thread(self._has, attempt):
                 continue
-            if f"{job}.{attempt.attempt}" in self._service.engine.controller.orphans:
+            if (node, f"{job}.{attempt.attempt}") in self._service.engine.controller.orphans:
                 raise TryLater(f"it was given up, and is only now being ended on {node}")
             assert row is not None
             await self._copy(attempt, _is_merged(row.decoded()), most)
