@@ -14,7 +14,7 @@ from roost.links.link import plain
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
 Load = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
-Device = Annotated[int, msgspec.Meta(ge=0, lt=1 << 64)]
+Device = Annotated[int, msgspec.Meta(ge=0)]
 _DEEPEST = 6
 
 
