@@ -185,13 +185,10 @@ def test_a_changed_host_key_is_refused_until_it_is_trusted(lab: Lab) -> None:
     host.change_host_key()
     host.stop_sshd(sessions=True)
     host.start_sshd()
-    found = until(
-        "it is refused", lambda: "key" in ((n := lab.node(name))["reason"] or "") and n, shown=lambda: lab.node(name)
-    )
-    assert found["state"] == "unreachable"
-    checked = {
-        line["name"]: line for line in json.loads(lab.box.run("node", "check", name, "--json").out)["nodes"][0]["checks"]
-    }
+    until("it is refused", lambda: "key" in (lab.node(name)["reason"] or ""), shown=lambda: lab.node(name))
+    assert lab.node(name)["state"] == "unreachable"
+    checks = lab.box.http("POST", f"/nodes/{name}/check").json["checks"]
+    checked = {line["name"]: line for line in checks}
     assert checked["host key"]["ok"] is False and "trust" in checked["host key"]["hint"]
     said = lab.box.refused(1, "node", "trust", name)
     assert old in said and host.host_key in said
@@ -206,24 +203,11 @@ def test_a_user_without_an_account_there_is_sent_elsewhere(lab: Lab) -> None:
     try:
         here, there = lab.add(first), lab.add(second)
         lab.box.do("user", "add", ana, "--unix", ana)
-        words = (
-            "-g",
-            "1",
-            "--cwd",
-            "/",
-            "--min-gpu-mem",
-            "20G",
-            "--owner",
-            ana,
-            "--prefer-node",
-            here,
-            "id -un; echo $ROOST_NODE",
-        )
-        job = lab.box.submit(*words)
+        words = ("--min-gpu-mem", "20G", "--owner", ana)
+        job = lab.submit(*words, "--prefer-node", here, "id -un; echo $ROOST_NODE")
         assert lab.box.do("log", "-f", job).split() == [ana, there]
-        only = lab.box.submit(*words[:-1], "--node", here, "true")
-        found = until("it is refused", lambda: (f := lab.job(only))["outcome"] and f, shown=lambda: lab.job(only))
-        assert found["outcome"] == "cannot_start" and f"{ana} has no account on {here}" in found["error"]
+        pinned = lab.submit(*words, "--node", here, "true")
+        assert f"{ana} has no account on {here}" in lab.box.do("why", pinned)
     finally:
         first.show_account(ana)
 
