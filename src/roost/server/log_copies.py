@@ -105,8 +105,8 @@ class Wanted:
 class LogCopies:
     """Makes the copies of a running server, and removes them."""
 
-    def __init__(self, service: Service, is_remote: Callable[[str], bool]) -> None:
-        self._service, self._is_remote = service, is_remote
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self._logs, self._copies = Logs(service), Copies(service.home)
         self._wanted = Wanted()
         self._at: dict[int, str] = {}
@@ -133,6 +133,10 @@ class LogCopies:
                     await _rung(self._wake, LOOK_S)
         finally:
             engine.watchers.discard(self._watch)
+
+    def _is_remote(self, name: str) -> bool:
+        node = self._service.cluster.nodes.get(name)
+        return node is not None and node.access is not None
 
     def _watch(self, event: ev.Event) -> None:
         match event:
@@ -200,7 +204,7 @@ class LogCopies:
         for attempt in attempts if row is not None else ():
             if attempt.node != node or attempt.state != "ended" or await asyncio.to_thread(self._has, attempt):
                 continue
-            if f"{job}.{attempt.attempt}" in self._service.engine.controller.orphans:
+            if (node, f"{job}.{attempt.attempt}") in self._service.engine.controller.orphans:
                 raise TryLater(f"it was given up, and is only now being ended on {node}")
             assert row is not None
             await self._copy(attempt, _is_merged(row.decoded()), most)

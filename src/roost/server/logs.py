@@ -14,6 +14,7 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.errors import NotFound, RoostError, TryLater
+from roost.core.nodes import channel
 from roost.links import messages as m
 from roost.links.link import Link, LinkDown
 from roost.server import views
@@ -75,10 +76,12 @@ class Logs:
         """The link to the program that has an attempt: what it wrote is read with its own account's rights."""
         row = await self._service.row(attempt.job)
         node = self._service.cluster.nodes.get(attempt.node)
-        link = self._service.engine.link(attempt.node, row.account) if node is not None else None
-        if node is None or link is None or (link.hello is None and not node.attached):
+        if node is None or (node.access is not None and not node.attached):
             raise self._refusal(attempt)
-        if row.account:
+        has = channel(self._service.cluster, attempt.node, row.user, row.account)
+        if (link := self._service.engine.open_link(attempt.node, has)) is None:
+            raise self._refusal(attempt)
+        if has:
             await link.attached(ATTACH_S)
         return link
 
