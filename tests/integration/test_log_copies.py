@@ -53,6 +53,14 @@ async def test_a_long_log_loses_its_middle_and_keeps_its_offsets(far: Faraway) -
     assert text.startswith(b"0123456789abcde\n") and text.endswith(b"\nlast words\n") and len(text) == size - behind + first
 
 
+async def test_who_is_about_to_remove_a_node_can_wait_for_what_is_on_it(far: Faraway) -> None:
+    attempts = [await far.ran("seq 1 100000") for _ in range(3)]
+    assert await far.copies.settled("far", 40)
+    await far.forget()
+    for attempt in attempts:
+        assert (await far.logs.read(attempt, stream="out", lines=1)).data == b"100000\n"
+
+
 async def test_merged_streams_are_one_copy_and_files_of_the_users_are_copied_too(far: Faraway) -> None:
     merged = await far.ran("echo one; echo two >&2", stderr="stdout", stdout="all.txt")
     directory = await far.copied(merged)
