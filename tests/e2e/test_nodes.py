@@ -159,7 +159,7 @@ def test_a_node_that_is_away_too_long_is_given_up_by_itself(lab: Lab) -> None:
     host.power_off()
     try:
         found = lab.is_job(job, "lost")
-        assert "could not be reached for 2s" in found["error"]
+        assert "could not be reached for 2 s" in found["error"]
     finally:
         host.power_on()
     lab.becomes(name, "up")
