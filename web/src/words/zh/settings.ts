@@ -93,6 +93,8 @@ export const settings: Record<keyof typeof en, string> & Meanings = {
   "settings.meaning.log.max_mib": "任务自身日志超过此大小后丢弃中间部分；0 表示从不丢弃",
   "settings.meaning.ls.recent_h": "`roost ls` 显示多少小时以内结束的任务",
   "settings.meaning.archive.keep": "保留多少个已结束的任务，更早的会自动移入归档文件；0 表示全部保留",
+  "settings.meaning.node.retry_s": "两次尝试连接节点之间的最长间隔；间隔逐次增长到此值",
+  "settings.meaning.node.lost_s": "节点无法连接多少秒后，其任务视为丢失；0：永不自动判定",
   "settings.meaning.node.sample_ms": "有任务运行的节点每隔多久读取一次 GPU 状态",
   "settings.meaning.notify.enabled": "是否按各人的要求发送通知，参见 `roost notify`",
   "settings.meaning.notify.idle_min": "GPU 闲置多少分钟之后通知其占用者",
