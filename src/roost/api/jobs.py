@@ -286,7 +286,7 @@ async def follow(
     here, who = service(request), caller(request)
     await here.own(who, job, "the log")
     logs = Logs(here)
-    await logs.attempt(job, attempt)
+    await logs.check(job, attempt)
     which = Followed(attempt, from_attempt, STREAMS if stream is None else (stream,))
     pieces = logs.follow(job, which, {"out": offset_out, "err": offset_err}, lines)
 

@@ -91,6 +91,8 @@ export const settings: Record<keyof typeof en, string> & Meanings = {
   "settings.meaning.job.warn_s": "到达时间上限之前多少秒发送警告信号；0 表示不发送",
   "settings.meaning.preempt.min_run_s": "可抢占任务至少运行多少秒之后，才可能被要求让出资源",
   "settings.meaning.log.max_mib": "任务自身日志超过此大小后丢弃中间部分；0 表示从不丢弃",
+  "settings.meaning.log.keep_mib": "其他节点上的任务结束后，每份日志最多复制多少到服务器（保留开头和结尾）；0 表示不复制",
+  "settings.meaning.log.keep_total_mib": "这些日志副本在服务器磁盘上总共最多占用多少；超出时最旧的先删除",
   "settings.meaning.ls.recent_h": "`roost ls` 显示多少小时以内结束的任务",
   "settings.meaning.archive.keep": "保留多少个已结束的任务，更早的会自动移入归档文件；0 表示全部保留",
   "settings.meaning.node.retry_s": "两次尝试连接节点之间的最长间隔；间隔逐次增长到此值",
