@@ -242,11 +242,11 @@ def test_why_a_job_is_unknown() -> None:
 
 def test_the_status_of_few_nodes_and_of_many() -> None:
     def lines(them: list[dict[str, Any]]) -> list[str]:
-        answer = {"server": {"since": "2026-11-15T11:58:00Z"}, "nodes": them, "jobs": {"unknown": 3, "ended": 1, "lost": 1}}
+        answer = {"server": {"since": "2026-11-15T11:58:00Z"}, "nodes": them, "jobs": {"running": 5, "ended": 1, "lost": 1}}
         return status.lines(answer, NOW, Screen(200))
 
     few = lines(FIVE)
-    assert "jobs:       3 unknown, 1 ended (1 lost)" in few
+    assert "jobs:       5 running, 1 ended (1 lost); 3 unknown, on nodes that cannot be reached" in few
     assert [line.split()[1] for line in few if line.startswith("node:")] == ["box", "lab1", "lab2", "lab3", "lab10"]
     assert f"node:       lab3 unreachable for 5m03s, pid 7, 4 GPUs, 64 CPUs, 3 jobs: {REFUSED}" in few
     many = lines([*FIVE, *(node(f"n{number}") for number in range(45))])
@@ -394,17 +394,26 @@ def test_one_node_is_checked(roost: Roost, server: FakeServer) -> None:
 
 
 def test_all_nodes_are_checked_and_one_that_cannot_be_does_not_hide_the_others(roost: Roost, server: FakeServer) -> None:
-    server.routes["GET /nodes"] = {"version": 1, "nodes": [node(f"lab{number}") for number in (10, 3, 2)]}
+    server.routes["GET /nodes"] = {
+        "version": 1,
+        "nodes": [*(node(f"lab{number}") for number in (10, 3, 2)), node("box", target=None)],
+    }
     server.routes["POST /nodes/lab2/check"] = lambda _q, _b: (503, error("try_later", "no way to lab2", "roost nodes"))
     server.routes["POST /nodes/lab3/check"] = checked("lab3", GOOD, OPEN)
-    server.routes["POST /nodes/lab10/check"] = checked("lab10", GOOD)
+    server.routes["POST /nodes/lab10/check"] = checked("lab10", GOOD, {**OPEN, "hint": "look there"})
     found = roost("node", "check")
     assert (found.code, found.out.splitlines()) == (
         1,
-        ["✗ lab2: 1 missing", "  ✗ check: no way to lab2", "    hint: roost nodes", "? lab3: 1 not known",
-         "  ? shared home: not known", "✓ lab10: good"],
+        ["✗ lab2: 1 missing", "  ✗ check: no way to lab2", "    hint: roost nodes", "✓ lab3: good",
+         "? lab10: 1 to look at", "  ? shared home: not known", "    hint: look there"],
     )  # fmt: skip
     assert [one["node"] for one in json.loads(roost("node", "check", "--json").out)["nodes"]] == ["lab2", "lab3", "lab10"]
+
+
+def test_the_servers_own_machine_alone_has_nothing_to_check(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /nodes"] = {"version": 1, "nodes": [node("box", target=None)]}
+    refused = roost("node", "check")
+    assert refused.code == 2 and refused.err.splitlines()[1] == "hint: roost node add lab3 ssh://root@10.0.0.3"
 
 
 # Going
