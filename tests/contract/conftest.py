@@ -107,6 +107,7 @@ class Api:
 async def api(tmp_path: Path) -> AsyncIterator[Api]:
     with fresh_store() as store:
         engine = Engine(Controller(store))
+        engine.controller.cluster.node("n1")
         rounds = asyncio.create_task(engine.run())
         made = Api(Service(tmp_path, store, engine))
         sample = m.Sample(0, m.HostSample(60_000, 64_000), [m.GpuSample(g.uuid, 0, 0) for g in GPUS])
