@@ -108,6 +108,7 @@ async def api(tmp_path: Path) -> AsyncIterator[Api]:
     (tmp_path / "node").mkdir()
     with fresh_store() as store:
         engine = Engine(Controller(store))
+        engine.controller.cluster.node("n1")
         rounds = asyncio.create_task(engine.run())
         made = Api(Service(tmp_path, store, engine))
         engine.controller.cluster.node("n1")  # the server's own machine
