@@ -48,12 +48,15 @@ def _all_ended(sky: Sky) -> bool:
 
 def _unended(sky: Sky) -> list[Json]:
     answer = sky.ask("GET", "/jobs?limit=1000")
-    return [{"server": "is not there", "state": None}] if answer is None else list(answer.json["jobs"])
+    if answer is None:
+        return [{"server": "is not there", "state": None}]
+    keys = ("id", "state", "node", "reasons", "attempts", "error")
+    return [{key: job.get(key) for key in keys} for job in answer.json["jobs"] if job["state"] != "ended"]
 
 
 def aftermath(sky: Sky) -> list[str]:
     """All that is not as it must be."""
-    jobs = {job: sky.box.http("GET", f"/jobs/{job}").json["job"] for job in sorted(sky.asked)}
+    jobs = {job: sky.box.http("GET", f"/jobs/{job}").json for job in sorted(sky.asked)}
     found = evidence.read(sky.lines.read_text())
     deaths = {host.name: host.power_offs for host in sky.hosts}
     return [

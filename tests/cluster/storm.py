@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -72,7 +73,7 @@ def storm(forecast: Forecast) -> list[str]:
         try:
             for number, person in enumerate(people):
                 _submit(sky, person, forecast.jobs // len(people), f"jobs-{number}")
-            _blow(sky, forecast.for_s)
+            _blow(sky, forecast)
             calm_down(sky)
             problems = sky.problems + aftermath(sky)
         finally:
@@ -138,9 +139,10 @@ def _submit(sky: Sky, person: Submitter, jobs: int, name: str) -> None:
 # -- during and after -----------------------------------------------------------------------------------------------
 
 
-def _blow(sky: Sky, for_s: float) -> None:
-    over = time.monotonic() + for_s
+def _blow(sky: Sky, forecast: Forecast) -> None:
+    over, strikes = time.monotonic() + forecast.for_s, count()
     while time.monotonic() < over:
+        sky.chance = random.Random(f"{forecast.seed}/{next(strikes)}")
         strike(sky)
         pause = time.monotonic() + sky.chance.uniform(0.1, 1.5)
         while time.monotonic() < pause:
