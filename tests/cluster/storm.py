@@ -33,7 +33,7 @@ from tests.lab import laboratory
 
 HOSTS, GPUS, HERE = 4, "4x24G", "2x24G"
 SETTINGS = {"node.retry_s": 1, "node.lost_s": 86_400}
-NAPS = ("0.1", "0.5", "2", "4", "8")
+NAPS = ("0.1", "0.5", "1", "3", "6")
 SHAPES = ("-g 1", "-g 1", "-g 1", "-g 1", "-g 2", "-g 3", "-g 0")
 
 
