@@ -15,10 +15,12 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+from roost.core.model import Access
 from roost.core.spec import JobSpec
 from roost.links import local
 from roost.links.link import Link, Route
-from roost.server.commands import Act, Change_, Submit
+from roost.links.targets import PIPE
+from roost.server.commands import Act, Change_, KnowNode, RemoveNode, Submit
 from roost.server.controller import Controller
 from roost.server.engine import Engine
 from roost.server.log_copies import LogCopies
@@ -55,22 +57,23 @@ class Faraway:
 
     # -- its server -------------------------------------------------------------------------------------------------
 
-    def start(self, copies: bool = True) -> None:
+    async def start(self, copies: bool = True) -> None:
         """A new server, with the node cut off."""
         self.store = Store(self.home / "roost.db")
         self.engine = Engine(Controller(self.store))
         self.service = Service(self.home, self.store, self.engine)
-        self.engine.controller.cluster.node(NODE)
         self.logs = Logs(self.service)
         self._rounds = asyncio.create_task(self.engine.run())
-        self.copies = LogCopies(self.service, lambda node: node == NODE)
+        self.copies = LogCopies(self.service)
+        if NODE not in self.service.cluster.nodes:
+            await self.engine.ask(KnowNode("", NODE, Access(PIPE)))
         if copies:
             self._copying = asyncio.create_task(self.copies.run())
 
     async def attach(self) -> None:
         """The node is reached."""
         self.link = Link(NODE, Route(local.command(self.there, "2x24G")), self.engine.report, self.engine.lost)
-        self.engine.open_link = lambda node, channel: self.link if node == NODE else None
+        self.engine.open_link = lambda node, channel: self.link
         self._linked = asyncio.create_task(self.link.run())
         await until("it is attached", lambda: self.service.cluster.nodes[NODE].attached)
 
@@ -87,9 +90,9 @@ class Faraway:
         shutil.rmtree(self.there / "node")
         await self.attach()
 
-    def forget(self) -> None:
+    async def forget(self) -> None:
         """The node is no longer one."""
-        self.service.cluster.nodes.pop(NODE, None)
+        await self.engine.ask(RemoveNode("", NODE))
 
     async def stop(self) -> None:
         """The server leaves."""

@@ -7,8 +7,8 @@ from tests.contract.conftest import GPUS, Api
 from roost.links import messages as m
 
 JOB = {
-    "id", "name", "desc", "user", "state", "outcome", "exit_code", "error", "command", "command_line", "script", "cwd",
-    "gpus", "request", "labels", "node", "priority", "queue_position", "attempts", "reasons", "after", "begin_at",
+    "id", "name", "desc", "user", "state", "last_state", "outcome", "exit_code", "error", "command", "command_line",
+    "script", "cwd", "gpus", "request", "labels", "node", "priority", "queue_position", "attempts", "reasons", "after", "begin_at",
     "time_limit_s", "submitted_at", "started_at", "ended_at", "stdout", "stderr", "retries", "retried", "retry_oom",
     "oom_retried", "retry", "preemptible", "submitter", "runs_as",
 }  # fmt: skip
@@ -23,7 +23,7 @@ GPU = {
 SERVER = {"pid", "version", "since", "uptime_s", "home", "url", "socket", "policy", "scheduling", "store", "log"}
 NODE = {
     "name", "state", "reason", "pid", "program", "python", "boot", "state_dir", "sim_dir", "gpus", "cpus", "mem_mib",
-    "mem_available_mib", "load", "jobs",
+    "mem_available_mib", "load", "jobs", "target", "runs_as", "clock_ms", "since", "host_key",
 }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from roost.server.logs import Followed
 async def far(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Faraway]:
     async with faraway() as made:
         monkeypatch.setenv("ROOST_CLAIMS", str(made.work))
-        made.start()
+        await made.start()
         await made.attach()
         yield made
 
@@ -34,7 +34,7 @@ async def test_a_log_outlives_the_files_of_its_node_and_the_node(far: Faraway) -
     assert await far.text(attempt) == there
     await far.cut()
     assert await far.text(attempt) == there and await far.text(attempt, "err") == b"oops\n"
-    far.forget()
+    await far.forget()
     assert (await far.logs.read(attempt, stream="out", lines=2)).data == b"49999\n50000\n"
     assert (await far.logs.read(attempt, stream="out", offset=-6, limit=100)).data == b"50000\n"
 
@@ -46,11 +46,19 @@ async def test_a_long_log_loses_its_middle_and_keeps_its_offsets(far: Faraway) -
     (first, behind), size = json.loads((directory / "1.json").read_bytes())["out"]["dropped"], 5_000_012
     assert first == 131_072 and size - behind + first <= 1 << 20 < size - behind + first + 8192
     assert (directory / "1.out").stat().st_blocks * 512 <= (1 << 20) + 8192
-    far.forget()
+    await far.forget()
     head = await far.logs.read(attempt, stream="out", offset=0, limit=1 << 20)
     assert (len(head.data), head.size, head.dropped) == (first, size, (first, behind))
     text = await far.text(attempt)
     assert text.startswith(b"0123456789abcde\n") and text.endswith(b"\nlast words\n") and len(text) == size - behind + first
+
+
+async def test_who_is_about_to_remove_a_node_can_wait_for_what_is_on_it(far: Faraway) -> None:
+    attempts = [await far.ran("seq 1 100000") for _ in range(3)]
+    assert await far.copies.settled("far", 40)
+    await far.forget()
+    for attempt in attempts:
+        assert (await far.logs.read(attempt, stream="out", lines=1)).data == b"100000\n"
 
 
 async def test_merged_streams_are_one_copy_and_files_of_the_users_are_copied_too(far: Faraway) -> None:
@@ -58,7 +66,7 @@ async def test_merged_streams_are_one_copy_and_files_of_the_users_are_copied_too
     directory = await far.copied(merged)
     assert {path.name for path in directory.iterdir()} == {"1.out", "1.json"}
     (far.work / "all.txt").unlink()
-    far.forget()
+    await far.forget()
     assert await far.text(merged) == await far.text(merged, "err") == b"one\ntwo\n"
 
 
@@ -66,14 +74,14 @@ async def test_what_ended_while_no_server_was_there_is_copied_by_the_next(far: F
     job = await far.submit_long()
     await far.stop()
     far.stay.unlink()
-    far.start(copies=False)
+    await far.start(copies=False)
     await far.attach()
     attempt = await far.ends(job)  # a server that copies nothing heard of its end
     await far.stop()
-    far.start()
+    await far.start()
     await far.attach()
     await far.copied(attempt)
-    far.forget()
+    await far.forget()
     assert await far.text(attempt) == b"begun\ndone\n"
 
 
@@ -144,6 +152,6 @@ async def test_following_an_ended_job_reads_the_copy_and_one_without_a_copy_is_r
     assert b"".join(p.get("data", b"") for p in pieces) == b"kept\n" and pieces[-1]["end"]["outcome"] == "succeeded"
     with pytest.raises(TryLater, match="cannot be reached"):
         await far.logs.check(other.job, None)
-    far.forget()
+    await far.forget()
     with pytest.raises(NotFound, match="far is no longer a node here"):
         await far.logs.check(other.job, None)

@@ -96,7 +96,7 @@ class Job(msgspec.Struct, kw_only=True):
     desc: str | None
     user: str
     state: ShownState
-    last_state: State | UnsetType | None = UNSET
+    last_state: State | None
     outcome: Outcome | None
     exit_code: int | None
     error: str | None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from roost.api.job_answers import Time, Versioned
 
@@ -33,11 +32,11 @@ class Node(msgspec.Struct, kw_only=True):
     mem_available_mib: int | None
     load: float | None
     jobs: int
-    target: str | UnsetType | None = UNSET
-    runs_as: str | UnsetType | None = UNSET
-    clock_ms: int | UnsetType | None = UNSET
-    since: Time | UnsetType | None = UNSET
-    host_key: str | UnsetType | None = UNSET
+    target: str | None
+    runs_as: Literal["each", "login"]
+    clock_ms: int
+    since: Time | None
+    host_key: str | None
 
 
 class Nodes(Versioned):

@@ -34,18 +34,21 @@ def by_node(gpus: "list[Gpu]") -> "list[tuple[str, list[Gpu]]]":
 def grouped_lines(gpus: "list[Gpu]", shown: Screen) -> list[str]:
     """Every GPU below its node. Why a node cannot be reached is said once, not for each of its GPUs."""
     groups = by_node(gpus)
-    ordered = [gpu for _, members in groups for gpu in members]
-    head, *texts = rows(ordered, shown)
-    at, found = 0, [head]
+    seen = [gpu for _, members in groups for gpu in members if not _is_gone(members)]
+    head, *texts = rows(seen, shown)
+    row_of = {gpu["uuid"]: text for gpu, text in zip(seen, texts, strict=True)}
+    found = [head]
     for name, members in groups:
         found += _heading(name, members, shown)
-        if members[0]["state"] == "unreachable":
+        if _is_gone(members):
             found += _unreachable(members, shown)
         else:
-            for gpu, row in zip(members, texts[at : at + len(members)], strict=True):
-                found += [row, *below(gpu, shown)]
-        at += len(members)
+            found += [line for gpu in members for line in (row_of[gpu["uuid"]], *below(gpu, shown))]
     return found
+
+
+def _is_gone(members: "list[Gpu]") -> bool:
+    return bool(members[0]["state"] == "unreachable")
 
 
 def _heading(name: str, members: "list[Gpu]", shown: Screen) -> list[str]:
@@ -73,7 +76,7 @@ def node_lines(gpus: "list[Gpu]", shown: Screen, most: int) -> list[str]:
 
 def _row(name: str, members: "list[Gpu]") -> "tuple[str | Cell, ...]":
     states = [str(gpu["state"]) for gpu in members]
-    is_gone = states[0] == "unreachable"
+    is_gone = _is_gone(members)
     signs = "unreachable" if is_gone else "".join(_SIGNS.get(state, "!") for state in states)
     used, whole = sum(gpu.get("mem_used_mib") or 0 for gpu in members), sum(gpu.get("mem_mib") or 0 for gpu in members)
     utils = [gpu["util"] for gpu in members if gpu.get("util") is not None]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     Column("GPU"),
-    Column("MODEL", most=18),
+    Column("MODEL", most=18, least=8),
     Column("STATE", most=11),
     Column("MEMORY"),
     Column("UTIL", right=True),
@@ -43,7 +43,7 @@ def _row(gpu: "Gpu") -> "tuple[str | Cell, ...]":
         name += f" {gpu['alias']}"
     return (
         name,
-        gpu.get("model") or "",
+        clean(gpu.get("model") or "").removeprefix("NVIDIA ").removeprefix("GeForce "),
         Cell(str(gpu["state"]), _COLOURS.get(str(gpu["state"]), "red")),
         memory,
         _number(gpu.get("util"), "%"),

@@ -116,9 +116,9 @@ def about_text(job: "Job") -> str:
 
 
 def out_of_sight(job: "Job") -> str:
-    """Of a job on a node that cannot be reached: `lab3 cannot be reached; it was running`."""
-    last = f"; it was {clean(job['last_state'])}" if job.get("last_state") else ""
-    return f"{clean(job.get('node') or 'its node')} cannot be reached{last}"
+    """Of a job on a node that cannot be reached: `was running; lab3 cannot be reached`."""
+    last = f"was {clean(job['last_state'])}; " if job.get("last_state") else ""
+    return f"{last}{clean(job.get('node') or 'its node')} cannot be reached"
 
 
 def command_text(job: "Job") -> str:

@@ -6,7 +6,7 @@ from roost.cli import values
 from roost.cli.connect import server
 from roost.cli.options import ONE, Args, Option, UsageError, Verb
 from roost.cli.output import Cell, Column, Screen, print_json, screen, table, write
-from roost.cli.selecting import IDS, JSON, LABEL, STATE, SWEEP, USER, joined_ids
+from roost.cli.selecting import IDS, JSON, LABEL, NODE, STATE, SWEEP, USER, joined_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ VERB = Verb(
         USER,
         LABEL,
         SWEEP,
-        Option("--node", "those whose last attempt was on this node", ONE, "NAME"),
+        NODE,
         Option("--search", "those with this in name, command line, user or label, or of this number", ONE, "TEXT"),
         Option("--sort", f"in this order: {', '.join(SORTS)}", ONE, "KEY", order),
         Option("-r --reverse", "that order from its other end; what has no value stays last"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 VERB = Verb(
     "node check",
     "say what works on nodes and what is missing",
-    operands=(Operand("names", "*", "NAME", "nodes (default: all)"),),
+    operands=(Operand("names", "*", "NAME", "nodes (default: all but the server's own machine)"),),
     options=(JSON,),
     examples=(
         ("roost node check lab3", "reachable, host key, Python, GPUs, disk, clock, accounts, homes"),
@@ -45,11 +45,14 @@ def _chosen(names: list[str]) -> list[str]:
     """The nodes that are meant, each once; a UsageError before anything is asked when one of them is not there."""
     from roost.cli.node_text import in_order
 
-    there = {str(node["name"]) for node in server().fleet.nodes()}
+    there = {str(node["name"]): node for node in server().fleet.nodes()}
     missing = [name for name in names if name not in there]
     if missing:
         raise UsageError(f"there is no node {', '.join(missing)}", "roost nodes")
-    return list(dict.fromkeys(names)) or sorted(there, key=in_order)
+    far = sorted((name for name, node in there.items() if node.get("target")), key=in_order)
+    if not (names or far):
+        raise UsageError("there is no node but the server's own machine", "roost node add lab3 ssh://root@10.0.0.3")
+    return list(dict.fromkeys(names)) or far
 
 
 def _asked(names: list[str]) -> "Iterator[Json]":
@@ -78,12 +81,12 @@ def lines(answer: "Json", shown: Screen) -> list[str]:
 
 
 def brief_lines(answer: "Json", shown: Screen) -> list[str]:
-    """A node among others: one line when all is good, else what is not."""
+    """A node among others: one line when all is good, else what is missing, and what else can be done something about."""
     checks = answer["checks"]
-    odd = [check for check in checks if check["ok"] is not True]
+    odd = [check for check in checks if check["ok"] is False or (check["ok"] is None and check.get("hint"))]
     missing = sum(check["ok"] is False for check in checks)
     mark, colour = _MARKS[False if missing else None if odd else True]
-    said = f"{missing} missing" if missing else f"{len(odd)} not known" if odd else "good"
+    said = f"{missing} missing" if missing else f"{len(odd)} to look at" if odd else "good"
     head = f"{shown.paint(mark, colour)} {clean(answer['node'])}: {said}"
     return [head, *(line for check in odd for line in _check(check, shown, "  "))]
 

@@ -38,5 +38,5 @@ def _is_right(node: str, refusal: ApiError) -> bool:
         return False
     from roost.cli.asking import is_meant
 
-    say(refusal.message, refusal.hint)
+    say(refusal.message, (refusal.hint or "").partition(", then say:")[0])
     return is_meant(f"Is that the key of {node}?")

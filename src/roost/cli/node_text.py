@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 COLOURS = {"up": "green", "drained": "yellow"}
+_PIPE = "pipe:"
 _NOT_FREE = ("used", "foreign", "claimed", "drained", "disabled", "fault", "unknown", "unreachable")
 
 
@@ -35,7 +36,9 @@ def in_order(name: str) -> "list[tuple[int, str]]":
 def address(node: "Json") -> str:
     """`root@10.0.0.3:2222`, or that it is the server's own."""
     target = node.get("target")
-    return clean(str(target).removeprefix("ssh://").rstrip("/")) if target else "the server itself"
+    if not target or target == _PIPE:
+        return "the server itself"
+    return clean(str(target).removeprefix("ssh://").rstrip("/"))
 
 
 def gone_for(node: "Json", now: "datetime") -> str:
@@ -55,7 +58,8 @@ def account_text(node: "Json") -> str:
     if runs_as == "each":
         return f"{f'as {clean(login)}: ' if login else ''}jobs run as their users' accounts"
     if runs_as == "login":
-        return f"all jobs run as {clean(login) or 'the account that logs in'}"
+        own = "the account that logs in" if node.get("target") not in (None, _PIPE) else "the server's own account"
+        return f"all jobs run as {clean(login) or own}"
     return f"jobs run as {clean(runs_as)}" if runs_as else ""
 
 

@@ -14,8 +14,9 @@ LABEL = Option("-l --label", "those with this label; may be repeated", MANY, "LA
 STATE = Option("-s --state", "those in this state or with this outcome", MANY, "STATE", values.items)
 USER = Option("-u --user", "those of this user", ONE, "USER")
 SWEEP = Option("--sweep", "those of this sweep", ONE, "ID", values.count)
+NODE = Option("--node", "those whose last attempt was on this node", ONE, "NAME")
 ALL = Option("-a --all", "all that you may act on")
-SELECTION = (LABEL, STATE, USER, SWEEP, ALL)
+SELECTION = (LABEL, STATE, USER, SWEEP, NODE, ALL)
 JSON = Option("--json", "print JSON")
 
 
@@ -36,6 +37,8 @@ def selection(args: Args, verb: str, *, by_label: bool = True) -> "dict[str, Any
         select["user"] = args.user
     if args.__dict__.get("sweep") is not None:
         select["sweep"] = args.sweep
+    if by_label and args.node:
+        select["node"] = args.node
     if by_label and args.all:
         select["all"] = True
     if not select:

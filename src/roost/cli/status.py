@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-_STATES = ("running", "starting", "paused", "stopping", "unknown", "queued", "held")
+_STATES = ("running", "starting", "paused", "stopping", "queued", "held")
 _FEW_NODES = 8
 VERB = Verb(
     "status",
@@ -51,7 +51,7 @@ def lines(answer: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]
         ("socket", clean(about.get("socket") or "")),
         ("you", _you(answer.get("you"))),
         ("scheduling", f"{clean(about.get('scheduling', '?'))}, policy {clean(about.get('policy', '?'))}"),
-        ("jobs", jobs_text(answer.get("jobs") or {}) or "none"),
+        ("jobs", (jobs_text(answer.get("jobs") or {}) or "none") + _out_of_sight(answer)),
         ("GPUs", _counts(answer.get("gpus") or {}) or "none"),
     ]
     pairs += _nodes(answer.get("nodes") or [], now)
@@ -85,6 +85,12 @@ def jobs_text(counts: "dict[str, Any]") -> str:
 
 def _counts(counts: "dict[str, Any]") -> str:
     return ", ".join(f"{count:,} {clean(name).replace('_', ' ')}" for name, count in counts.items() if count)
+
+
+def _out_of_sight(answer: "dict[str, Any]") -> str:
+    """How many of those that run are unknown now."""
+    gone = sum(int(node.get("jobs") or 0) for node in answer.get("nodes") or [] if node.get("state") == "unreachable")
+    return f"; {gone:,} unknown, on nodes that cannot be reached" if gone else ""
 
 
 def _nodes(nodes: "list[dict[str, Any]]", now: "datetime") -> list[tuple[str, str]]:

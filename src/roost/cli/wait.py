@@ -68,17 +68,22 @@ def run(args: Args) -> int:
 
 def _ids(roost: "Roost", args: Args) -> str:
     """The jobs as numbers, fixed now: what `@` and `all` mean may change while we wait."""
-    ids = joined_ids(args.ids or ([] if args.label or args.state or args.user or args.sweep or args.all else ["@"]))
+    ids = joined_ids(args.ids or ([] if _is_narrow(args) or args.all else ["@"]))
     everything = args.all or ids == "all"
     states = args.state or (UNENDED if everything else ())
-    if ids.replace(",", "").replace("-", "").isdecimal() and not (args.label or states or args.user or args.sweep):
+    if ids.replace(",", "").replace("-", "").isdecimal() and not (_is_narrow(args) or states):
         return ids
     narrow = {"label": args.label or (), "state": states, "user": args.user or "", "sweep": args.sweep}
+    narrow["node"] = args.node or ""
     found = roost.all_jobs("" if everything else ids, all=True, **narrow)
     numbers = [job["id"] for job in found]
     if not numbers and not (everything or args.state):  # nothing in that state any more: good
         raise UsageError("no such jobs", "roost ls")
     return values.compress(numbers).replace(" ", "")
+
+
+def _is_narrow(args: Args) -> bool:
+    return bool(args.label or args.state or args.user or args.sweep or args.node)
 
 
 def _tell(jobs: "list[dict[str, Any]]") -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 PUSH = b"push"
 """The line with which a node asks for the program; the bytes follow, and nothing before they were asked for."""
-NO_PYTHON = "roost-node: no Python 3.8 or newer was found"
+NO_PYTHON = "roost-node: no Python 3.8 or later was found"
 
 # Runs on the node, under any Python from 3.8 on, before there is anything of ours. `w` is what is wanted.
 _PROGRAM = r"""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -39,6 +39,8 @@ ATTACH_S = 20.0
 MOST_PEOPLE = 200
 """Users whose accounts are looked for when a node is checked."""
 LOOK_S = 1.0
+SETTLE_S = 10.0
+"""How long a node that is removed is waited for, to have the logs of its last jobs."""
 
 
 class NewNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,6 +66,8 @@ class Fleet:
 
     def __init__(self, engine: Engine, people: People, links: NodeLinks, show: Callable[[str], Json]) -> None:
         self._engine, self._people, self._links, self._show = engine, people, links, show
+        self.before_leaving: Callable[[str, float], Awaitable[object]] | None = None
+        """Waits, for so many seconds, until all that is wanted of a node was fetched."""
 
     @property
     def _cluster(self) -> Cluster:
@@ -178,6 +182,8 @@ class Fleet:
 
     async def remove(self, caller: Caller, name: str, force: bool) -> list[int]:
         """Forget it; with `force` also when it has runs, which are lost then. Answers with their jobs."""
+        if self.before_leaving is not None and name in self._cluster.nodes:
+            await self.before_leaving(name, SETTLE_S)
         answer = await self._ask(caller, RemoveNode(caller.name, name, force))
         await self._links.forget(name)
         lost: list[int] = answer["lost"]

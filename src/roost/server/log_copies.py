@@ -13,7 +13,7 @@ import itertools
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from roost.core import events as ev
 from roost.core.errors import NotFound, RoostError, TryLater
@@ -79,6 +79,10 @@ class Wanted:
         """It was had."""
         self._tries.pop(job, None)
 
+    def has(self, node: str) -> bool:
+        """Whether something of that node is wanted now."""
+        return node in self._ready
+
     def ripen(self, now_s: float) -> None:
         """Want those again whose pause is over."""
         while self._later and self._later[0][0] <= now_s:
@@ -105,8 +109,8 @@ class Wanted:
 class LogCopies:
     """Makes the copies of a running server, and removes them."""
 
-    def __init__(self, service: Service, is_remote: Callable[[str], bool]) -> None:
-        self._service, self._is_remote = service, is_remote
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self._logs, self._copies = Logs(service), Copies(service.home)
         self._wanted = Wanted()
         self._at: dict[int, str] = {}
@@ -133,6 +137,19 @@ class LogCopies:
                     await _rung(self._wake, LOOK_S)
         finally:
             engine.watchers.discard(self._watch)
+
+    async def settled(self, node: str, longest_s: float) -> bool:
+        """Wait until what ended on a node so far is copied, but not for ever: for whoever is about to remove it."""
+        deadline = time.monotonic() + longest_s
+        while self._wanted.has(node) or node in self._busy:
+            if time.monotonic() > deadline or not self._may_be_asked(node):
+                return False
+            await asyncio.sleep(0.02)
+        return True
+
+    def _is_remote(self, name: str) -> bool:
+        node = self._service.cluster.nodes.get(name)
+        return node is not None and node.access is not None
 
     def _watch(self, event: ev.Event) -> None:
         match event:
@@ -163,9 +180,12 @@ class LogCopies:
             self._busy[node] = job
             group.create_task(self._copy_job(node, job))
 
-    def _may_ask(self, name: str) -> bool:
+    def _may_ask(self, node: str) -> bool:
+        return self._may_be_asked(node) and node not in self._busy
+
+    def _may_be_asked(self, name: str) -> bool:
         node = self._service.cluster.nodes.get(name)
-        return node is not None and node.attached and name not in self._busy
+        return node is not None and node.attached
 
     async def _copy_job(self, node: str, job: int) -> None:
         try:
@@ -256,15 +276,18 @@ class LogCopies:
 
     async def _keep_house(self) -> None:
         """Count what is there, look for what was missed, then remove what is to go, for ever."""
-        for step in (self._count, self._look_back):
-            try:
-                await step()
-            except (RoostError, OSError):
-                _log.exception("the copies of logs could not be gone through")
+        await self._guarded(self._count)
+        await self._guarded(self._look_back)
         while True:
             await _rung(self._tidy, None)
-            await self._remove_some()
-            await self._trim()
+            await self._guarded(self._remove_some)
+            await self._guarded(self._trim)
+
+    async def _guarded(self, step: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await step()
+        except Exception:  # a disk or a store that does not answer must not end it
+            _log.exception("the copies of logs could not be gone through")
 
     async def _count(self) -> None:
         """What the copies take on the disk. Those of jobs that are no more go."""

@@ -75,10 +75,11 @@ class Logs:
     async def link(self, attempt: AttemptRow) -> Link:
         """The link to the program that has an attempt: what it wrote is read with its own account's rights."""
         row = await self._service.row(attempt.job)
-        cluster = self._service.cluster
-        node, has = cluster.nodes.get(attempt.node), channel(cluster, attempt.node, row.user, row.account)
-        link = self._service.engine.open_link(attempt.node, has) if node is not None else None
-        if node is None or link is None or (link.hello is None and not node.attached):
+        node = self._service.cluster.nodes.get(attempt.node)
+        if node is None or (node.access is not None and not node.attached):
+            raise self._refusal(attempt)
+        has = channel(self._service.cluster, attempt.node, row.user, row.account)
+        if (link := self._service.engine.open_link(attempt.node, has)) is None:
             raise self._refusal(attempt)
         if has:
             await link.attached(ATTACH_S)

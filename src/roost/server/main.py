@@ -173,7 +173,9 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     links = service.links
     links.begin()
     loops = [keep_bounded(service), _watch_disk(service), _tidy(service), links.tend(), service.fleet.tend()]
-    loops.append(LogCopies(service, lambda name: _is_remote(controller, name)).run())
+    copies = LogCopies(service)
+    service.fleet.before_leaving = copies.settled
+    loops.append(copies.run())
     loops += [Evicting(engine, links.ways.evict_command).watch(), notifier.run(), record(service.recorder)]
     tasks = [asyncio.create_task(t) for t in loops]
     try:
@@ -190,11 +192,6 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
         store.close()
     _log.info("left")
     return 0
-
-
-def _is_remote(controller: Controller, node: str) -> bool:
-    known = controller.cluster.nodes.get(node)
-    return known is not None and known.access is not None
 
 
 def _calm_collector() -> None:
@@ -272,9 +269,8 @@ def _restore(home: Path, source: Path, force: bool) -> int:
     shutil.copyfile(source, partial)
     os.chmod(partial, 0o600)
     partial.replace(target)
-    used = [
-        int(p.name.partition(".")[0]) for p in (home / "node" / "runs").glob("*.*") if p.name.partition(".")[0].isdigit()
-    ]
+    known = [*(home / "node" / "runs").glob("*.*"), *(home / "logs").glob("*")]
+    used = [int(number) for path in known if (number := path.name.partition(".")[0]).isdigit()]
     store = Store(target)
     last = max([int(store.meta().get("last_job", "0")), *used])
     store.set_meta("last_job", str(last))

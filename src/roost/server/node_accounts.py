@@ -24,9 +24,14 @@ class Own:
 
 
 def shared_homes(facts: Facts, own: Mapping[str, Own], boot: str) -> dict[str, bool | None]:
-    """For each account whether its home there is the one here."""
+    """For each account that may be there whether its home is the one here."""
     same_boot = facts.boot == boot
-    return {name: is_shared(own[name].home, _home(facts.accounts.get(name)), same_boot) for name in sorted(own)}
+    found = {name: facts.accounts.get(name) for name in sorted(own)}
+    return {
+        name: is_shared(own[name].home, _home(account), same_boot)
+        for name, account in found.items()
+        if not isinstance(account, AccountFacts) or account.exists
+    }
 
 
 def check_accounts(facts: Facts, own: Mapping[str, Own], shared: Mapping[str, bool | None]) -> Verdict:

@@ -79,15 +79,15 @@ def lose(turn: Turn, lost: LinkLost) -> None:
     if not lost.account:
         turn.record(ev.NodeDetached(lost.node, lost.reason, turn.now_ms))
     elif lost.for_good:
-        turn.record(ev.Barred(lost.node, lost.account, lost.reason, turn.now_ms + BARRED_MS))
+        reason = name_node(lost.reason, lost.node, None) if _is_remote(turn, lost.node) else lost.reason
+        turn.record(ev.Barred(lost.node, lost.account, reason, turn.now_ms + BARRED_MS))
         for active in _runs_at(turn, At(lost.node, lost.account)):
-            _shut_out(turn, active, lost.reason)
+            _shut_out(turn, active, reason)
 
 
 def _shut_out(turn: Turn, active: Active, reason: str) -> None:
     """Nobody can be asked about a run any more. One that was only to begin waits again, where another node would do."""
     job, now = active.job.id, turn.now_ms
-    reason = name_node(reason, active.node, None) if _is_remote(turn, active.node) else reason
     if active.state is State.STARTING and impossible(turn.cluster, effective(turn.cluster, active.job.shape)) is None:
         turn.record(ev.StartRefused(job, now, active.attempt, reason, now))
         return

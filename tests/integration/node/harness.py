@@ -9,6 +9,7 @@ import base64
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -41,6 +42,12 @@ def alive(pid: int) -> bool:
     except OSError:
         return False
     return text.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def oldest_python() -> str | None:
+    """A Python 3.8: where pyenv keeps them, whose names on the path are scripts, or on the path."""
+    kept = sorted(Path.home().glob(".pyenv/versions/3.8.*/bin/python3.8"))
+    return str(kept[-1]) if kept else shutil.which("python3.8")
 
 
 class Node:

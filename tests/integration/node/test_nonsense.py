@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from tests.integration.node.harness import SRC, Node
+from tests.integration.node.harness import SRC, Node, oldest_python
 
 NONSENSE = [
     b"garbage\n",
@@ -70,12 +68,6 @@ def test_messages_are_plain_ascii_json(node: Node) -> None:
     end = node.exited("1.1")
     assert end["error"] == "no such command: 名字 (not in PATH)"
     assert json.dumps(end)
-
-
-def oldest_python() -> str | None:
-    """A Python 3.8: where pyenv keeps them, whose names on the path are scripts, or on the path."""
-    kept = sorted(Path.home().glob(".pyenv/versions/3.8.*/bin/python3.8"))
-    return str(kept[-1]) if kept else shutil.which("python3.8")
 
 
 def test_it_runs_on_the_oldest_python(make_node: Callable[..., Node]) -> None:

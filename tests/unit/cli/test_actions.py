@@ -28,6 +28,7 @@ def answers(server: FakeServer, done: list[int], skipped: list[dict[str, Any]] |
         ("kill --grace 5s all", {"action": "kill", "select": {"ids": "all"}, "grace_s": 5}, "killed 1, 2"),
         ("kill --signal SIGUSR1 1", {"action": "kill", "select": {"ids": "1"}, "signal": "USR1"}, "sent SIGUSR1 to 1, 2"),
         ("kill --all", {"action": "kill", "select": {"all": True}}, "killed 1, 2"),
+        ("kill --node lab3", {"action": "kill", "select": {"node": "lab3"}}, "killed 1, 2"),
         ("hold -l x", {"action": "hold", "select": {"labels": ["x"]}}, "held 1, 2"),
         ("release -s held -u bob", {"action": "release", "select": {"states": ["held"], "user": "bob"}}, "released 1, 2"),
         ("pause 1", {"action": "pause", "select": {"ids": "1"}}, "paused 1, 2"),

@@ -86,7 +86,7 @@ HUGE = 1 << 50
 
 
 async def copied(service: Service, node: Liar, most: int = 1 << 20) -> m.Log | None:
-    copies = LogCopies(service, anywhere)
+    copies = LogCopies(service)
     copies._logs = node  # type: ignore[assignment]
     await copies._copy(ATTEMPT, True, most)
     return copies._copies.read(7, 1, {"offset": 0, "limit": 1 << 22})

@@ -212,7 +212,9 @@ def test_a_slow_answer_is_no_wrong_clock() -> None:
 def test_accounts_that_are_not_there() -> None:
     known = Known(None, "here", {"ana": ANA, "bo": Own(1002), "cy": Own()})
     gone = {"exists": False, "error": "cannot run as bo: this machine has no such account"}
-    check = look(told(accounts={"ana": account(), "bo": gone, "cy": gone}), known)["accounts"]
+    found = look(told(accounts={"ana": account(), "bo": gone, "cy": gone}), known)
+    assert words(found["shared home"]) == (True, "the same as on this server: that of ana")
+    check = found["accounts"]
     assert words(check) == (False, "no account there for bo, cy")
     assert "useradd -m -u 1002 bo" in check["hint"]
 

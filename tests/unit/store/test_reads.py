@@ -197,7 +197,8 @@ def test_what_ended_on_some_nodes_is_found_page_by_page(store: Store) -> None:
         )
         db.execute(
             "INSERT INTO attempts (job, attempt, node, gpus, state, intended_ms) SELECT id, 1,"
-            " CASE id % 3 WHEN 0 THEN 'near' ELSE 'far' END, '[]', CASE id WHEN 5 THEN 'refused' ELSE 'ended' END, 0 FROM jobs"
+            " CASE id % 3 WHEN 0 THEN 'near' ELSE 'far' END, '[]', CASE id WHEN 5 THEN 'refused' ELSE 'ended' END, 0"
+            " FROM jobs"
         )
     found: list[int] = []
     after: tuple[int, int] | None = (996, 0)

@@ -1,0 +1,262 @@
+"""A server and two other machines over real SSH: added, cut off, given up, upgraded, trusted again, removed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from tests.accounts import throw_away_accounts
+from tests.box import Box, until
+from tests.hosts import Host, Hosts, needs_hosts
+
+pytestmark = needs_hosts("nodes over SSH")
+SIM = "2x24G"
+FOREVER = "trap 'exit 0' TERM; while :; do sleep 0.05; done"
+
+
+class Lab(NamedTuple):
+    """A server without GPUs of its own worth speaking of, its hosts, and an account that all of them have."""
+
+    box: Box
+    hosts: Hosts
+    ana: str
+
+    def add(self, host: Host, *more: str, name: str = "", user: str = "root", sim: str = SIM) -> str:
+        """Add a host; the name of the node."""
+        words = ("--key", str(self.hosts.key), "--host-key", host.host_key, "--sim", sim, *more)
+        self.box.do("node", "add", name or host.name, host.url(user), *words)
+        return name or host.name
+
+    def node(self, name: str) -> dict[str, Any]:
+        """What is shown of a node."""
+        found: dict[str, Any] = self.box.http("GET", f"/nodes/{name}").json["node"]
+        return found
+
+    def becomes(self, name: str, state: str) -> dict[str, Any]:
+        """Wait until the node is like that."""
+        return until(
+            f"{name} is {state}",
+            lambda: found if (found := self.node(name))["state"] == state else None,
+            shown=lambda: self.node(name),
+        )
+
+    def job(self, job: int) -> dict[str, Any]:
+        """What is shown of a job."""
+        return self.box.http("GET", f"/jobs/{job}").json
+
+    def is_job(self, job: int, state: str) -> dict[str, Any]:
+        """Wait until a job is shown like that."""
+        return until(
+            f"job {job} is {state}",
+            lambda: found if state in ((found := self.job(job))["state"], found["outcome"]) else None,
+            shown=lambda: self.job(job),
+        )
+
+    def submit(self, *words: str) -> int:
+        """Queue a job with one GPU that begins in a directory which every machine has."""
+        return self.box.submit("-g", "1", "--cwd", "/", *words)
+
+
+@pytest.fixture(scope="module")
+def there() -> Iterator[tuple[Hosts, str]]:
+    with throw_away_accounts("ana") as (ana,), Hosts(2, (ana.name,)) as made:
+        yield made, ana.name
+
+
+@pytest.fixture
+def lab(there: tuple[Hosts, str]) -> Iterator[Lab]:
+    hosts, ana = there
+    box = Box(gpus="1x8G")
+    try:
+        box.up()
+        box.do("set", "node.retry_s", "0.5")
+        yield Lab(box, hosts, ana)
+        box.run("kill", "all", "--grace", "0")
+    finally:
+        for host in hosts:
+            host.heal()
+        box.close()
+
+
+def test_a_host_is_a_node_once_somebody_said_that_its_key_is_right(lab: Lab) -> None:
+    host = lab.hosts[0]
+    words = ("node", "add", "lab1", host.url("root"), "--key", str(lab.hosts.key), "--sim", SIM)
+    said = lab.box.refused(1, *words)
+    assert host.host_key in said and "--host-key" in said
+    assert lab.box.http("GET", "/nodes/lab1").status == 404
+    wrong = "SHA256:" + "A" * 43
+    assert "somebody else answers there" in lab.box.refused(1, *words, "--host-key", wrong)
+    lab.box.do(*words, "--host-key", host.host_key)
+    found = lab.node("lab1")
+    assert (found["state"], found["gpus"], found["runs_as"]) == ("up", 2, "each")
+    assert found["host_key"] == host.host_key and found["target"] == host.url("root")
+    job = lab.submit("--node", "lab1", "hostname; echo $ROOST_NODE; id -un")
+    assert lab.box.do("log", "-f", job).split() == [host.name, "lab1", "root"]
+    assert "there is a node lab1 already" in lab.box.refused(1, *words, "--host-key", host.host_key)
+
+
+def test_an_ordinary_login_runs_as_itself_in_its_own_home(lab: Lab) -> None:
+    ana = lab.ana
+    name = lab.add(lab.hosts[0], name="lab2", user=ana)
+    found = lab.node(name)
+    assert found["runs_as"] == "login" and f"/{ana}" in found["state_dir"] and "/.roost/nodes/" in found["state_dir"]
+    job = lab.submit("--node", name, "id -un")
+    assert lab.box.do("log", "-f", job).split() == [ana]
+
+
+def test_a_cut_makes_a_job_unknown_and_harms_nothing(lab: Lab) -> None:
+    host = lab.hosts[0]
+    name = lab.add(host)
+    job = lab.submit("--node", name, "echo begun; until test -e /tmp/go; do sleep 0.05; done; echo ended")
+    pid = lab.is_job(job, "running")["attempts"][0]["pid"]
+    host.cut()
+    assert lab.becomes(name, "unreachable")["since"] is not None
+    found = lab.is_job(job, "unknown")
+    assert found["last_state"] == "running" and found["outcome"] is None
+    assert "unknown" in lab.box.do("ls")
+    assert "cannot be reached" in lab.box.refused(75, "log", job)
+    waiting = lab.submit("--node", name, "true")
+    assert "cannot be reached" in lab.box.do("why", waiting)
+    host.run(["touch", "/tmp/go"], check=True)
+    host.heal()
+    found = lab.is_job(job, "succeeded")
+    assert len(found["attempts"]) == 1 and found["attempts"][0]["pid"] == pid
+    assert lab.box.do("log", job).split() == ["begun", "ended"]
+    lab.is_job(waiting, "succeeded")
+    host.run(["rm", "/tmp/go"], check=True)
+
+
+def test_what_was_given_up_runs_elsewhere_and_is_ended_before_its_gpu_is_given_out(lab: Lab) -> None:
+    first, second = lab.hosts
+    here, there = lab.add(first, sim="1x24G"), lab.add(second, sim="1x24G")
+    lab.box.do("drain", there)
+    job = lab.submit("--retries", "1", "--min-gpu-mem", "20G", "--grace", "0", f"echo $ROOST_NODE; {FOREVER}")
+    lab.is_job(job, "running")
+    lab.box.do("undrain", there)
+    assert "can be reached" in lab.box.refused(1, "node", "lost", here)
+    first.cut()
+    lab.becomes(here, "unreachable")
+    assert f"{job}" in lab.box.do("node", "lost", here)
+    moved = until("it runs elsewhere", lambda: (f := lab.job(job))["state"] == "running" and f)
+    assert [a["node"] for a in moved["attempts"]] == [here, there]
+    assert moved["attempts"][0]["outcome"] == "lost" and "given up" in moved["attempts"][0]["error"]
+    assert any("while :" in line for line in first.processes().values()), "the old attempt runs on, cut off"
+    waiting = lab.submit("--node", here, "sleep 0.1; true")
+    first.heal()
+    lab.is_job(waiting, "succeeded")
+    assert not any("while :" in line for line in first.processes().values())
+    assert lab.job(job)["state"] == "running"
+
+
+def test_a_node_that_is_away_too_long_is_given_up_by_itself(lab: Lab) -> None:
+    host = lab.hosts[1]
+    name = lab.add(host)
+    lab.box.do("set", "node.lost_s", "2")
+    job = lab.submit("--node", name, FOREVER)
+    lab.is_job(job, "running")
+    host.power_off()
+    try:
+        found = lab.is_job(job, "lost")
+        assert "could not be reached for 2 s" in found["error"]
+    finally:
+        host.power_on()
+    lab.becomes(name, "up")
+    assert lab.box.do("run", "-q", "-g", "1", "--cwd", "/", "--node", name, "echo", "again").split()[-1] == "again"
+
+
+def test_a_reboot_is_a_loss_that_is_said(lab: Lab) -> None:
+    host = lab.hosts[1]
+    name = lab.add(host)
+    job = lab.submit("--node", name, FOREVER)
+    lab.is_job(job, "running")
+    host.power_off()
+    host.power_on()
+    assert "rebooted" in lab.is_job(job, "lost")["error"]
+
+
+def test_a_changed_host_key_is_refused_until_it_is_trusted(lab: Lab) -> None:
+    host = lab.hosts[1]
+    name = lab.add(host)
+    job = lab.submit("--node", name, FOREVER)
+    lab.is_job(job, "running")
+    old = host.host_key
+    host.change_host_key()
+    host.stop_sshd(sessions=True)
+    host.start_sshd()
+    until("it is refused", lambda: "key" in (lab.node(name)["reason"] or ""), shown=lambda: lab.node(name))
+    assert lab.node(name)["state"] == "unreachable"
+    checks = lab.box.http("POST", f"/nodes/{name}/check").json["checks"]
+    checked = {line["name"]: line for line in checks}
+    assert checked["host key"]["ok"] is False and "trust" in checked["host key"]["hint"]
+    said = lab.box.refused(1, "node", "trust", name)
+    assert old in said and host.host_key in said
+    lab.box.do("node", "trust", name, "--host-key", host.host_key)
+    lab.becomes(name, "up")
+    assert lab.job(job)["state"] == "running"
+
+
+def test_a_user_without_an_account_there_is_sent_elsewhere(lab: Lab) -> None:
+    (first, second), ana = lab.hosts, lab.ana
+    first.hide_account(ana)
+    try:
+        here, there = lab.add(first), lab.add(second)
+        lab.box.do("user", "add", ana, "--unix", ana)
+        words = ("--min-gpu-mem", "20G", "--owner", ana)
+        job = lab.submit(*words, "--prefer-node", here, "id -un; echo $ROOST_NODE")
+        assert lab.box.do("log", "-f", job).split() == [ana, there]
+        pinned = lab.submit(*words, "--node", here, "true")
+        assert f"{ana} has no account on {here}" in lab.box.do("why", pinned)
+    finally:
+        first.show_account(ana)
+
+
+def test_what_a_job_wrote_survives_its_node(lab: Lab) -> None:
+    name = lab.add(lab.hosts[0])
+    job = lab.submit("--node", name, "echo to remember; echo and this >&2")
+    lab.is_job(job, "succeeded")
+    copied = lab.box.home / "logs" / str(job)
+    until("it is copied", lambda: list(copied.glob("1.*")))
+    until("both are", lambda: lab.box.http("GET", f"/jobs/{job}").status == 200 and (copied / "1.err").exists())
+    lab.box.do("node", "rm", name)
+    assert lab.box.do("log", job).split("\n")[0] == "to remember"
+
+
+def test_a_node_with_jobs_is_not_removed_by_accident(lab: Lab) -> None:
+    name = lab.add(lab.hosts[0])
+    job = lab.submit("--node", name, FOREVER)
+    lab.is_job(job, "running")
+    assert "did not end" in lab.box.refused(1, "node", "rm", name)
+    lab.box.do("node", "rm", name, "--force")
+    assert "was removed" in lab.is_job(job, "lost")["error"]
+    lab.add(lab.hosts[0])
+    waiting = lab.submit("--node", name, "true")
+    lab.is_job(waiting, "succeeded")
+    until("the old run is gone", lambda: not any("while :" in line for line in lab.hosts[0].processes().values()))
+
+
+def test_jobs_run_on_while_the_server_is_gone_and_its_program_is_another(lab: Lab) -> None:
+    name = lab.add(lab.hosts[0])
+    job = lab.submit("--node", name, FOREVER)
+    pid = lab.is_job(job, "running")["attempts"][0]["pid"]
+    first = lab.node(name)
+    lab.box.kill_server()
+    lab.hosts[0].run(["pkill", "-9", "-f", "roost-node.*daemon"])
+    lab.box.up()
+    lab.becomes(name, "up")
+    assert lab.node(name)["pid"] != first["pid"]
+    found = lab.is_job(job, "running")
+    assert found["attempts"][0]["pid"] == pid and len(found["attempts"]) == 1
+
+
+def test_the_others_do_not_notice_a_node_that_is_silent(lab: Lab) -> None:
+    first, second = lab.hosts
+    here, there = lab.add(first), lab.add(second)
+    first.cut(silent=True)
+    began = time.monotonic()
+    for _ in range(10):
+        job = lab.submit("--node", there, "true")
+        lab.is_job(job, "succeeded")
+    assert lab.becomes(here, "unreachable")["reason"]
+    assert time.monotonic() - began < 40  # ssh asks three times, five seconds apart
