@@ -61,7 +61,7 @@ def aftermath(sky: Sky) -> list[str]:
     deaths = {host.name: host.power_offs for host in sky.hosts}
     return [
         *found.problems,
-        *found.overlaps(deaths),
+        *found.overlaps(deaths, sky.given_up),
         *_strangers(sky, found),
         *_wrong_owners(sky, found),
         *(problem for job, view in jobs.items() for problem in _Case(sky, found, deaths, view).problems()),

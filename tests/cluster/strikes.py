@@ -31,10 +31,14 @@ def cut(sky: Sky) -> None:
 
 
 def cut_silently(sky: Sky) -> None:
-    """Packets vanish for a while, at times for longer than the server waits."""
+    """Packets vanish for a while, at times for longer than the server waits; and its jobs, which run, are given up."""
     if host := _struck(sky, "silent cut"):
         host.cut(silent=True)
-        sky.later(sky.chance.choice((1, 3, 8, 25)), lambda: _heal(sky, host))
+        cut_s, is_given_up = sky.chance.choice((1, 3, 8, 25)), sky.chance.random() < 0.3
+        if is_given_up:
+            sky.later(LOOK_S, lambda: _give_up(sky, host, NOTICE_S, lambda: sky.later(cut_s / 5, lambda: _heal(sky, host))))
+        else:
+            sky.later(cut_s, lambda: _heal(sky, host))
 
 
 def _heal(sky: Sky, host: Host) -> None:
@@ -48,13 +52,13 @@ def power_off(sky: Sky) -> None:
         host.power_off()
         off_s = sky.chance.uniform(0, 6)
         if sky.chance.random() < 0.5:
-            sky.later(LOOK_S, lambda: _give_up(sky, host, NOTICE_S, off_s))
+            sky.later(LOOK_S, lambda: _give_up(sky, host, NOTICE_S, lambda: sky.later(off_s, lambda: _power_on(sky, host))))
         else:
             sky.later(off_s, lambda: _power_on(sky, host))
 
 
-def _give_up(sky: Sky, host: Host, left_s: float, off_s: float) -> None:
-    """`roost node lost`, as soon as the server knows that it cannot be reached. The host stays off until then."""
+def _give_up(sky: Sky, host: Host, left_s: float, then: Callable[[], None]) -> None:
+    """`roost node lost`, as soon as the server knows that it cannot be reached. It stays like that until then."""
     answer = sky.ask("POST", f"/nodes/{sky.node(host)}/lost")
     if answer is not None and answer.status == 200:
         sky.struck["given up"] += 1
@@ -62,9 +66,9 @@ def _give_up(sky: Sky, host: Host, left_s: float, off_s: float) -> None:
     elif left_s > 0:
         if answer is not None and answer.status != 409:
             sky.problems.append(f"roost node lost {sky.node(host)}: {answer.status} {answer.body[:500]!r}")
-        sky.later(LOOK_S, lambda: _give_up(sky, host, left_s - LOOK_S, off_s))
+        sky.later(LOOK_S, lambda: _give_up(sky, host, left_s - LOOK_S, then))
         return
-    sky.later(off_s, lambda: _power_on(sky, host))
+    then()
 
 
 def _power_on(sky: Sky, host: Host) -> None:
