@@ -13,6 +13,7 @@ from tests.cluster.evidence import END, Evidence
 from tests.cluster.sky import Asked, Sky
 from tests.cluster.strikes import start_server
 from tests.hosts import Host
+from tests.hosts.host import command_lines
 
 PATIENCE_S = 120
 REFUSED = "refused"
@@ -178,7 +179,14 @@ def _in_use(sky: Sky) -> list[Json]:
 
 def _strays(sky: Sky) -> dict[str, list[str]]:
     found = {host.name: _foreign(host) for host in sky.hosts}
+    found["here"] = _connections(sky)
     return {name: lines for name, lines in found.items() if lines}
+
+
+def _connections(sky: Sky) -> list[str]:
+    """What on this machine still speaks to a host, or tries to."""
+    addresses = tuple(f" {host.address} " for host in sky.hosts)
+    return [line for line in command_lines() if line.startswith("ssh ") and any(word in line for word in addresses)]
 
 
 def _foreign(host: Host) -> list[str]:

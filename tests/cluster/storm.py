@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -67,17 +67,21 @@ class Submitter:
 def storm(forecast: Forecast) -> list[str]:
     """Let it pass; what was wrong afterwards."""
     print(forecast.command, flush=True)
-    began = time.monotonic()
+    moments = [time.monotonic()]
     with _ground(forecast) as (sky, people):
         problems = ["it was broken off"]
         try:
             for number, person in enumerate(people):
                 _submit(sky, person, forecast.jobs // len(people), f"jobs-{number}")
+            moments.append(time.monotonic())
             _blow(sky, forecast)
+            moments.append(time.monotonic())
             calm_down(sky)
+            moments.append(time.monotonic())
             problems = sky.problems + aftermath(sky)
         finally:
-            _tell(sky, forecast, problems, time.monotonic() - began)
+            moments.append(time.monotonic())
+            _tell(sky, forecast, problems, moments)
             if problems and forecast.keep:
                 input(f"ROOST_HOME={sky.box.home} {sky.hosts.directory}; Enter takes it away ")
         return problems
@@ -150,10 +154,11 @@ def _blow(sky: Sky, forecast: Forecast) -> None:
             time.sleep(0.02)
 
 
-def _tell(sky: Sky, forecast: Forecast, problems: list[str], took_s: float) -> None:
+def _tell(sky: Sky, forecast: Forecast, problems: list[str], moments: list[float]) -> None:
     struck = ", ".join(f"{name} {count}" for name, count in sorted(sky.struck.items()))
     wrote = sky.lines.read_text().count("\n") if sky.lines.exists() else 0
-    print(f"seed {forecast.seed}: {len(sky.asked)} jobs, {wrote} lines, {took_s:.0f} s; {struck}")
+    took = " + ".join(f"{after - before:.0f} s" for before, after in pairwise(moments))
+    print(f"seed {forecast.seed}: {len(sky.asked)} jobs, {wrote} lines, {took}; {struck}")
     for problem in problems[:30]:
         print(f"WRONG: {problem}")
     if not problems:
