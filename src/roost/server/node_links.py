@@ -113,10 +113,12 @@ class NodeLinks:
             await self._let_go(key)
 
     async def reopen(self, node: str) -> None:
-        """How it is reached has changed."""
+        """How it is reached has changed: for its own program, and for every other that somebody waits to hear from."""
         for key in [key for key in self._links if key[0] == node]:
             self._close(key)
         self.open(node, "")
+        for _, channel in sorted(key for key in self._busy() if key[0] == node):
+            self.open(node, channel)
 
     async def close(self) -> None:
         """The server leaves: so do those that have nothing to do."""
