@@ -5,6 +5,7 @@ What it finds on the machine's disk after a death it adopts, as the real one doe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from roost.sim.clock import Clock
@@ -22,9 +23,18 @@ LOOK_MS = 2_000
 class Program:
     """The node program of one machine, alive or not."""
 
-    def __init__(self, name: str, clock: Clock, chance: Chance, truth: Truth, machine: Machine) -> None:
+    def __init__(
+        self,
+        name: str,
+        clock: Clock,
+        chance: Chance,
+        truth: Truth,
+        machine: Machine,
+        script: Callable[[], Script] | None = None,
+    ) -> None:
         self.name, self.machine = name, machine
         self._clock, self._chance, self._truth = clock, chance, truth
+        self._script = script or self._any_script
         self.wire = Wire(clock, chance)
         self.wire.on_command = self._obey
         machine.on_begun, machine.on_gone = self._begun, self._gone
@@ -213,7 +223,7 @@ class Program:
         self.machine.fork(files)
         self._may_die()
 
-    def _script(self) -> Script:
+    def _any_script(self) -> Script:
         pick, pause = self._chance.random, self._chance.pause_ms
         status = pick.choice((0, 0, 0, 0, 1, 3, 137))
         obeys = pick.choice((None, 5, 500))
