@@ -402,9 +402,11 @@ class Space:
         if seen is None or seen.fault is not None or seen.claimed_by is not None or not may_use(cluster, node, gpu, request):
             return False
         rules = cluster.rules.get(uuid, NO_RULES)
-        if request.mem_mib is None and rules.slots == 1 and not seen.procs:  # by far the most: a whole GPU, seen empty
-            is_free = uuid not in cluster.claims and uuid not in self.given and not rules.disabled and not rules.drained
-            return is_free and self._busy(node, gpu, request, seen) is None
+        if request.mem_mib is None and rules.slots == 1:  # by far the most: a whole GPU, taken or seen empty
+            if uuid in cluster.claims or uuid in self.given:
+                return False
+            if not seen.procs:
+                return not rules.disabled and not rules.drained and self._busy(node, gpu, request, seen) is None
         return self.refuses(node, gpu, request) is None
 
     def refuses(self, node: Node, gpu: Gpu, request: Request) -> Reason | None:

@@ -154,12 +154,13 @@ class Program:
         """Read the GPUs and say what is on them."""
         self._is_looking = False
         host = {"mem_available_mib": 60_000, "mem_mib": 64_000, "load": 1.0}
-        gpus = [self._device(device) for device in self.machine.devices]
+        living = self.machine.living()
+        gpus = [self._device(device, living) for device in self.machine.devices]
         self._say({"op": "sample", "at_ms": self._clock.now_ms, "host": host, "gpus": gpus})
 
-    def _device(self, device: Device) -> dict[str, Any]:
+    def _device(self, device: Device, living: list[Files]) -> dict[str, Any]:
         procs: list[dict[str, Any]] = [{"pid": p, "user": "stranger", "mem_mib": mem} for p, mem in device.foreign]
-        procs += [process for f in self.machine.living() if (process := self._process_on(f, device.uuid))]
+        procs += [process for f in living if (process := self._process_on(f, device.uuid))]
         return {"uuid": device.uuid, "mem_used_mib": 0, "util": 10, "fault": device.fault, "procs": procs}
 
     def _process_on(self, files: Files, uuid: str) -> dict[str, Any] | None:
