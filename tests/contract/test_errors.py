@@ -78,6 +78,7 @@ async def test_the_shape_of_an_error(api: Api, method: str, path: str, body: Any
         "message",
         "hint",
         "index",
+        "host_key",
     }
     assert shape["message"] and "\n" not in shape["message"] and "Traceback" not in shape["message"]
     assert await api.get("/jobs") and not (await api.get("/jobs"))["jobs"]
@@ -130,6 +131,7 @@ def test_the_tree_of_errors_has_one_code_and_status_each() -> None:
         "impossible": 422,
         "not_found": 404,
         "conflict": 409,
+        "host_key_unknown": 409,
         "not_known": 401,
         "not_permitted": 403,
         "too_large": 413,

@@ -38,6 +38,7 @@ BODIES: dict[str, Any] = {
     "POST /api/v1/jobs/{job}/results": {"results": {"x": 1}},
     "POST /api/v1/sweeps/{sweep}/extend": {"params": {"a": ["3"]}},
     "POST /api/v1/sweeps/{sweep}/limit": {"max_running": 2},
+    "PUT /api/v1/nodes/{node}/login": {"target": "ssh://zoe@127.0.0.1:1", "user": "zoe"},
 }
 """Where what is one's own is told apart only when the body makes sense. Elsewhere an empty one does: 400 is not 403."""
 
@@ -58,6 +59,7 @@ async def people(api: Api) -> AsyncIterator[People]:
     token = next(row.id for row in mine.tokens.values() if row.user == "zoe")
     code = await mine.new_link(by, "zoe", "login")
     paths = {"job": job, "sweep": sweep["sweep"], "name": "zoe", "token": token, "code": code, "id": 1, "target": 1}
+    paths["node"] = "n1"
     yield People(api, tokens, paths)
     api.uid, api.headers = os.getuid(), {}
 
@@ -106,7 +108,7 @@ async def test_a_route_lets_in_whom_the_table_says(people: People, route: str) -
 
 RUNS_THINGS = ("POST /api/v1/sweeps/{sweep}/extend",)
 """What says what is run as the server's own account here: the administrator from elsewhere may not, the server's own may."""
-LISTS = ("GET /api/v1/tokens",)
+LISTS = ("GET /api/v1/tokens", "GET /api/v1/logins")
 """What gives everybody his own and nobody another's, whatever he asks."""
 
 

@@ -1,12 +1,19 @@
-"""Makes the database that a release leaves behind for the releases after it: `python tests/data/make.py roost-0.1.db`.
+"""Makes what a release leaves behind for the releases after it, and for their tests:
 
-Run once, before a release; the file is never changed afterwards.
+    python tests/data/make.py roost-0.1.db               its database
+    python tests/data/make.py roost-node-0.1.0.pyz       its node program, without the bindings to NVML
+
+Run once, before a release; the files are never changed afterwards.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -16,10 +23,29 @@ from tests.builders import Server, exited, started
 from roost.server.commands import Change_
 from roost.store.store import Store
 
+SRC = Path(__file__).resolve().parents[2] / "src"
+
 
 def main() -> None:
-    """One job of each kind: running, failed, held, waiting for another."""
     path = Path(__file__).parent / sys.argv[1]
+    if path.suffix == ".pyz":
+        make_program(path)
+    else:
+        make_database(path)
+
+
+def make_program(path: Path) -> None:
+    """The node program of these sources."""
+    with tempfile.TemporaryDirectory() as directory:
+        # -S: without what is installed, so that nothing of it is packed.
+        line = [sys.executable, "-S", "-c", "import sys; from roost.node.build import build; build(sys.argv[1])", directory]
+        subprocess.run(line, check=True, env={**os.environ, "PYTHONPATH": str(SRC)})
+        (made,) = Path(directory).iterdir()
+        shutil.copyfile(made, path)
+
+
+def make_database(path: Path) -> None:
+    """One job of each kind: running, failed, held, waiting for another."""
     store = Store(path)
     server = Server(store)
     shell = {"HOME": "/home/ada"}

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from roost.api.job_answers import Time, Value, Versioned
-from roost.core.states import State
+from roost.api.job_answers import ShownState, Time, Value, Versioned
+from roost.api.node_answers import Node
 
 
 class GpuJob(msgspec.Struct):
@@ -17,7 +17,7 @@ class GpuJob(msgspec.Struct):
     id: int
     user: str
     name: str
-    state: State
+    state: ShownState
     mem_mib: int
 
 
@@ -73,32 +73,6 @@ class Gpus(Versioned):
 
     gpus: list[Gpu]
     cpu: CpuSlots
-
-
-class Node(msgspec.Struct):
-    """A node."""
-
-    name: str
-    state: Literal["up", "drained", "unreachable"]
-    reason: str | None
-    pid: int | None
-    program: str | None
-    python: str | None
-    boot: str | None
-    state_dir: str | None
-    sim_dir: str | None
-    gpus: int
-    cpus: int
-    mem_mib: int
-    mem_available_mib: int | None
-    load: float | None
-    jobs: int
-
-
-class Nodes(Versioned):
-    """Every node."""
-
-    nodes: list[Node]
 
 
 class Server(msgspec.Struct):

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 import roost
-from roost.api import box, entrance, history, jobs, live, notify, past, people, sweeps, users
+from roost.api import box, entrance, history, jobs, live, nodes, notify, past, people, sweeps, users
 from roost.api.document import described, gives
 from roost.api.forms import Signer
 from roost.api.gate import Gate, check_right, is_api
@@ -48,6 +48,7 @@ def make_app(service: Service, targets: Targets | None = None, patience: Patienc
     app.state.past = Past(service)
     app.include_router(jobs.router)
     app.include_router(box.router)
+    app.include_router(nodes.router)
     app.include_router(live.router)
     app.include_router(users.router)
     app.include_router(sweeps.router)

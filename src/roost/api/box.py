@@ -1,4 +1,4 @@
-"""Routes about the box: GPUs, nodes, settings, the server itself."""
+"""Routes about the box: GPUs, draining, settings, the server itself."""
 
 from __future__ import annotations
 
@@ -96,12 +96,6 @@ async def drain(request: Request) -> Response:
     return JsonResponse(
         await service(request).ask(caller(request), Drain(caller(request).name, asked.targets, asked.undrain))
     )
-
-
-@router.get("/nodes", openapi_extra=gives(answers.Nodes))
-async def nodes(request: Request) -> Response:
-    """Every node."""
-    return JsonResponse({"version": 1, "nodes": service(request).status()["nodes"]})
 
 
 @router.get("/status", openapi_extra=gives(answers.Status))

@@ -15,6 +15,7 @@ from roost.core.errors import (
     BadRequest,
     Conflict,
     DiskFull,
+    HostKeyUnknown,
     Impossible,
     NotFound,
     NotInstalled,
@@ -41,6 +42,7 @@ _MEANING: dict[type[RoostError], str] = {
     NotPermitted: "he who asks may not",
     NotFound: "there is no such thing",
     Conflict: "the state does not allow it",
+    HostKeyUnknown: "nobody has said that the node's host key is the right one",
     TooLarge: "the request is too long, or a part of it",
     Impossible: "understood, and it can never run",
     OverQuota: "no more may wait now: the user's quota, or the queue's",
@@ -67,12 +69,14 @@ _SCHEMES: Json = {
 
 
 class ErrorBody(msgspec.Struct):
-    """What was tried, why not, and what to do next; `index` where several jobs were sent: the position of the bad one."""
+    """What was tried, why not, and what to do next; `index` where several jobs were sent: the position of the bad one;
+    `host_key` with `host_key_unknown`: the fingerprint of the key that the node has."""
 
     code: str
     message: str
     hint: str | None
     index: int | msgspec.UnsetType = msgspec.UNSET
+    host_key: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Error(msgspec.Struct):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Literal
 
 import msgspec
@@ -13,6 +14,19 @@ from roost.core.states import Outcome, State
 Time = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 Value = str | int | float | bool | None
 Result = int | float | str
+
+
+class ShownState(StrEnum):
+    """Where a job is: one of its states, or `unknown` while the node that it is on cannot be reached."""
+
+    HELD = State.HELD.value
+    QUEUED = State.QUEUED.value
+    STARTING = State.STARTING.value
+    RUNNING = State.RUNNING.value
+    PAUSED = State.PAUSED.value
+    STOPPING = State.STOPPING.value
+    ENDED = State.ENDED.value
+    UNKNOWN = "unknown"
 
 
 class Versioned(msgspec.Struct, kw_only=True):
@@ -75,13 +89,14 @@ class Awaited(msgspec.Struct):
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """A job."""
+    """A job. It is `unknown` while its node cannot be reached; `last_state` is where it was then."""
 
     id: int
     name: str
     desc: str | None
     user: str
-    state: State
+    state: ShownState
+    last_state: State | UnsetType | None = UNSET
     outcome: Outcome | None
     exit_code: int | None
     error: str | None
@@ -147,7 +162,7 @@ class BriefJob(msgspec.Struct, kw_only=True):
     id: int
     name: str
     user: str
-    state: State
+    state: ShownState
     outcome: Outcome | None
     exit_code: int | None
     error: str | None
@@ -238,7 +253,7 @@ class Why(Versioned):
     """Why a job waits, until when probably, and what would start now."""
 
     id: int
-    state: State
+    state: ShownState
     outcome: Outcome | None
     reasons: list[Reason]
     text: str
@@ -270,7 +285,7 @@ class End(msgspec.Struct):
     """Where a job is, or how it ended."""
 
     id: int
-    state: State
+    state: ShownState
     outcome: Outcome | None
     exit_code: int | None
     error: str | None
@@ -333,7 +348,7 @@ class Point(msgspec.Struct):
 
     job: int
     point: dict[str, Value]
-    state: State
+    state: ShownState
     outcome: Outcome | None
     exit_code: int | None
     error: str | None

@@ -7,9 +7,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from roost.api.answers import CpuSlots, GpuFacts, GpuJob, Node, Notice
+from roost.api.answers import CpuSlots, GpuFacts, GpuJob, Notice
 from roost.api.document import component
 from roost.api.job_answers import BriefJob, Time
+from roost.api.node_answers import Node
 
 
 class TileJob(GpuJob):

@@ -12,7 +12,7 @@ import msgspec
 from fastapi import Request, Response
 from starlette.requests import ClientDisconnect
 
-from roost.core.errors import BadRequest, NotKnown, RoostError, TooFast, TooLarge, TryLater
+from roost.core.errors import BadRequest, HostKeyUnknown, NotKnown, RoostError, TooFast, TooLarge, TryLater
 
 T = TypeVar("T")
 
@@ -119,6 +119,8 @@ def error_body(error: RoostError) -> dict[str, Any]:
     shape: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint}
     if error.index is not None:
         shape["index"] = error.index
+    if isinstance(error, HostKeyUnknown):
+        shape["host_key"] = error.host_key
     return {"error": shape}
 
 

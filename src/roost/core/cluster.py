@@ -12,20 +12,22 @@ from heapq import heappop, heappush
 from typing import Any
 
 from roost.core import events as ev
+from roost.core import nodes
 from roost.core.model import (
     Active,
     Claim,
     Conditions,
     Gpu,
     GpuRules,
-    Host,
     Job,
     Keeping,
+    Login,
     Observation,
     Request,
     Shape,
     UserRules,
 )
+from roost.core.nodes import Node
 from roost.core.prediction import Learned, Ran
 from roost.core.settings import DEFAULTS, Value
 from roost.core.states import Change, Outcome, RefusedChange, State, after
@@ -44,23 +46,6 @@ class Line:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.heap: list[tuple[int, int]] = []
-
-
-class Node:
-    """A machine with GPUs: what it has, and whether we can talk to it."""
-
-    __slots__ = ("attached", "cpu_used", "cpus", "drained", "gpus", "host", "mem_mib", "name", "reason")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.cpus = 0
-        self.mem_mib = 0
-        self.gpus: dict[str, Gpu] = {}
-        self.host: Host | None = None
-        self.attached = False
-        self.reason = "not attached yet"
-        self.drained = False
-        self.cpu_used = 0
 
 
 class Cluster:
@@ -94,6 +79,12 @@ class Cluster:
         self.rules: dict[str, GpuRules] = {}
         self.seen: dict[str, Observation] = {}
         self.claims: dict[str, dict[int, Claim]] = {}
+        self.logins: dict[tuple[str, str], Login] = {}
+        """Users' own logins, by node and user."""
+        self.haunted: dict[str, set[str]] = {}
+        """GPUs on which a run is still alive whose attempt is over here."""
+        self.barred: dict[tuple[str, str], tuple[str, int]] = {}
+        """Channels of nodes through which nothing can run now: why, and until when that is believed."""
         self.users: dict[str, UserRules] = {}
         self.groups: dict[int, int] = {}
         self.settings: dict[str, Value] = dict(DEFAULTS)
@@ -367,7 +358,7 @@ class Cluster:
     def _gpu_ruled(self, e: ev.GpuRuled) -> None:
         self.rules[e.uuid] = e.rules
         self.touched.add(self.node_of.get(e.uuid, ALL))
-        self._claim_again(e.uuid)
+        self.claim_again(e.uuid)
 
     def _user_ruled(self, e: ev.UserRuled) -> None:
         if e.rules == ANYBODY:
@@ -381,40 +372,11 @@ class Cluster:
         else:
             self.groups[e.group] = e.max_running
 
-    def _node_drained(self, e: ev.NodeDrained) -> None:
-        self.node(e.node).drained = e.drained
-        self.touched.add(e.node)
-
-    def _node_seen(self, e: ev.NodeSeen) -> None:
-        node = self.node(e.node)
-        node.cpus, node.mem_mib = e.cpus, e.mem_mib
-        node.gpus = {gpu.uuid: gpu for gpu in sorted(e.gpus, key=lambda g: g.index)}
-        for uuid in node.gpus:
-            self.node_of[uuid] = e.node
-            self._claim_again(uuid)
-        self.gpu_count = sum(len(known.gpus) for known in self.nodes.values())
-        self.touched.add(e.node)
-
-    def _node_attached(self, e: ev.NodeAttached) -> None:
-        self.node(e.node).attached = True
-        self.touched.add(e.node)
-
-    def _node_detached(self, e: ev.NodeDetached) -> None:
-        node = self.node(e.node)
-        node.attached, node.reason = False, e.reason
-        for uuid in node.gpus:
-            self.seen.pop(uuid, None)
-        self.touched.add(e.node)
-
-    def _sampled(self, e: ev.Sampled) -> None:
-        self.node(e.node).host = e.host
-        self.seen.update(e.gpus)
-        self.touched.add(e.node)
-
     def _measured(self, e: ev.Measured) -> None:
         pass  # for those who watch: nothing is placed by it
 
     def _time_came(self, e: ev.TimeCame) -> None:
+        nodes.let_in(self, e.now_ms)
         while self.later and self.later[0][0] <= e.now_ms:
             begin_ms, job = heappop(self.later)
             conditions = self.conditions.get(job)
@@ -515,7 +477,7 @@ class Cluster:
         gpu = self.node(self.node_of.get(uuid, active.node)).gpus.get(uuid)
         return claim(active.job.id, active.request, gpu, self.rules_of(uuid))
 
-    def _claim_again(self, uuid: str) -> None:
+    def claim_again(self, uuid: str) -> None:
         """Slots or memory of a GPU changed: what running jobs hold of it is counted anew."""
         for job in list(self.claims.get(uuid, ())):
             active = self.active[job]
@@ -568,11 +530,17 @@ _APPLY: dict[type[ev.Event], Callable[[Cluster, Any], None]] = {
     ev.GpuRuled: Cluster._gpu_ruled,
     ev.UserRuled: Cluster._user_ruled,
     ev.GroupLimited: Cluster._group_limited,
-    ev.NodeDrained: Cluster._node_drained,
-    ev.NodeSeen: Cluster._node_seen,
-    ev.NodeAttached: Cluster._node_attached,
-    ev.NodeDetached: Cluster._node_detached,
-    ev.Sampled: Cluster._sampled,
+    ev.NodeDrained: nodes.node_drained,
+    ev.NodeSeen: nodes.node_seen,
+    ev.NodeAttached: nodes.node_attached,
+    ev.NodeDetached: nodes.node_detached,
+    ev.NodeKnown: nodes.node_known,
+    ev.NodeRemoved: nodes.node_removed,
+    ev.LoginSet: nodes.login_set,
+    ev.Haunted: nodes.haunted,
+    ev.Laid: nodes.laid,
+    ev.Barred: nodes.barred,
+    ev.Sampled: nodes.sampled,
     ev.Measured: Cluster._measured,
     ev.TimeCame: Cluster._time_came,
     ev.Kept: Cluster._kept,

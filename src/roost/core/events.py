@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from roost.core.model import Conditions, Gpu, GpuRules, Host, Job, Keeping, Observation, UserRules
+from roost.core.model import Access, Conditions, Gpu, GpuRules, Host, Job, Keeping, Login, Observation, UserRules
 from roost.core.states import Outcome
 
 
@@ -157,6 +157,27 @@ class GroupLimited(Event, frozen=True):
     max_running: int | None
 
 
+class NodeKnown(Event, frozen=True):
+    """A node was added, or how it is reached has changed."""
+
+    node: str
+    access: Access
+
+
+class NodeRemoved(Event, frozen=True):
+    """Nobody speaks of it any more. Nothing of ours ran there."""
+
+    node: str
+
+
+class LoginSet(Event, frozen=True):
+    """A user's jobs run on that node through a login of his own; None: no longer."""
+
+    node: str
+    user: str
+    login: Login | None
+
+
 class NodeDrained(Event, frozen=True):
     node: str
     drained: bool
@@ -176,11 +197,37 @@ class NodeSeen(Event, frozen=True):
 
 class NodeAttached(Event, frozen=True):
     node: str
+    skew_ms: int = 0
 
 
 class NodeDetached(Event, frozen=True):
     node: str
     reason: str
+    at_ms: int = 0
+
+
+class Haunted(Event, frozen=True):
+    """A run of an attempt that is over here is still alive there: its GPUs are not free."""
+
+    node: str
+    run: str
+    gpus: tuple[str, ...]
+
+
+class Laid(Event, frozen=True):
+    """It is over there too."""
+
+    node: str
+    run: str
+
+
+class Barred(Event, frozen=True):
+    """Nothing can run there through that channel, until somebody mends it; None: it can."""
+
+    node: str
+    channel: str
+    why: str | None
+    until_ms: int = 0
 
 
 class Sampled(Event, frozen=True):
@@ -213,6 +260,6 @@ class Kept(Event, frozen=True):
     savings: float = 0.0
 
 
-MOMENTARY = (NodeAttached, NodeDetached, Sampled, Measured, TimeCame, Kept)
+MOMENTARY = (NodeAttached, NodeDetached, Haunted, Laid, Barred, Sampled, Measured, TimeCame, Kept)
 LAZY = (Started,)
 """Facts that the node keeps on disk as well: their commit may wait for the next batch."""

@@ -16,8 +16,9 @@ from math import exp, log
 import msgspec
 
 from roost.core import events as ev
-from roost.core.cluster import ALL, NO_CONDITIONS, Cluster, Line, Node
+from roost.core.cluster import ALL, NO_CONDITIONS, Cluster, Line
 from roost.core.model import Active, Conditions
+from roost.core.nodes import Node
 from roost.core.plan import Plan, plan
 from roost.core.prediction import Learned, Ran
 from roost.core.preemption import PREEMPT, stop_for

@@ -213,6 +213,33 @@ class Keeping(msgspec.Struct, frozen=True):
     """Whether it may use up what was saved for those who wait longest."""
 
 
+class Access(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a node is reached that is not the server's own machine. No secret: a key is named by its file."""
+
+    target: str
+    host_key: str | None = None
+    """Its public host key, as a line of a known_hosts file has it: kind and key."""
+    each: bool = False
+    """Whether it is reached as root: then a job runs there as the account of its user, otherwise as the login."""
+    own: str = ""
+    """As which account the jobs of the server's own account run there, where that is not the login itself."""
+    key: str | None = None
+    python: str | None = None
+    dir: str | None = None
+    sim: str | None = None
+
+
+class Login(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A user's own login on a node."""
+
+    target: str
+    name: str = ""
+    """As whom that is there."""
+    key: str | None = None
+    ssh_as: str = ""
+    """The account that ssh is run as here, with its configuration and keys: the user's own; empty: the server's."""
+
+
 class Host(msgspec.Struct, frozen=True):
     """What a node said of its memory and load last."""
 

@@ -12,8 +12,9 @@ from heapq import heappop, heappush
 
 import msgspec
 
-from roost.core.cluster import ALL, NO_RULES, Cluster, Node, claim
+from roost.core.cluster import ALL, NO_RULES, Cluster, claim
 from roost.core.model import Active, Claim, Gpu, GpuRules, Observation, Request
+from roost.core.nodes import Node
 from roost.core.reasons import (
     CpuSlots,
     GpuBusy,
@@ -21,6 +22,7 @@ from roost.core.reasons import (
     GpuClosed,
     GpuFault,
     GpuForeign,
+    GpuHaunted,
     GpuMemory,
     GpuNotAsked,
     GpuTaken,
@@ -231,7 +233,7 @@ class Space:
             known = seen.get(uuid)
             if known is None or known.fault is not None or known.claimed_by or known.procs or uuid in rules:
                 return False
-        return True
+        return not any(uuid in self.cluster.haunted for uuid in node.gpus)
 
     def would_do(self, node: Node, gpu: Gpu, request: Request) -> bool:
         """Whether that GPU would do once nobody has it."""
@@ -401,6 +403,8 @@ class Space:
         seen = cluster.seen.get(uuid)
         if seen is None or seen.fault is not None or seen.claimed_by is not None or not may_use(cluster, node, gpu, request):
             return False
+        if uuid in cluster.haunted:
+            return False
         rules = cluster.rules.get(uuid, NO_RULES)
         if request.mem_mib is None and rules.slots == 1:  # by far the most: a whole GPU, taken or seen empty
             if uuid in cluster.claims or uuid in self.given:
@@ -424,6 +428,8 @@ class Space:
             return GpuFault(gpu=f"{node.name}:{gpu.index}", fault=seen.fault)
         if seen.claimed_by is not None:
             return GpuClaimed(gpu=f"{node.name}:{gpu.index}", by=seen.claimed_by)
+        if (runs := cluster.haunted.get(uuid)) is not None:
+            return GpuHaunted(gpu=f"{node.name}:{gpu.index}", runs=tuple(sorted(runs)))
         return self._taken(node, gpu, request, rules, seen) or self._busy(node, gpu, request, seen)
 
     def would_free(self, node: Node, uuid: str, request: Request, job: int) -> bool:

@@ -14,9 +14,10 @@ from types import ModuleType
 import msgspec
 
 from roost.core import events as ev
-from roost.core.cluster import NO_CONDITIONS, Cluster, Line, Node
+from roost.core.cluster import NO_CONDITIONS, Cluster, Line
 from roost.core.keeping import GONE, Keeper
 from roost.core.model import Active, Job, Keeping, Request, Shape
+from roost.core.nodes import Node, nodes_barred
 from roost.core.placement import Place, Space, impossible
 from roost.core.policy import find
 from roost.core.preemption import may_preempt
@@ -24,6 +25,7 @@ from roost.core.reasons import (
     Ahead,
     Held,
     NobodyElse,
+    NodeBarred,
     NotBefore,
     QuotaReached,
     Reason,
@@ -241,6 +243,9 @@ def _fewest(space: Space, node: Node, kind: Request, able: list[Active], missing
     return asked if missing <= 0 else []
 
 
+NOWHERE = ("",)
+"""Nodes of a job that nobody runs: no node has that name."""
+
 # -- what else keeps a job ------------------------------------------------------------------------------------------
 
 
@@ -250,6 +255,9 @@ def effective(cluster: Cluster, shape: Shape) -> Request:
     Whole GPUs while nothing is known, and where the margin makes it more than any GPU would give.
     """
     request = shape.request
+    if cluster.barred and (barred := nodes_barred(cluster, shape)):
+        left = tuple(name for name in request.nodes or sorted(cluster.nodes) if name not in barred)
+        request = msgspec.structs.replace(request, nodes=left or NOWHERE)
     if not request.mem_auto:
         return request
     mem_mib = cluster.learned.memory_mib(shape, cluster.number("mem.margin"))
@@ -307,6 +315,7 @@ def explain(cluster: Cluster, job: Job, now_ms: int, place: int | None = None) -
     first = first_users(cluster)
     if first and job.shape.user not in first:
         reasons.append(NobodyElse(user=min(first)))
+    reasons.extend(NodeBarred(node=node, why=why) for node, why in sorted(nodes_barred(cluster, job.shape).items()))
     on_kept = may_use_kept(cluster, cluster.keeping, job, now_ms)
     found = Space.of(cluster).place(effective(cluster, job.shape), on_kept)
     if isinstance(found, Refusal):

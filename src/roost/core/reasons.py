@@ -70,6 +70,16 @@ class NodeAway(Reason, frozen=True, tag="node_unreachable"):
         return f"{self.node} cannot be reached: {self.why}"
 
 
+class NodeBarred(Reason, frozen=True, tag="node_barred"):
+    """Nothing of that user can run there."""
+
+    node: str
+    why: str
+
+    def text(self) -> str:
+        return f"{self.node} cannot run it: {self.why}"
+
+
 class NodeIsDrained(Reason, frozen=True, tag="node_drained"):
     node: str
 
@@ -222,6 +232,15 @@ class GpuClaimed(GpuReason, frozen=True, tag="gpu_claimed"):
 
     def text(self) -> str:
         return f"GPU {self.gpu} is claimed by {self.by.text()}"
+
+
+class GpuHaunted(GpuReason, frozen=True, tag="gpu_haunted"):
+    """An attempt that was given up while its node could not be reached still runs on it, and is being ended."""
+
+    runs: tuple[str, ...]
+
+    def text(self) -> str:
+        return f"GPU {self.gpu} still has {', '.join(self.runs)} on it, which was given up and is being ended"
 
 
 class GpuUnknown(GpuReason, frozen=True, tag="gpu_unknown"):

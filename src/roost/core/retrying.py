@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import msgspec
 
-from roost.core.cluster import Cluster, Node
+from roost.core.cluster import Cluster
 from roost.core.model import Active, Gpu, Request
+from roost.core.nodes import Node
 from roost.core.placement import is_named
 from roost.core.preemption import PREEMPT
 from roost.core.states import Outcome

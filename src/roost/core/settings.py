@@ -115,6 +115,22 @@ TABLE: tuple[Setting, ...] = (
         1 << 40,
     ),
     Setting("node.sample_ms", 500, int, "how often a node with running jobs reads its GPUs", 50, 600_000),
+    Setting(
+        "node.retry_s",
+        30.0,
+        float,
+        "longest pause between two attempts to reach a node; they grow up to it",
+        0.1,
+        86_400,
+    ),
+    Setting(
+        "node.lost_s",
+        3600,
+        int,
+        "seconds after which the jobs of a node that cannot be reached are lost; 0: never by themselves",
+        0,
+        10**9,
+    ),
     Setting("notify.enabled", True, bool, "whether people are told what they asked to be told, see `roost notify`"),
     Setting("notify.idle_min", 30.0, float, "minutes of no use of a GPU after which its holder is told", 0.001, 100_000),
     Setting(

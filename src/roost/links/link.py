@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import random
 import socket
 import subprocess
 import tempfile
@@ -21,6 +22,7 @@ from typing import IO, Any
 import msgspec
 
 from roost.links import messages as m
+from roost.links.bootstrap import PUSH
 
 FIRST_PAUSE_S = 0.02
 ANSWER_S = 30.0
@@ -46,11 +48,17 @@ class Bounds(msgspec.Struct, frozen=True):
     lasting_s: float = 0.3
     """An attachment that ended sooner is followed by a longer pause, up to `longest_pause_s`."""
     longest_pause_s: float = 5.0
+    silent_s: float | None = None
+    """Whoever has said nothing for so long is asked whether it is there; three times as long, and the link ends."""
+    first_pause_s: float = FIRST_PAUSE_S
 
 
 TRUSTED = Bounds()
 WARY = Bounds(4 << 20, 32 << 20, (60, 1 << 20), 1, 10.0, 1.0)
 """For a program that is its user's, who may have put anything in its place."""
+REMOTE = Bounds(16 << 20, 64 << 20, (200, 8 << 20), 1, 10.0, 30.0, 20.0, 0.25)
+"""For another machine: it may be broken, and the way to it may be cut without a word."""
+WARY_REMOTE = msgspec.structs.replace(WARY, longest_pause_s=30.0, silent_s=20.0, first_pause_s=0.25)
 SLICE_S = 0.05
 
 
@@ -58,18 +66,32 @@ class LinkDown(Exception):
     """The node cannot be asked now."""
 
 
+class Route(msgspec.Struct, frozen=True):
+    """How a node program is reached."""
+
+    command: list[str]
+    bounds: Bounds = TRUSTED
+    program: bytes | None = None
+    """What is pushed when the other end asks for it."""
+    explain: Callable[[str], str] | None = None
+    """What the last words of the command mean; None: their last line is the reason."""
+    identity: dict[str, Any] = {}
+    """As whom the command is run: arguments of `Popen`."""
+    gate: asyncio.Semaphore | None = None
+    """Passed while it is on its way: a node lets only so many knock at once."""
+    longest_pause_s: Callable[[], float] | None = None
+
+
 class Link:
     """Keeps one node attached."""
 
     def __init__(
-        self,
-        node: str,
-        command: list[str],
-        on_report: Callable[[str, m.Report], None],
-        on_lost: Callable[[str, str], None],
-        bounds: Bounds = TRUSTED,
+        self, node: str, route: Route, on_report: Callable[[str, m.Report], None], on_lost: Callable[[str, str], None]
     ) -> None:
-        self.node, self.command, self._bounds = node, command, bounds
+        self.node, self.route, self._bounds = node, route, route.bounds
+        self._heard_s = 0.0
+        self._is_pushed = self._has_gate = False
+        self._hurry = asyncio.Event()
         self._hellos = self._complaints = 0
         self.hello: m.Hello | None = None
         self._on_report, self._on_lost = on_report, on_lost
@@ -80,7 +102,7 @@ class Link:
 
     async def run(self) -> None:
         """Attach, and attach again whenever the link ends, with growing pauses, until `close`."""
-        pause = FIRST_PAUSE_S
+        pause = self._bounds.first_pause_s
         while not self._closing.is_set():
             began = time.monotonic()
             reason = await self._attach_once()
@@ -88,37 +110,101 @@ class Link:
                 return
             # A node that says hello and dies at once is as bad as one that says nothing: the pauses grow.
             lasted = self.hello is not None and time.monotonic() - began > self._bounds.lasting_s
-            pause = FIRST_PAUSE_S if lasted else min(pause * 2, self._bounds.longest_pause_s)
+            pause = self._bounds.first_pause_s if lasted else min(pause * 2, self._longest_pause_s)
             self.hello = None
             self._on_lost(self.node, reason)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), pause)
+            await self._rest(pause)
+
+    @property
+    def _longest_pause_s(self) -> float:
+        asked = self.route.longest_pause_s
+        return self._bounds.longest_pause_s if asked is None else asked()
+
+    async def _rest(self, pause: float) -> None:
+        """Wait before the next attempt. Not all at the same moment: a switch that comes back has fifty nodes behind it."""
+        self._hurry.clear()
+        if self.route.longest_pause_s is not None:
+            pause *= random.uniform(0.7, 1.3)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._hurry.wait(), pause)
+
+    def hurry(self) -> None:
+        """Try at once, if it waits before the next attempt."""
+        self._hurry.set()
 
     async def _attach_once(self) -> str:
-        loop = asyncio.get_running_loop()
+        if self.route.gate is not None:
+            await self.route.gate.acquire()
+            self._has_gate = True
+        try:
+            return await self._attach()
+        finally:
+            self._pass_gate()
+
+    def _pass_gate(self) -> None:
+        """It is through, or gave up: the next one may knock."""
+        if self._has_gate and self.route.gate is not None:
+            self._has_gate = False
+            self.route.gate.release()
+
+    async def _attach(self) -> str:
+        route = self.route
         ours, theirs = socket.socketpair()
         with tempfile.TemporaryFile() as errors:
             try:
                 end = theirs.fileno()
                 process = subprocess.Popen(
-                    self.command, stdin=end, stdout=end, stderr=errors, start_new_session=True, cwd="/"
+                    route.command, stdin=end, stdout=end, stderr=errors, start_new_session=True, cwd="/", **route.identity
                 )
-            except OSError as error:
+            except (OSError, subprocess.SubprocessError) as error:
                 ours.close()
-                return f"cannot run {self.command[0]}: {error.strerror}"
+                return f"cannot run {route.command[0]}: {getattr(error, 'strerror', None) or error}"
             finally:
                 theirs.close()
             wire = _Wire(self._take_line, self._bounds)
             self._hellos = self._complaints = 0
-            await loop.create_connection(lambda: wire, sock=ours)
+            self._is_pushed = False
+            self._heard_s = time.monotonic()
+            await asyncio.get_running_loop().create_connection(lambda: wire, sock=ours)
             self._wire = wire
+            watch = asyncio.create_task(self._listen_for_silence(wire))
             reason = await wire.lost
+            watch.cancel()
             self._wire = None
             self._hang_up()
             words = await _last_words(process, errors)  # also when the reason is known: it must be reaped
-            return plain(reason or words)
+            return plain(reason or self._explained(words, process.returncode))
+
+    def _explained(self, words: str, code: int | None) -> str:
+        """Why the command ended, from its own mouth."""
+        lines = words.strip().splitlines()
+        if not lines:
+            return f"the node program left (exit code {code})"
+        return self.route.explain(words) if self.route.explain is not None else lines[-1]
+
+    async def _listen_for_silence(self, wire: _Wire) -> None:
+        """A machine that is switched off says nothing; a daemon that hangs says nothing either."""
+        if (patience_s := self._bounds.silent_s) is None:
+            return
+        while True:
+            await asyncio.sleep(patience_s / 2)
+            silent_s = time.monotonic() - self._heard_s
+            if silent_s > 3 * patience_s:
+                wire.fail("it does not answer" if self.hello is not None else "it did not say hello")
+            elif silent_s > patience_s:
+                self.send([{"op": "ping", "id": 0}])
+
+    def _push(self) -> None:
+        if self._is_pushed or self._wire is None or self.route.program is None:
+            raise ValueError("it asked for a program that it has")
+        self._is_pushed = True
+        self._wire.write(self.route.program)
 
     def _take_line(self, line: bytes) -> None:
+        self._heard_s = time.monotonic()
+        if line == PUSH and self.hello is None:
+            self._push()
+            return
         message = m.decode(line)
         if isinstance(message, m.Hello):
             if message.protocol != m.PROTOCOL:
@@ -127,6 +213,7 @@ class Link:
             if self._bounds.hellos is not None and self._hellos > self._bounds.hellos:
                 raise ValueError("it said hello more than once")
             self.hello = message
+            self._pass_gate()
         if isinstance(message, (m.Log, m.LogData, m.LogEnd, m.Pong, m.NodeError)):
             self._answered(message)
         elif self.hello is None:
@@ -197,6 +284,7 @@ class Link:
     def close(self) -> None:
         """End it for good."""
         self._closing.set()
+        self._hurry.set()
         self.drop("closed")
 
     async def flushed(self, longest_s: float = 2.0) -> None:
@@ -298,7 +386,7 @@ class _Wire(asyncio.Protocol):
 
 
 async def _last_words(process: subprocess.Popen[bytes], errors: IO[bytes]) -> str:
-    """Why the command ended, from its own mouth. No thread waits for it: there are few, and it may take its time."""
+    """What the command said before it ended. No thread waits for it: there are few, and it may take its time."""
     deadline = time.monotonic() + 2
     while process.poll() is None and time.monotonic() < deadline:
         await asyncio.sleep(0.01)
@@ -306,8 +394,7 @@ async def _last_words(process: subprocess.Popen[bytes], errors: IO[bytes]) -> st
         process.kill()
         process.wait()
     errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4096))
-    lines = errors.read(4096).decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else f"the node program left (exit code {process.returncode})"
+    return errors.read(4096).decode("utf-8", "replace")
 
 
 def plain(text: str, longest: int = 300) -> str:

@@ -13,6 +13,8 @@ Number = Annotated[int, msgspec.Meta(ge=-1, le=1 << 53)]
 Small = Annotated[int, msgspec.Meta(ge=-1, le=1 << 31)]
 Name = Annotated[str, msgspec.Meta(max_length=200)]
 Text = Annotated[str, msgspec.Meta(max_length=20_000)]
+MOST_GPUS, MOST_RUNS = 1024, 200_000
+"""What one node may say that it has."""
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="op"):
@@ -27,11 +29,15 @@ class GpuInfo(msgspec.Struct, frozen=True):
     mig: bool = False
 
 
+Gpus = Annotated[list[Name], msgspec.Meta(max_length=MOST_GPUS)]
+
+
 class RunStarted(Message, frozen=True, tag="started"):
     run: Name
     pid: Small
     at_ms: Number
     paused: bool = False
+    gpus: Gpus = []
 
 
 class RunExited(Message, frozen=True, tag="exited"):
@@ -79,8 +85,10 @@ class Hello(Message, frozen=True, tag="hello"):
     boot: Name
     cpus: Small
     mem_mib: Number
-    gpus: list[GpuInfo]
-    runs: list[RunStarted | RunExited]
+    gpus: Annotated[list[GpuInfo], msgspec.Meta(max_length=MOST_GPUS)]
+    runs: Annotated[list[RunStarted | RunExited], msgspec.Meta(max_length=MOST_RUNS)]
+    at_ms: Number | None = None
+    """What its clock said."""
     python: Name = ""
     uid: Small = 0
     state_dir: Text = ""
@@ -89,7 +97,7 @@ class Hello(Message, frozen=True, tag="hello"):
 
 
 class Inventory(Message, frozen=True, tag="inventory"):
-    gpus: list[GpuInfo]
+    gpus: Annotated[list[GpuInfo], msgspec.Meta(max_length=MOST_GPUS)]
 
 
 class ProcessInfo(msgspec.Struct, frozen=True):
@@ -114,7 +122,7 @@ class GpuSample(msgspec.Struct, frozen=True):
     temp_c: Small | None = None
     power_w: float | None = None
     fault: Text | None = None
-    procs: list[ProcessInfo] = []
+    procs: Annotated[list[ProcessInfo], msgspec.Meta(max_length=10_000)] = []
     claimed_by: ClaimInfo | None = None
 
 
@@ -127,7 +135,7 @@ class HostSample(msgspec.Struct, frozen=True):
 class Sample(Message, frozen=True, tag="sample"):
     at_ms: Number
     host: HostSample
-    gpus: list[GpuSample]
+    gpus: Annotated[list[GpuSample], msgspec.Meta(max_length=MOST_GPUS)]
 
 
 class RunUse(msgspec.Struct, frozen=True):

@@ -43,14 +43,19 @@ def become(wish: Became) -> None:
     _be_ordinary()
     os.chdir("/")
     os.umask(0o022)
-    os.setgroups(os.getgrouplist(account.pw_name, account.pw_gid))
-    os.setresgid(account.pw_gid, account.pw_gid, account.pw_gid)
-    os.setresuid(account.pw_uid, account.pw_uid, account.pw_uid)
+    drop_rights(account)
     with contextlib.suppress(OSError):  # a kernel without keyrings has none to leave
         libc.leave_keyring()
     command = [*_interpreter(wish), "attach", "--state", wish.state, "--identity", wish.identity, "--claims", "none"]
     command += ["--cgroup", base] if base is not None else ["--no-cgroup"]
     os.execve(command[0], [*command, *wish.arguments], _environment(account))
+
+
+def drop_rights(account: pwd.struct_passwd) -> None:
+    """Be that account from here on, with its groups and nothing of root's."""
+    os.setgroups(os.getgrouplist(account.pw_name, account.pw_gid))
+    os.setresgid(account.pw_gid, account.pw_gid, account.pw_gid)
+    os.setresuid(account.pw_uid, account.pw_uid, account.pw_uid)
 
 
 def find_account(name: str) -> pwd.struct_passwd:
@@ -114,12 +119,17 @@ def _interpreter(wish: Became) -> List[str]:
     """A Python that the account may run, and the program; asked as the account itself."""
     if not os.access(wish.archive, os.R_OK):
         raise StateError(f"{CANNOT}{wish.account}: it may not read {wish.archive}; is a directory above it closed?")
+    python = find_python()
+    if python is None:
+        raise StateError(f"{CANNOT}{wish.account}: it may not run {sys.executable}, and there is no {_INTERPRETERS[0]}")
+    return [python, "-I", wish.archive]
+
+
+def find_python() -> Optional[str]:
+    """A Python that this process may run with the rights that it has now: the one it runs on, else the system's own."""
     if os.access(sys.executable, os.X_OK) and os.access(os.__file__, os.R_OK):
-        return [sys.executable, "-I", wish.archive]
-    for path in _INTERPRETERS:
-        if os.access(path, os.X_OK):
-            return [path, "-I", wish.archive]
-    raise StateError(f"{CANNOT}{wish.account}: it may not run {sys.executable}, and there is no {_INTERPRETERS[0]}")
+        return sys.executable
+    return next((path for path in _INTERPRETERS if os.access(path, os.X_OK)), None)
 
 
 def _environment(account: pwd.struct_passwd) -> Dict[str, str]:

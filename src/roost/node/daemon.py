@@ -17,7 +17,7 @@ from roost.node import cgroup, ending, libc, protocol
 from roost.node.adoption import Source
 from roost.node.cgroup import Cgroups, open_cgroups, open_cgroups_at
 from roost.node.claims import Claims
-from roost.node.clock import boot_id
+from roost.node.clock import boot_id, wall_ms
 from roost.node.dispatch import Dispatch
 from roost.node.environment import log_in
 from roost.node.follow import Followers
@@ -260,6 +260,7 @@ class Daemon:
                 "node": self._node,
                 "pid": os.getpid(),
                 "boot": self._boot,
+                "at_ms": wall_ms(),
                 "cpus": len(os.sched_getaffinity(0)),
                 "mem_mib": host()["mem_mib"],
                 "python": platform.python_version(),

@@ -1,4 +1,4 @@
-"""The command line of the node program: `attach`, `daemon`, `become`, `evict`, `sim-job`.
+"""The command line of the node program: `attach`, `daemon`, `become`, `evict`, `check`, `sim-job`.
 
 Parses and calls. Imports the daemon only when it is one: `attach` must be quick.
 """
@@ -30,6 +30,8 @@ def main(argv: Optional[List[str]] = None, program: Optional[str] = None) -> int
             return _become(options)
         if options.verb == "evict":
             return _evict(options)
+        if options.verb == "check":
+            return _check(options, program)
         return _attach(options, program) if options.verb == "attach" else _daemon(options, program)
     except StateError as problem:
         print(f"roost-node: {problem}", file=sys.stderr)
@@ -59,6 +61,10 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("--account", "--identity", "--run"):
         last.add_argument(name, required=True)
     last.add_argument("--seen", type=int, nargs="*", default=[], metavar="PID")
+    look = verbs.add_parser("check", help="print what this machine offers and lacks, as one JSON object")
+    look.add_argument("--state", required=True, metavar="DIR", help="the state directory; it need not exist")
+    look.add_argument("--accounts", default="", metavar="NAMES", help="accounts to look for, with commas between them")
+    look.add_argument("--sim", metavar="SPEC", help="simulated GPUs, as of attach")
     verbs.choices["daemon"].add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
     return parser
 
@@ -76,6 +82,15 @@ def _evict(options: argparse.Namespace) -> int:
     from roost.node.evict import Eviction, evict
 
     return 0 if evict(Eviction(options.account, options.identity, options.run, options.seen)) else 1
+
+
+def _check(options: argparse.Namespace, program: str) -> int:
+    from roost.node.check import Asked, check
+
+    accounts = [name for name in options.accounts.split(",") if name]
+    sim = None if options.sim == "off" else _check_sim(options.sim)
+    check(Asked(StateDir(options.state).path, accounts, sim, program))
+    return 0
 
 
 def _attach(options: argparse.Namespace, program: str) -> int:

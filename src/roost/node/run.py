@@ -113,6 +113,7 @@ class Run:
             "pid": self.main_pid,
             "at_ms": self.started_ms,
             "paused": self.is_paused,
+            "gpus": list(self.record.gpus) if self.record is not None else [],
         }
 
     def _exited(self) -> Message:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import msgspec
 
-from roost.core.cluster import Cluster, Node
+from roost.core.cluster import Cluster
 from roost.core.model import Active, Observation
+from roost.core.nodes import Node
 from roost.core.states import State
 
 STALE_MS = 60_000

@@ -7,6 +7,7 @@ import msgspec
 from roost.core import events as ev
 from roost.core.errors import NotPermitted
 from roost.core.model import RANK_STEP, Conditions, Job
+from roost.core.nodes import channel
 from roost.core.spec import JobSpec
 from roost.core.states import ACTIVE, Change, Outcome, State, is_allowed
 from roost.server.commands import Act, Command
@@ -183,9 +184,9 @@ def remove(turn: Turn, job: int, actor: str | None) -> None:
     owner = turn.owner(job)
     attempts = _drop(turn, job, actor)
     runs = [f"{job}.{n}" for n in range(1, attempts + 1)]
-    if runs:
-        for node in turn.cluster.nodes:
-            turn.send(node, owner.account if owner else "", "remove", runs=runs)
+    for node in sorted(turn.memory.places(job)) if runs else ():
+        if owner is not None and node in turn.cluster.nodes:
+            turn.send(node, channel(turn.cluster, node, owner.user, owner.account), "remove", runs=runs)
 
 
 def spec_of(turn: Turn, job: int) -> tuple[JobSpec, str | None]:

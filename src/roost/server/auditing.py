@@ -13,11 +13,15 @@ from roost.server.commands import (
     Change_,
     Command,
     Drain,
+    KnowNode,
     LimitSweep,
+    LoseNode,
     MakeSweep,
+    RemoveNode,
     Report,
     RuleGpus,
     RuleUser,
+    SetLogin,
     Submit,
     SwitchScheduling,
 )
@@ -47,6 +51,14 @@ def describe(command: Command, answer: Any) -> tuple[str, str, str] | None:
             return "user set", command.user, _pairs(said)
         case Drain():
             return "undrain" if command.undrain else "drain", _short(",".join(command.targets)), ""
+        case KnowNode():
+            return "node trust" if command.again else "node add", command.node, command.access.target
+        case RemoveNode():
+            return "node rm", command.node, _jobs(answer["lost"]) if answer["lost"] else ""
+        case LoseNode():
+            return "node lost", command.node, _jobs(answer["lost"]) if answer["lost"] else ""
+        case SetLogin():
+            return "node login", f"{command.user} on {command.node}", command.login.target if command.login else "none"
         case Change_():
             return ("set", _short(",".join(command.values)), _pairs(command.values)) if command.values else None
         case SwitchScheduling():

@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from roost.core import events as ev
-from roost.core.cluster import NO_CONDITIONS, Node
+from roost.core.cluster import NO_CONDITIONS
 from roost.core.errors import BadRequest, Impossible
 from roost.core.model import RANK_STEP, Conditions, Gpu, Job, Request
+from roost.core.nodes import Node
 from roost.core.placement import Place, Space, impossible, is_named
 from roost.core.spec import JobSpec, changed
 from roost.core.states import Change, State, is_allowed

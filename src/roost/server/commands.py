@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from roost.core.model import Access, Login
 from roost.core.results import Result
 from roost.core.spec import JobSpec
 from roost.core.sweeps import Design
@@ -118,6 +119,36 @@ class Drain(Command, frozen=True):
 
     targets: list[str]
     undrain: bool = False
+
+
+class KnowNode(Command, frozen=True):
+    """A node was added; with `again`, how it is reached has changed."""
+
+    node: str
+    access: Access
+    again: bool = False
+
+
+class RemoveNode(Command, frozen=True):
+    """Forget a node; with `force` its runs are lost. Answers with their jobs."""
+
+    node: str
+    force: bool = False
+
+
+class LoseNode(Command, frozen=True):
+    """Give up what runs on a node that cannot be reached. Answers with its jobs."""
+
+    node: str
+    error: str
+
+
+class SetLogin(Command, frozen=True):
+    """Let a user's jobs run on a node through a login of his own; None: no longer."""
+
+    node: str
+    user: str
+    login: Login | None
 
 
 class Change_(Command, frozen=True, tag="set"):

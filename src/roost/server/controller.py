@@ -25,8 +25,8 @@ from roost.server.changing import intend
 from roost.server.commands import Command, Submit
 from roost.server.obeying import obey
 from roost.server.preempting import preempt
-from roost.server.reports import LinkLost, NodeReport, lose, take_in
-from roost.server.starting import start_message
+from roost.server.reports import LinkLost, NodeReport, Orphans, lose, take_in
+from roost.server.starting import Where, start_message
 from roost.server.turn import Reply, Send, Turn
 from roost.store import reads
 from roost.store.load import Interned, load
@@ -69,7 +69,7 @@ class Controller:
         """Take the state from the store, as after a restart. Nodes must say hello again."""
         self.cluster: Cluster = load(self.store)
         self.interned = Interned()
-        self.orphans: set[str] = set()
+        self.orphans: Orphans = {}
         self.last_job = int(self.store.meta().get("last_job", "0"))
         self._lazy: list[ev.Event] = []
         self._envs: dict[int | None, bytes] = {}
@@ -79,6 +79,10 @@ class Controller:
     def rows(self, ids: Sequence[int]) -> dict[int, JobRow]:
         """Those jobs as they were at the last commit."""
         return self.store.read(reads.jobs, ids)
+
+    def places(self, job: int) -> set[str]:
+        """The nodes on which a job has had attempts."""
+        return self.store.read(reads.places, job)
 
     def queue_head(self, length: int) -> list[tuple[int, int, int]]:
         """Id, priority and rank of the first waiting jobs."""
@@ -178,8 +182,10 @@ class Controller:
 
     def _start(self, turn: Turn, start: Any, rows: dict[int, JobRow]) -> Send:
         row = rows[start.job]
-        message = start_message(self.cluster, start, row, self._env(row.env), turn.now_ms, self.socket)
-        return Send(start.node, message, row.account)
+        channel = turn.channel(self.cluster.active[start.job])
+        where = Where(channel, self.cluster.nodes[start.node].access is None, self.socket)
+        message = start_message(self.cluster, start, row, self._env(row.env), turn.now_ms, where)
+        return Send(start.node, message, channel)
 
     def _env(self, env: int | None) -> bytes:
         """An environment, encoded, from a small cache: a thousand jobs of one shell share one."""

@@ -39,10 +39,9 @@ class Engine:
 
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
-        self.links: dict[str, Link] = {}
-        self.open_account: Callable[[str, str], Link] | None = None
-        """How a root server reaches the program of another account; other servers have only their own."""
-        self.drop_accounts: Callable[[str], None] = lambda reason: None
+        self.open_link: Callable[[str, str], Link | None] = lambda node, channel: None
+        """The link to a program of a node (`nodes.channel`), made when there is none yet."""
+        self.drop_links: Callable[[str], None] = lambda reason: None
         self.health: deque[str] = deque(maxlen=20)
         self.watchers: set[Callable[[ev.Event], None]] = set()
         self._inbox: list[tuple[Input, asyncio.Future[Any] | None]] = []
@@ -161,14 +160,8 @@ class Engine:
         for send in sends:
             by_link.setdefault((send.node, send.account), []).append(send.message)
         for (node, account), messages in by_link.items():
-            if (link := self.link(node, account)) is not None:
+            if (link := self.open_link(node, account)) is not None:
                 link.send(messages)
-
-    def link(self, node: str, account: str = "") -> Link | None:
-        """The link to the program that works as that account on a node, made when there is none yet."""
-        if account and self.open_account is not None:
-            return self.open_account(node, account)
-        return self.links.get(node)
 
     # -- when it goes wrong -----------------------------------------------------------------------------------------
 
@@ -201,9 +194,7 @@ class Engine:
         await asyncio.sleep(RECOVER_S)  # what broke it may come again at once
 
     def _reattach(self, reason: str) -> None:
-        for link in self.links.values():
-            link.drop(reason)
-        self.drop_accounts(reason)
+        self.drop_links(reason)
 
     def _wake_at(self, at_ms: int | None) -> None:
         if at_ms is None:

@@ -1,4 +1,4 @@
-"""Under root: runs that their account's program does not end, though it was told to, are ended by root itself.
+"""Where a node is reached as root: runs that their account's program does not end, though it was told to, root ends itself.
 
 A program that works as an account is its user's, who may have stopped it or put another in its place. The GPUs that it
 holds are everybody's.
@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from roost.core.model import Active
+from roost.core.nodes import OWN, shape_channel
 from roost.core.preemption import stop_word
 from roost.core.states import State
 from roost.links import messages as m
@@ -22,8 +23,8 @@ from roost.store import reads
 LOOK_S = 1.0
 _log = logging.getLogger("roost.evicting")
 
-MakeCommand = Callable[[str, str, list[int]], list[str]]
-"""The command line that evicts a run of an account, with the processes that were seen on its GPUs."""
+MakeCommand = Callable[[str, str, str, list[int]], list[str]]
+"""The command line that evicts a run of an account on a node, with the processes that were seen on its GPUs."""
 
 
 class Evicting:
@@ -43,10 +44,18 @@ class Evicting:
 
     def _stopping(self) -> list[Active]:
         active = self._engine.controller.cluster.active.values()
-        found = {a.run: a for a in active if a.job.shape.account and a.state is State.STOPPING}
+        found = {a.run: a for a in active if a.state is State.STOPPING and self._may_end(a)}
         now = time.monotonic()
         self._since_s = {run: self._since_s.get(run, now) for run in found}
         return list(found.values())
+
+    def _channel(self, active: Active) -> str:
+        return shape_channel(self._engine.controller.cluster, active.node, active.job.shape)
+
+    def _may_end(self, active: Active) -> bool:
+        """Whether an account's program has it, and root can be reached beside it."""
+        has = self._channel(active)
+        return has != "" and not has.startswith(OWN) and self._engine.controller.cluster.nodes[active.node].attached
 
     async def _is_overdue(self, active: Active) -> bool:
         """Whether its own grace is over, and the patience of the settings behind it."""
@@ -61,8 +70,8 @@ class Evicting:
         return waited_s > grace_s + patience_s
 
     async def _evict(self, active: Active) -> None:
-        account = active.job.shape.account
-        command = self._command(account, active.run, self._seen(active))
+        account = self._channel(active)
+        command = self._command(active.node, account, active.run, self._seen(active))
         process = await asyncio.create_subprocess_exec(
             *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
         )
@@ -76,6 +85,6 @@ class Evicting:
 
     def _seen(self, active: Active) -> list[int]:
         """Processes of that account on the run's GPUs that no other run has."""
-        cluster, account = self._engine.controller.cluster, active.job.shape.account
+        cluster, account = self._engine.controller.cluster, self._channel(active)
         seen = [cluster.seen[uuid].procs for uuid in active.gpus if uuid in cluster.seen]
         return sorted({p.pid for procs in seen for p in procs if p.user == account and p.run in (None, active.run)})

@@ -5,13 +5,33 @@ What a person may ask about nodes, in plain calls. Which links there are follows
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from roost.server.people import Caller
+from roost.core.cluster import Cluster
+from roost.core.errors import BadRequest, Conflict, HostKeyUnknown, NotFound, NotPermitted, RoostError, TryLater
+from roost.core.model import Access, Login
+from roost.core.words import span
+from roost.links import ssh, targets
+from roost.links.link import LinkDown
+from roost.links.ssh_words import explain
+from roost.links.targets import PIPE, BadTarget
+from roost.node.gpus_sim import parse_sim_spec
+from roost.server.clock import now_ms
+from roost.server.commands import Command, KnowNode, LoseNode, RemoveNode, SetLogin
+from roost.server.contacting import Said, ask_program, host_keys, is_known
+from roost.server.engine import Engine
+from roost.server.node_links import NodeLinks
+from roost.server.people import NOBODYS, Caller, People
+from roost.server.ways import as_account
 
 Json = dict[str, Any]
+ATTACH_S = 20.0
+LOOK_S = 1.0
 
 
 class NewNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,34 +55,222 @@ class NewNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Fleet:
     """The nodes."""
 
+    def __init__(self, engine: Engine, people: People, links: NodeLinks, show: Callable[[str], Json]) -> None:
+        self._engine, self._people, self._links, self._show = engine, people, links, show
+
+    @property
+    def _cluster(self) -> Cluster:
+        return self._engine.controller.cluster
+
+    # -- coming ---------------------------------------------------------------------------------------------------
+
     async def add(self, caller: Caller, asked: NewNode) -> Json:
         """Add it once it was reached. Raises `HostKeyUnknown` when nobody has said that its key is right."""
-        raise NotImplementedError
+        target = _checked(asked)
+        if asked.name in self._cluster.nodes:
+            raise Conflict(f"there is a node {asked.name} already", f"roost node show {asked.name}")
+        key = None if target == PIPE else await self._first_key(asked.name, target, asked.host_key, None)
+        if target == PIPE:
+            _check_pipe(caller, asked)
+        access = Access(target, key, key=asked.key, python=asked.python, dir=asked.dir, sim=asked.sim)
+        found = await self._probe(asked.name, access)
+        is_root = found.get("uid") == 0 and target != PIPE
+        own = self._people.own.name if is_root and not self._people.is_root else ""
+        access = msgspec.structs.replace(access, each=is_root, own=own)
+        await self._ask(caller, KnowNode(caller.name, asked.name, access))
+        await self._come(asked.name)
+        return self._show(asked.name)
 
-    async def remove(self, caller: Caller, name: str, force: bool) -> list[int]:
-        """Forget it; with `force` also when it has runs, which are lost then. Answers with their jobs."""
-        raise NotImplementedError
+    async def _come(self, node: str) -> None:
+        """Wait until it is attached, but not for ever."""
+        link = self._links.open(node, "")
+        with contextlib.suppress(LinkDown):
+            if link is not None:
+                await link.attached(ATTACH_S)
+        for _ in range(200):
+            known = self._cluster.nodes.get(node)
+            if known is None or (known.attached and (link is None or link.hello is None or link.hello.gpus_known)):
+                return
+            await asyncio.sleep(0.01)
+
+    async def _first_key(self, node: str, target: str, said: str | None, was: str | None) -> str:
+        """The host key of a machine, which somebody has said to be right."""
+        where = targets.parse(target)
+        found, words = await host_keys(where)
+        if not found:
+            raise TryLater(*explain(words, target, node))
+        key = found[0]
+        if said is not None and said != key.fingerprint:
+            raise Conflict(
+                f"the host key of {node} is {key.fingerprint} ({key.kind}), not {said}",
+                "if that is not a slip of the pen, somebody else answers there: do not trust it",
+            )
+        if said is None and was != key.line and not await is_known(where, key):
+            old = ssh.HostKey(was).fingerprint if was is not None else None
+            raise HostKeyUnknown(node, key.fingerprint, key.kind, old)
+        return key.line
+
+    async def _probe(self, node: str, access: Access, identity: Json | None = None) -> Json:
+        """What the machine says of itself. Raises `TryLater` with the reason when it cannot be asked."""
+        said = await self._ask_there(node, access, [], identity)
+        facts = _facts(said)
+        if facts is None:
+            raise TryLater(*explain(said.err, access.target, node))
+        return facts
+
+    async def _ask_there(self, node: str, access: Access, accounts: list[str], identity: Json | None = None) -> Said:
+        words = ["check", "--state", "{BASE}/node", "--sim", access.sim or "off"]
+        words += ["--accounts", ",".join(accounts)] if accounts else []
+        ways = self._links.ways
+        command = ssh.command(ways.way(node, access), ways.wanted(node, access, words), ways.program)
+        return await ask_program(command, ways.program.data, identity)
+
+    # -- being there ------------------------------------------------------------------------------------------------
 
     async def check(self, caller: Caller, name: str) -> list[Json]:
         """What works there and what is missing, each `{name, ok, text, hint}`; `ok` None: not known."""
         raise NotImplementedError
 
-    async def lose(self, caller: Caller, name: str) -> list[int]:
-        """Give up what runs on a node that cannot be reached: its jobs are lost. Answers with them."""
-        raise NotImplementedError
-
     async def trust(self, caller: Caller, name: str, host_key: str | None) -> Json:
         """Believe its new host key from now on. Raises `HostKeyUnknown` unless `host_key` is what it has."""
-        raise NotImplementedError
+        access = self._remote(name)
+        if access.target == PIPE:
+            raise Conflict(f"{name} has no host key", None)
+        if host_key is not None:
+            _refused(targets.check_fingerprint, host_key)
+        key = await self._first_key(name, access.target, host_key, access.host_key)
+        await self._ask(caller, KnowNode(caller.name, name, msgspec.structs.replace(access, host_key=key), again=True))
+        await self._links.reopen(name)
+        await self._come(name)
+        return self._show(name)
+
+    def _remote(self, name: str) -> Access:
+        node = self._cluster.nodes.get(name)
+        if node is None:
+            raise NotFound(f"there is no node {name}", "roost nodes")
+        if node.access is None:
+            raise Conflict(f"{name} is the server's own machine", f"roost drain {name} keeps jobs away from it")
+        return node.access
+
+    # -- going ------------------------------------------------------------------------------------------------------
+
+    async def remove(self, caller: Caller, name: str, force: bool) -> list[int]:
+        """Forget it; with `force` also when it has runs, which are lost then. Answers with their jobs."""
+        answer = await self._ask(caller, RemoveNode(caller.name, name, force))
+        await self._links.forget(name)
+        lost: list[int] = answer["lost"]
+        return lost
+
+    async def lose(self, caller: Caller, name: str) -> list[int]:
+        """Give up what runs on a node that cannot be reached: its jobs are lost. Answers with them."""
+        answer = await self._ask(caller, LoseNode(caller.name, name, f"{name} was given up by {caller.name}"))
+        lost: list[int] = answer["lost"]
+        return lost
+
+    async def tend(self) -> None:
+        """Give up what runs on nodes that could not be reached for too long, for ever."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            patience_s = self._cluster.number("node.lost_s")
+            for name in self._given_up(patience_s) if patience_s else []:
+                error = f"{name} could not be reached for {span(int(patience_s))}"
+                with contextlib.suppress(RoostError):  # it came back this moment
+                    await self._engine.ask(LoseNode("", name, error))
+
+    def _given_up(self, patience_s: float) -> list[str]:
+        before_ms = now_ms() - 1000 * patience_s
+        away = {
+            name
+            for name, node in self._cluster.nodes.items()
+            if node.access is not None and not node.attached and node.away_ms is not None and node.away_ms < before_ms
+        }
+        return sorted(away & {active.node for active in self._cluster.active.values()}) if away else []
+
+    # -- users' own logins ------------------------------------------------------------------------------------------
 
     async def login(self, caller: Caller, name: str, user: str | None, target: str, key: str | None) -> Json:
         """Let the jobs of a user (None: the caller's) run there through a login of his own. Answers with the login."""
-        raise NotImplementedError
+        access, whose = self._remote(name), user or caller.name
+        _refused(targets.parse, target)
+        as_him = self._ssh_as(caller, whose, name)
+        identity = as_account(as_him) if as_him else None
+        asked = Access(target, access.host_key, key=key, sim=access.sim, dir=None)
+        found = await self._probe(name, asked, identity)
+        login = Login(target, str(found.get("login") or ""), key, as_him)
+        await self._ask(caller, SetLogin(caller.name, name, whose, login))
+        return self._login_view(name, whose, login)
+
+    def _ssh_as(self, caller: Caller, user: str, node: str) -> str:
+        """As which account ssh is run: his own, where the server can; an administrator may let the server's own do it."""
+        if user == caller.name and self._people.is_root and caller.account not in ("", NOBODYS):
+            return caller.account
+        if not caller.is_admin:
+            raise NotPermitted(
+                "only an administrator sets that here: ssh would be run with the server's own keys",
+                f"ask one to type: roost node login {node} TARGET --user {caller.name}",
+            )
+        return ""
 
     async def logout(self, caller: Caller, name: str, user: str | None) -> Json:
         """Take that login back. Answers with it as it was."""
-        raise NotImplementedError
+        whose = user or caller.name
+        if whose != caller.name and not caller.is_admin:
+            raise NotPermitted(f"only an administrator takes back the login of {whose}", "leave out --user")
+        login = self._cluster.logins.get((name, whose))
+        if login is None:
+            raise NotFound(f"{whose} has no login of his own on {name}", "roost node login")
+        await self._ask(caller, SetLogin(caller.name, name, whose, None))
+        return self._login_view(name, whose, login)
 
     def logins(self, caller: Caller) -> list[Json]:
         """The logins `{user, node, target, key}` that the caller may see: his own; an administrator, all."""
-        raise NotImplementedError
+        known = sorted(self._cluster.logins.items())
+        return [
+            self._login_view(node, user, login) for (node, user), login in known if caller.is_admin or user == caller.name
+        ]
+
+    @staticmethod
+    def _login_view(node: str, user: str, login: Login) -> Json:
+        return {"user": user, "node": node, "target": login.target, "key": login.key}
+
+    async def _ask(self, caller: Caller, command: Command) -> Any:
+        return await self._engine.ask(msgspec.structs.replace(command, by=caller.who))
+
+
+def _checked(asked: NewNode) -> str:
+    """The target of a node that may be added. Raises `BadRequest`."""
+    _refused(targets.check_name, asked.name)
+    target = asked.target or asked.name
+    if target != PIPE:
+        _refused(targets.parse, target)
+    if asked.host_key is not None:
+        _refused(targets.check_fingerprint, asked.host_key)
+    if asked.sim is not None:
+        _refused(parse_sim_spec, asked.sim)
+    for what, path in (("key", asked.key), ("dir", asked.dir), ("python", asked.python)):
+        if path is not None and (not path.startswith(("/", "~/")) or not path.isprintable()) and what != "python":
+            raise BadRequest(f"{what} is not an absolute path: {path!r}", f"--{what} /…")
+    return target
+
+
+def _check_pipe(caller: Caller, asked: NewNode) -> None:
+    if caller.via != "socket" or caller.account != "":
+        raise NotPermitted("only the server's own account may add a node of its own machine", "ssh://…")
+    if asked.dir is None:
+        raise BadRequest("such a node needs a directory of its own", "--dir DIR")
+
+
+def _refused(check: Callable[[str], Any], text: str) -> None:
+    try:
+        check(text)
+    except (BadTarget, ValueError) as error:
+        raise BadRequest(str(error), "roost node add --help") from None
+
+
+def _facts(said: Said) -> Json | None:
+    """What the node program printed; None when that is not it."""
+    try:
+        found = msgspec.json.decode(said.out)
+    except msgspec.DecodeError:
+        return None
+    return found if isinstance(found, dict) and said.code == 0 else None

@@ -11,6 +11,7 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.errors import NotFound, TryLater
+from roost.core.nodes import channel
 from roost.links import messages as m
 from roost.links.link import Link, LinkDown
 from roost.server import views
@@ -55,9 +56,10 @@ class Logs:
     async def link(self, attempt: AttemptRow) -> Link:
         """The link to the program that has an attempt: what it wrote is read with its own account's rights."""
         row = await self._service.row(attempt.job)
-        if (link := self._service.engine.link(attempt.node, row.account)) is None:
+        has = channel(self._service.cluster, attempt.node, row.user, row.account)
+        if (link := self._service.engine.open_link(attempt.node, has)) is None:
             raise TryLater(f"{attempt.node} is not attached")
-        if row.account:
+        if has:
             await link.attached(ATTACH_S)
         return link
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from roost.core.cluster import Cluster, Node
+from roost.core.cluster import Cluster
 from roost.core.course import Known
 from roost.core.levels import Values
 from roost.core.model import Active, Observation
+from roost.core.nodes import Node
 from roost.core.states import State
 
 CLUSTER = "cluster"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import functools
 import gc
 import json
 import logging
@@ -22,10 +21,7 @@ from typing import Any
 import roost
 from roost.client import paths
 from roost.core.errors import RoostError
-from roost.links import local
-from roost.links.link import Link
 from roost.node.gpus_sim import parse_sim_spec
-from roost.server.account_links import AccountLinks
 from roost.server.archiving import keep_bounded
 from roost.server.clock import now_ms
 from roost.server.controller import Controller
@@ -169,30 +165,23 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     controller.socket = str(socket_path(home))
     _calm_collector()
     engine = Engine(controller)
-    service = Service(home, store, engine)
+    service = Service(home, store, engine, settings.get("sim"))
     notifier = Notifier(service)
     node = _local_node(store, controller)
-    link = Link(node, local.command(home, settings.get("sim")), engine.report, engine.lost)
-    engine.links[node] = link
     rounds = asyncio.create_task(engine.run())
-    accounts = AccountLinks(node, lambda account: local.account_command(home, account, settings.get("sim")), engine)
-    loops = [link.run(), keep_bounded(service), _watch_disk(service), _tidy(service), accounts.tend()]
-    if service.people.is_root:
-        accounts.begin()
-        loops.append(Evicting(engine, functools.partial(local.evict_command, home)).watch())
-    loops += [notifier.run(), record(service.recorder)]
+    links = service.links
+    links.begin()
+    loops = [keep_bounded(service), _watch_disk(service), _tidy(service), links.tend(), service.fleet.tend()]
+    loops += [Evicting(engine, links.ways.evict_command).watch(), notifier.run(), record(service.recorder)]
     tasks = [asyncio.create_task(t) for t in loops]
     try:
-        await _first_hello(engine, link)
+        await _first_hello(service, node)
         await listen(service, place, _application(service, notifier), supervisor, lambda: _keep(home, settings))
     finally:
         for task in tasks:
             task.cancel()
         await notifier.close()
-        await accounts.close()
-        link.send([{"op": "shutdown", "when_idle": True}])
-        await link.flushed()
-        link.close()
+        await links.close()
         await engine.stop()
         await rounds
         await write(service.recorder, service.recorder.due(now_ms(), is_last=True))
@@ -211,6 +200,8 @@ def _calm_collector() -> None:
 def _local_node(store: Store, controller: Controller) -> str:
     """This machine's node name. A state that comes from elsewhere is this machine's from now on."""
     name, known = socket.gethostname().partition(".")[0] or "localhost", store.meta().get("local_node")
+    if (same := controller.cluster.nodes.get(name)) is not None and same.access is not None:
+        name += "-server"  # another machine was added under that name
     if known is None:
         store.set_meta("local_node", name)
     elif known != name:
@@ -221,11 +212,11 @@ def _local_node(store: Store, controller: Controller) -> str:
     return name
 
 
-async def _first_hello(engine: Engine, link: Link) -> None:
-    """Wait for the node, and for what it knows of its GPUs, but not for ever."""
+async def _first_hello(service: Service, name: str) -> None:
+    """Wait for the node of this machine, and for what it knows of its GPUs, but not for ever."""
     for _ in range(int(ATTACH_S / 0.02)):
-        node = engine.controller.cluster.nodes[link.node]
-        if node.attached and ((link.hello is not None and link.hello.gpus_known) or node.gpus):
+        node, link = service.cluster.nodes[name], service.links.get(name)
+        if node.attached and ((link is not None and link.hello is not None and link.hello.gpus_known) or node.gpus):
             return
         await asyncio.sleep(0.02)
     _log.warning("the node program of this machine did not attach within %s s", ATTACH_S)

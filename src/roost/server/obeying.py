@@ -6,18 +6,22 @@ from collections.abc import Callable
 from typing import Any
 
 from roost.core.errors import BadRequest, NotPermitted, RoostError
-from roost.server import acting, changing, preempting, ruling, submitting, sweeping
+from roost.server import acting, changing, noding, preempting, ruling, submitting, sweeping
 from roost.server.commands import (
     Act,
     Ask,
     Change_,
     Command,
     Drain,
+    KnowNode,
     LimitSweep,
+    LoseNode,
     MakeSweep,
+    RemoveNode,
     Report,
     RuleGpus,
     RuleUser,
+    SetLogin,
     Submit,
     SwitchScheduling,
 )
@@ -90,6 +94,10 @@ _OBEY: dict[type[Command], Callable[[Turn, Any], Any]] = {
     RuleGpus: ruling.rule_gpus,
     RuleUser: ruling.rule_user,
     Drain: ruling.drain,
+    KnowNode: noding.know_node,
+    RemoveNode: noding.remove_node,
+    LoseNode: noding.lose_node,
+    SetLogin: noding.set_login,
     Change_: ruling.set_values,
     SwitchScheduling: ruling.switch,
 }

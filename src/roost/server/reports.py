@@ -13,15 +13,24 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.model import Active, Claimant, Gpu, Host, Observation, Process
+from roost.core.nodes import OWN, channel
+from roost.core.placement import impossible
+from roost.core.plan import effective
 from roost.core.preemption import PREEMPT, stop_word
 from roost.core.states import Outcome, State
 from roost.links import messages as m
 from roost.server.acting import own_grace_ms, remove
 from roost.server.retrying import Causes, settle
-from roost.server.turn import StartRun, Turn
+from roost.server.turn import Owner, StartRun, Turn
 
 MOST_ORPHANS, MOST_UNASKED = 10_000, 200
 """Of an account's program so many runs that nobody asked for are looked at: it may name any number."""
+Orphans = dict[tuple[str, str], str]
+"""Runs that live on a node and that nobody wants any more, by node and name: which program there has them."""
+BARRED_MS = 300_000
+"""How long nothing is tried as an account that a node does not have."""
+MOST_SKEW_MS = 1_000
+"""Clocks that differ by no more are taken for equal."""
 LINGER_MS = 3_000
 """So long after the end of a run a process of it may still be in a sample."""
 RETRY_MS = 1_000
@@ -29,8 +38,8 @@ RETRY_MS = 1_000
 
 
 class At(msgspec.Struct, frozen=True):
-    """Which program on a node speaks: the node's own, or the one that works as an account, which is believed only what it
-    says of that account's runs."""
+    """Which program on a node speaks: the node's own, or an account's (`nodes.channel`), which is believed only what it
+    says of the runs that it has."""
 
     node: str
     account: str = ""
@@ -53,8 +62,10 @@ class LinkLost(msgspec.Struct, frozen=True):
     for_good: bool = False
 
 
-def take_in(turn: Turn, report: NodeReport, orphans: set[str]) -> None:
+def take_in(turn: Turn, report: NodeReport, orphans: Orphans) -> None:
     """Let a report have its consequences. `orphans` are runs on nodes that no job here knows."""
+    if report.node not in turn.cluster.nodes:
+        return  # its last words: it was removed
     if report.account and isinstance(report.message, (m.Inventory, m.Sample)):
         return  # what the machine has and does is its own program's to say
     _TAKE[type(report.message)](turn, At(report.node, report.account), report.message, orphans)
@@ -62,24 +73,50 @@ def take_in(turn: Turn, report: NodeReport, orphans: set[str]) -> None:
 
 def lose(turn: Turn, lost: LinkLost) -> None:
     """A link ended. What runs is not touched by it, unless nobody will ever be asked about it again."""
+    if lost.node not in turn.cluster.nodes:
+        return
     if not lost.account:
-        turn.record(ev.NodeDetached(lost.node, lost.reason))
+        turn.record(ev.NodeDetached(lost.node, lost.reason, turn.now_ms))
     elif lost.for_good:
+        turn.record(ev.Barred(lost.node, lost.account, lost.reason, turn.now_ms + BARRED_MS))
         for active in _runs_at(turn, At(lost.node, lost.account)):
-            outcome = Outcome.CANNOT_START if active.state is State.STARTING else Outcome.LOST
-            settle(turn, active, ev.Ended(active.job.id, turn.now_ms, outcome, None, lost.reason), Causes())
-            _remove_if_asked(turn, active)
+            _shut_out(turn, active, lost.reason)
+
+
+def _shut_out(turn: Turn, active: Active, reason: str) -> None:
+    """Nobody can be asked about a run any more. One that was only to begin waits again, where another node would do."""
+    job, now = active.job.id, turn.now_ms
+    if active.state is State.STARTING and impossible(turn.cluster, effective(turn.cluster, active.job.shape)) is None:
+        turn.record(ev.StartRefused(job, now, active.attempt, reason, now))
+        return
+    outcome = Outcome.CANNOT_START if active.state is State.STARTING else Outcome.LOST
+    settle(turn, active, ev.Ended(job, now, outcome, None, reason), Causes())
+    _remove_if_asked(turn, active)
+
+
+def give_up(turn: Turn, node: str, error: str) -> list[int]:
+    """Nobody will say what became of the runs of a node: they are lost. Their jobs."""
+    given_up = [active for active in turn.cluster.active.values() if active.node == node]
+    for active in given_up:
+        settle(turn, active, ev.Ended(active.job.id, turn.now_ms, Outcome.LOST, None, error), Causes())
+        if active.stop == "rm":
+            remove(turn, active.job.id, None)
+    return [active.job.id for active in given_up]
 
 
 def _runs_at(turn: Turn, at: At) -> list[Active]:
-    """What should run there under that account."""
-    return [a for a in turn.cluster.active.values() if a.node == at.node and a.job.shape.account == at.account]
+    """What that program there should run."""
+    return [a for a in turn.cluster.active.values() if a.node == at.node and turn.channel(a) == at.account]
 
 
-def _hello(turn: Turn, at: At, hello: m.Hello, orphans: set[str]) -> None:
+def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
     """A node attached: compare what it runs with what should run there, and set right what differs."""
     if not at.account:
         _attached(turn, at.node, hello)
+    elif (at.node, at.account) in turn.cluster.barred:
+        turn.record(ev.Barred(at.node, at.account, None))
+    for node, name in [key for key, has in orphans.items() if key[0] == at.node and has == at.account]:
+        _lay(turn, node, name, orphans)
     turn.send(at.node, at.account, "configure", sample_ms=turn.cluster.settings["node.sample_ms"])
     known = {run.run: run for run in hello.runs}
     for active in _runs_at(turn, at):
@@ -100,7 +137,12 @@ def _attached(turn: Turn, node: str, hello: m.Hello) -> None:
     else:  # a driver that is slow to answer: what was there before is still there, as far as anybody knows
         known_before = turn.cluster.node(node).gpus.values()
         _seen(turn, node, [m.GpuInfo(*msgspec.structs.astuple(g)) for g in known_before], hello.cpus, hello.mem_mib)
-    turn.record(ev.NodeAttached(node))
+    skew_ms = turn.now_ms - hello.at_ms if hello.at_ms is not None and _is_remote(turn, node) else 0
+    turn.record(ev.NodeAttached(node, skew_ms if abs(skew_ms) > MOST_SKEW_MS else 0))
+
+
+def _is_remote(turn: Turn, node: str) -> bool:
+    return turn.cluster.nodes[node].access is not None
 
 
 def _missing(turn: Turn, active: Active) -> None:
@@ -123,7 +165,7 @@ def _lost(turn: Turn, active: Active) -> None:
     settle(turn, active, ev.Ended(active.job.id, turn.now_ms, Outcome.LOST, None, error), Causes())
 
 
-def _still_running(turn: Turn, at: At, run: m.RunStarted, orphans: set[str]) -> None:
+def _still_running(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> None:
     _started(turn, at, run, orphans)
     active = turn.cluster.active[_job(run.run)]
     if active.state is State.STOPPING:
@@ -132,22 +174,24 @@ def _still_running(turn: Turn, at: At, run: m.RunStarted, orphans: set[str]) -> 
         turn.tell(active, "pause" if active.state is State.PAUSED else "resume")
 
 
-def _unasked(turn: Turn, at: At, run: m.RunStarted | m.RunExited, orphans: set[str]) -> None:
+def _unasked(turn: Turn, at: At, run: m.RunStarted | m.RunExited, orphans: Orphans) -> None:
     """A run that is not active here: an old attempt is ended, one of an unknown job is left alone; both hold their GPU."""
     if isinstance(run, m.RunExited):
         turn.send(at.node, at.account, "forget", runs=[run.run])
         return
     owner = turn.owner(_job(run.run))
-    if at.account and (owner is None or owner.account != at.account):
+    if at.account and not _is_of(turn, at, owner):
         return  # not a run of that account: nobody's word
-    if at.account and len(orphans) >= MOST_ORPHANS:
+    if len(orphans) >= MOST_ORPHANS and (at.account or _is_remote(turn, at.node)):
         return
-    orphans.add(run.run)
+    orphans[at.node, run.run] = at.account
+    known = turn.cluster.nodes[at.node].gpus
+    turn.record(ev.Haunted(at.node, run.run, tuple(uuid for uuid in run.gpus if uuid in known)))
     if owner is not None:
         turn.send(at.node, at.account, "stop", run=run.run, why="stale", grace_ms=None)
 
 
-def _started(turn: Turn, at: At, run: m.RunStarted, orphans: set[str]) -> None:
+def _started(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> None:
     active = _active(turn, at, run.run)
     if active is None:
         _unasked(turn, at, run, orphans)
@@ -155,7 +199,7 @@ def _started(turn: Turn, at: At, run: m.RunStarted, orphans: set[str]) -> None:
         turn.record(ev.Started(active.job.id, _moment(turn, at, active, run.at_ms), active.attempt, run.pid))
 
 
-def _refused(turn: Turn, at: At, run: m.RunRefused, orphans: set[str]) -> None:
+def _refused(turn: Turn, at: At, run: m.RunRefused, orphans: Orphans) -> None:
     active = _active(turn, at, run.run)
     if active is None:
         return
@@ -169,7 +213,7 @@ def _refused(turn: Turn, at: At, run: m.RunRefused, orphans: set[str]) -> None:
     turn.send(at.node, at.account, "forget", runs=[run.run])
 
 
-def _exited(turn: Turn, at: At, run: m.RunExited, orphans: set[str]) -> None:
+def _exited(turn: Turn, at: At, run: m.RunExited, orphans: Orphans) -> None:
     _no_orphan(turn, at, run.run, orphans)
     if (active := _active(turn, at, run.run)) is not None:
         run = _believable(turn, at, active, run)
@@ -183,8 +227,8 @@ def _exited(turn: Turn, at: At, run: m.RunExited, orphans: set[str]) -> None:
 
 
 def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunExited:
-    """What an account's program says of an end, within what can be: others are planned and reckoned with by it."""
-    if not at.account:
+    """What another's program says of an end, within what can be: others are planned and reckoned with by it."""
+    if not at.account and not _is_remote(turn, at.node):
         return run
     known = turn.cluster.node(at.node).gpus
     most_mib = max((known[uuid].mem_mib for uuid in active.gpus if uuid in known), default=0)
@@ -199,17 +243,26 @@ def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunEx
 
 
 def _moment(turn: Turn, at: At, active: Active, at_ms: int) -> int:
-    """When something happened to a run. An account's program has the machine's clock: not before the run, not later."""
-    return at_ms if not at.account else max(active.since_ms, min(at_ms, turn.now_ms))
+    """When something happened to a run, by the server's clock. Of another machine or account: not before it, not later."""
+    if not at.account and not _is_remote(turn, at.node):
+        return at_ms
+    return max(active.since_ms, min(at_ms + turn.cluster.nodes[at.node].skew_ms, turn.now_ms))
 
 
-def _no_orphan(turn: Turn, at: At, run: str, orphans: set[str]) -> None:
-    """It is over, if whoever says so may."""
-    if run not in orphans:
-        return
-    owner = turn.owner(_job(run))
-    if not at.account or (owner is not None and owner.account == at.account):
-        orphans.discard(run)
+def _no_orphan(turn: Turn, at: At, run: str, orphans: Orphans) -> None:
+    """It is over, if whoever says so has it."""
+    if orphans.get((at.node, run)) == at.account:
+        _lay(turn, at.node, run, orphans)
+
+
+def _lay(turn: Turn, node: str, run: str, orphans: Orphans) -> None:
+    del orphans[node, run]
+    turn.record(ev.Laid(node, run))
+
+
+def _is_of(turn: Turn, at: At, owner: Owner | None) -> bool:
+    """Whether jobs of that owner are run there by that program."""
+    return owner is not None and channel(turn.cluster, at.node, owner.user, owner.account) == at.account
 
 
 _BY_WHY = {
@@ -240,10 +293,10 @@ def _remove_if_asked(turn: Turn, active: Active) -> None:
     if active.stop == "rm":
         remove(turn, active.job.id, None)
         runs = [f"{active.job.id}.{n}" for n in range(1, active.attempt + 1)]
-        turn.send(active.node, active.job.shape.account, "remove", runs=runs)
+        turn.send(active.node, turn.channel(active), "remove", runs=runs)
 
 
-def _gone(turn: Turn, at: At, run: m.RunGone, orphans: set[str]) -> None:
+def _gone(turn: Turn, at: At, run: m.RunGone, orphans: Orphans) -> None:
     """The answer to a stop or the like: there is no such run, so it never began, or its files are gone."""
     _no_orphan(turn, at, run.run, orphans)
     active = _active(turn, at, run.run)
@@ -261,58 +314,80 @@ def _never_began(turn: Turn, active: Active) -> None:
     _remove_if_asked(turn, active)
 
 
-def _paused(turn: Turn, at: At, run: m.RunPaused, orphans: set[str]) -> None:
+def _paused(turn: Turn, at: At, run: m.RunPaused, orphans: Orphans) -> None:
     pass  # the state changed when it was asked; the node confirms
 
 
-def _inventory(turn: Turn, at: At, inventory: m.Inventory, orphans: set[str]) -> None:
+def _inventory(turn: Turn, at: At, inventory: m.Inventory, orphans: Orphans) -> None:
     known = turn.cluster.node(at.node)
     _seen(turn, at.node, inventory.gpus, known.cpus, known.mem_mib)
 
 
 def _seen(turn: Turn, node: str, gpus: list[m.GpuInfo], cpus: int, mem_mib: int) -> None:
-    known = turn.cluster.node(node)
-    found = tuple(sorted((Gpu(g.uuid, g.index, g.model, g.mem_mib, g.mig) for g in gpus), key=lambda g: (g.index, g.uuid)))
+    known, node_of = turn.cluster.node(node), turn.cluster.node_of
+    own = (Gpu(g.uuid, g.index, g.model, g.mem_mib, g.mig) for g in gpus if node_of.get(g.uuid, node) == node)
+    found = tuple(sorted(own, key=lambda g: (g.index, g.uuid)))  # one that another node has is that node's
     if (known.cpus, known.mem_mib, tuple(known.gpus.values())) != (cpus, mem_mib, found):
         turn.record(ev.NodeSeen(node, cpus, mem_mib, found))
 
 
-def _sample(turn: Turn, at: At, sample: m.Sample, orphans: set[str]) -> None:
+def _sample(turn: Turn, at: At, sample: m.Sample, orphans: Orphans) -> None:
     host = Host(sample.host.mem_mib, sample.host.mem_available_mib, sample.host.load)
-    seen = tuple((g.uuid, _observation(turn, g, sample.at_ms, orphans)) for g in sample.gpus)
+    known = turn.cluster.nodes[at.node].gpus
+    at_ms = turn.now_ms if _is_remote(turn, at.node) else sample.at_ms
+    seen = tuple((g.uuid, _observation(turn, at.node, g, at_ms, orphans)) for g in sample.gpus if g.uuid in known)
     turn.record(ev.Sampled(at.node, host, seen))
 
 
-def _using(turn: Turn, at: At, using: m.Using, orphans: set[str]) -> None:
+def _using(turn: Turn, at: At, using: m.Using, orphans: Orphans) -> None:
     """What runs have of the host's memory: of those that are there, and no more than there is."""
     most_mib = turn.cluster.node(at.node).mem_mib
     known = tuple((use.run, min(use.rss_mib, most_mib)) for use in using.runs if _active(turn, at, use.run) is not None)
     turn.record(ev.Measured(known))
 
 
-def _observation(turn: Turn, g: m.GpuSample, at_ms: int, orphans: set[str]) -> Observation:
-    procs = tuple(Process(p.pid, p.user, p.command, p.mem_mib, _run_of(turn, p, at_ms, orphans)) for p in g.procs)
+def _observation(turn: Turn, node: str, g: m.GpuSample, at_ms: int, orphans: Orphans) -> Observation:
+    guests = _guests(turn, node, g.uuid) if turn.cluster.logins else {}
+    procs = tuple(
+        Process(p.pid, p.user, p.command, p.mem_mib, guests.get(p.user) or _run_of(turn, node, p, at_ms, orphans))
+        for p in g.procs
+    )
     claimed_by = Claimant(g.claimed_by.user, g.claimed_by.pid) if g.claimed_by is not None else None
+    if claimed_by is not None and claimed_by.user in guests:
+        claimed_by = None  # our own run, through its user's login
     return Observation(g.mem_used_mib, g.util, g.temp_c, g.power_w, g.fault, procs, claimed_by)
 
 
-def _run_of(turn: Turn, process: m.ProcessInfo, at_ms: int, orphans: set[str]) -> str | None:
+def _guests(turn: Turn, node: str, uuid: str) -> dict[str, str]:
+    """Runs on a GPU through users' own logins, by the account that each is there: only it knows its own processes."""
+    found = {}
+    for job in turn.cluster.claims.get(uuid, ()):
+        active = turn.cluster.active[job]
+        if (login := turn.cluster.logins.get((node, active.job.shape.user))) is not None:
+            found[login.name] = active.run
+    return found
+
+
+def _run_of(turn: Turn, node: str, process: m.ProcessInfo, at_ms: int, orphans: Orphans) -> str | None:
     """The run that a process belongs to. Where it says so itself, it is believed while the account of that run has it."""
-    if process.run is None or process.run in orphans or (job := _job(process.run)) < 0:
+    if process.run is None or (node, process.run) in orphans or (job := _job(process.run)) < 0:
         return None
     active = turn.cluster.active.get(job)
-    account = active.job.shape.account if active is not None else ""
+    has = turn.channel(active) if active is not None else ""
+    if active is not None and active.node != node:
+        return None
     if process.own:
-        return process.run if not account else None
+        return process.run if not has else None
     if active is not None:
-        return process.run if account and process.user == account and active.run == process.run else None
-    return process.run if _is_just_over(turn, job, process.user, at_ms) else None
+        is_his = has != "" and not has.startswith(OWN) and process.user == has
+        return process.run if is_his and active.run == process.run else None
+    return process.run if _is_just_over(turn, node, job, process.user, at_ms) else None
 
 
-def _is_just_over(turn: Turn, job: int, user: str, at_ms: int) -> bool:
+def _is_just_over(turn: Turn, node: str, job: int, user: str, at_ms: int) -> bool:
     """Whether a run of that account's job may still have been there at that moment."""
     row = turn.row(job)
-    if row is None or not row.account or row.account != user:
+    if row is None or channel(turn.cluster, node, row.user, row.account) != user or not user:
         return False
     return job in turn.ended or (row.ended_ms is not None and at_ms <= row.ended_ms + LINGER_MS)
 
@@ -320,7 +395,7 @@ def _is_just_over(turn: Turn, job: int, user: str, at_ms: int) -> bool:
 def _active(turn: Turn, at: At, run: str) -> Active | None:
     """The active attempt of that name, there and of that account; a report about anything else is stale."""
     active = turn.cluster.active.get(_job(run))
-    if active is None or active.run != run or active.node != at.node or active.job.shape.account != at.account:
+    if active is None or active.run != run or active.node != at.node or turn.channel(active) != at.account:
         return None
     return active
 
@@ -330,7 +405,7 @@ def _job(run: str) -> int:
     return int(job) if job.isascii() and job.isdigit() and len(job) < 19 else -1
 
 
-_TAKE: dict[type, Callable[[Turn, At, Any, set[str]], None]] = {
+_TAKE: dict[type, Callable[[Turn, At, Any, Orphans], None]] = {
     m.Hello: _hello,
     m.RunStarted: _started,
     m.RunRefused: _refused,

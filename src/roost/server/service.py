@@ -27,14 +27,17 @@ from roost.server.commands import Act, Ask, Change_, Command, RuleUser, Who
 from roost.server.engine import Engine
 from roost.server.etas import Etas
 from roost.server.facets import Facets
+from roost.server.fleet import Fleet
 from roost.server.foreseeing import Foreseeing
 from roost.server.login import Login
+from roost.server.node_links import NodeLinks
 from roost.server.pam import Pam
 from roost.server.people import FIRST, NOBODYS, Caller, People
 from roost.server.privacy import Veil
 from roost.server.recording import Recorder
 from roost.server.selecting import Select, check_search, parse_ids
 from roost.server.user_views import user_view, users_view, with_account
+from roost.server.ways import Ways
 from roost.store import listing, looks, reads
 from roost.store.listing import Cut
 from roost.store.matching import COUNTED, is_bare
@@ -56,7 +59,7 @@ MOST_FORESEEN = 16
 class Service:
     """One running server."""
 
-    def __init__(self, home: Path, store: Store, engine: Engine) -> None:
+    def __init__(self, home: Path, store: Store, engine: Engine, sim: str | None = None) -> None:
         self.home, self.store, self.engine = home, store, engine
         self.since_ms = now_ms()
         self.url = ""
@@ -68,6 +71,8 @@ class Service:
         self.people = People(store, lambda key: self.cluster.settings[key], now_ms)
         self.pam = Pam(self.people, lambda key: self.cluster.settings[key])
         self.login = Login(self.people, self.pam)
+        self.links = NodeLinks(engine, Ways(home, store.server_id(), sim, lambda: self.cluster))
+        self.fleet = Fleet(engine, self.people, self.links, self.node)
         self.foreseeing = Foreseeing(lambda: self.cluster, now_ms)
         engine.watchers.add(self.foreseeing.watch)
         self.etas = Etas(lambda: self.cluster, self.foreseeing.misses, now_ms)
@@ -347,8 +352,14 @@ class Service:
         """Every node."""
         return [self._node(name) for name in sorted(self.cluster.nodes)]
 
+    def node(self, name: str) -> Json:
+        """One node, or `NotFound`."""
+        if name not in self.cluster.nodes:
+            raise NotFound(f"there is no node {name}", "roost nodes")
+        return self._node(name)
+
     def _node(self, name: str) -> Json:
-        node, link = self.cluster.nodes[name], self.engine.links.get(name)
+        node, link = self.cluster.nodes[name], self.links.get(name)
         hello = link.hello if link is not None else None
         state = "unreachable" if not node.attached else "drained" if node.drained else "up"
         return {

@@ -14,10 +14,16 @@ from roost.server.turn import StartRun
 from roost.store.rows import JobRow
 
 
-def start_message(
-    cluster: Cluster, start: StartRun, row: JobRow, env: bytes, now_ms: int, socket: str = ""
-) -> dict[str, Any]:
-    """The `start` message of an attempt; `env` is the environment, encoded already, `socket` where the server listens."""
+class Where(msgspec.Struct, frozen=True):
+    """Which program is told, whether on the server's own machine, and where the server listens there."""
+
+    channel: str = ""
+    is_here: bool = True
+    socket: str = ""
+
+
+def start_message(cluster: Cluster, start: StartRun, row: JobRow, env: bytes, now_ms: int, where: Where) -> dict[str, Any]:
+    """The `start` message of an attempt; `env` is the environment, encoded already."""
     spec = row.decoded()
     active = cluster.active[start.job]
     limit_s = spec.time_limit_s
@@ -32,9 +38,9 @@ def start_message(
             "cwd": cwd,
             "env": msgspec.Raw(env),
             "vars": {
-                **_variables(row, start, spec, cwd, limit_s, now_ms),
+                **_variables(row, start, spec, cwd, limit_s, now_ms - cluster.nodes[start.node].skew_ms),
                 **_sweep_variables(spec),
-                **({"ROOST_SOCKET": socket} if socket else {}),
+                **({"ROOST_SOCKET": where.socket} if where.socket and where.is_here else {}),
             },
             "gpus": active.gpus,
             "fill": spec.fill,
@@ -42,7 +48,7 @@ def start_message(
             "stderr": "stdout" if spec.stderr == "stdout" else _output(spec.stderr, cwd, row, start, now_ms),
             "open": _open(spec, row, start),
             # An account's own program knows the umask of its login.
-            "umask": 0o022 if spec.umask is None and not row.account else spec.umask,
+            "umask": 0o022 if spec.umask is None and not where.channel else spec.umask,
             "time_limit_ms": None if limit_s is None else limit_s * 1000,
             "warn_ms": warn_s * 1000,
             "warn_signal": spec.warn_signal,

@@ -11,6 +11,7 @@ from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.errors import RoostError
 from roost.core.model import Active, Job, Request, Shape
+from roost.core.nodes import shape_channel
 from roost.core.spec import JobSpec, work_of
 from roost.core.states import Outcome
 from roost.store.load import Interned
@@ -24,6 +25,9 @@ class Memory(Protocol):
 
     def rows(self, ids: Sequence[int]) -> dict[int, JobRow]:
         """Those jobs as they were at the last commit."""
+
+    def places(self, job: int) -> set[str]:
+        """The nodes on which a job has had attempts."""
 
     def queue_head(self, length: int) -> list[tuple[int, int, int]]:
         """Id, priority and rank of the first waiting jobs."""
@@ -45,7 +49,7 @@ class Memory(Protocol):
 
 
 class Send(msgspec.Struct, frozen=True):
-    """A message for a node, to go out after the commit: to the program there that works as `account`."""
+    """A message for a node, to go out after the commit: to the program there that is `account`'s (`nodes.channel`)."""
 
     node: str
     message: dict[str, Any]
@@ -158,7 +162,11 @@ class Turn:
 
     def tell(self, active: Active, op: str, **fields: Any) -> None:
         """Say that about a run to the program which has it, after the commit."""
-        self.send(active.node, active.job.shape.account, op, run=active.run, **fields)
+        self.send(active.node, self.channel(active), op, run=active.run, **fields)
+
+    def channel(self, active: Active) -> str:
+        """Which program of its node has that run."""
+        return shape_channel(self.cluster, active.node, active.job.shape)
 
     def next_id(self) -> int:
         """A fresh job id."""

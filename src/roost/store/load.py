@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
-from roost.core.model import Active, Conditions, Dependency, Gpu, GpuRules, Job, Request, Shape, UserRules
+from roost.core.model import Access, Active, Conditions, Dependency, Gpu, GpuRules, Job, Login, Request, Shape, UserRules
 from roost.core.prediction import Ran
 from roost.core.settings import BadSetting, check
 from roost.core.states import Outcome, State
@@ -69,9 +69,13 @@ def _load_devices(store: Store, cluster: Cluster) -> None:
             cluster.rules[uuid] = GpuRules(slots, disabled, drained, alias)
             if node is not None:
                 by_node.setdefault(node, []).append(Gpu(uuid, number, model, mem_mib, mig))
-        for name, cpus, mem_mib, drained in db.execute(select(schema.nodes)):
+        for name, cpus, mem_mib, drained, access in db.execute(select(schema.nodes)):
             cluster.apply(ev.NodeSeen(name, cpus, mem_mib, tuple(by_node.get(name, ()))))
             cluster.nodes[name].drained = drained
+            if access is not None:
+                cluster.apply(ev.NodeKnown(name, msgspec.json.decode(access, type=Access)))
+        for node, user, login in db.execute(select(schema.logins)):
+            cluster.apply(ev.LoginSet(node, user, msgspec.json.decode(login, type=Login)))
 
 
 def _load_rules(store: Store, cluster: Cluster) -> None:

@@ -75,6 +75,11 @@ def jobs(db: Connection, wanted: Sequence[int]) -> dict[int, JobRow]:
     return found
 
 
+def places(db: Connection, job: int) -> set[str]:
+    """The nodes on which a job has had attempts."""
+    return set(db.execute(select(t.attempts.c.node).where(t.attempts.c.job == job)).scalars())
+
+
 def attempts(db: Connection, wanted: Sequence[int]) -> dict[int, list[AttemptRow]]:
     """The attempts of those jobs, oldest first."""
     found: dict[int, list[AttemptRow]] = {}

@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-VERSION = "0006"
+VERSION = "0007"
 """The newest migration. A store of an older version is migrated when it is opened, one of a newer version is refused."""
 
 WAITING = "state IN ('queued', 'held')"
@@ -152,6 +152,15 @@ nodes = Table(
     Column("cpus", Integer, nullable=False),
     Column("mem_mib", Integer, nullable=False),
     Column("drained", Boolean, nullable=False, default=False),
+    Column("access", Text),
+)
+
+logins = Table(
+    "logins",
+    metadata,
+    Column("node", String, primary_key=True),
+    Column("user", String, primary_key=True),
+    Column("login", Text, nullable=False),
 )
 
 gpus = Table(

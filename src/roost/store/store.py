@@ -159,6 +159,14 @@ class Store:
                     "the disk is full" if is_full else f"the database refused: {cause or error}", is_full
                 ) from None
 
+    def server_id(self) -> str:
+        """What no other server has: nodes keep what is ours apart by it."""
+        known = self.meta().get("server_id")
+        if known is None:
+            known = os.urandom(6).hex()
+            self.set_meta("server_id", known)
+        return known
+
     def rename_node(self, old: str, new: str) -> None:
         """The machine has another name now, or the state another machine: what was there is here."""
         with self._lock:

@@ -351,6 +351,22 @@ class Writer:
             ]
             self._run(cursor, "gpu", rows)
 
+    def _node_known(self, cursor: Any, events: list[ev.NodeKnown], batch: Batch) -> None:
+        empty = {"cpus": 0, "mem_mib": 0, "drained": False}
+        rows = [{"name": e.node, "access": _encode(e.access).decode(), **empty} for e in events]
+        self._run(cursor, "access", rows)
+
+    def _node_removed(self, cursor: Any, events: list[ev.NodeRemoved], batch: Batch) -> None:
+        for statement in ("node_gone", "logins_gone", "gpus_gone"):
+            self._run(cursor, statement, [{"b_node": e.node} for e in events])
+
+    def _login_set(self, cursor: Any, events: list[ev.LoginSet], batch: Batch) -> None:
+        for e in events:
+            if e.login is None:
+                self._run(cursor, "login_gone", [{"b_node": e.node, "b_user": e.user}])
+            else:
+                self._run(cursor, "login", [{"node": e.node, "user": e.user, "login": _encode(e.login).decode()}])
+
 
 def _one(cursor: Any, statement: _Statement, job: int) -> Any:
     cursor.execute(statement.sql, statement.parameters({"b_id": job}))
@@ -435,6 +451,7 @@ def _statements() -> dict[str, Executable]:
     ]
     edited = ("name", "priority", "rank", "request", "waits", "env", "spec", "work", "preemptible", "limit_s", "gpus")
     node_put = upsert(t.nodes).values({c: bindparam(c) for c in ("name", "cpus", "mem_mib", "drained")})
+    known_put = upsert(t.nodes).values({c: bindparam(c) for c in ("name", "cpus", "mem_mib", "drained", "access")})
     usage = ("peak_mem_mib", "peak_rss_mib", "cpu_ms", "util_mean")
     keep_pid = {k: _coalesce(bindparam(f"b_{k}"), attempt.c[k]) for k in ("pid", "started_ms")}
     return {
@@ -496,6 +513,11 @@ def _statements() -> dict[str, Executable]:
         "audit": insert(t.audit).values({c: bindparam(c) for c in AUDIT_COLUMNS[1:]}),
         "gpu": _put_gpu(),
         "gpus_gone": update(t.gpus).where(t.gpus.c.node == bindparam("b_node")).values(node=None),
+        "access": known_put.on_conflict_do_update(["name"], set_={"access": known_put.excluded.access}),
+        "node_gone": delete(t.nodes).where(t.nodes.c.name == bindparam("b_node")),
+        "login": put(t.logins, "node user", "login"),
+        "login_gone": delete(t.logins).where(t.logins.c.node == bindparam("b_node"), t.logins.c.user == bindparam("b_user")),
+        "logins_gone": delete(t.logins).where(t.logins.c.node == bindparam("b_node")),
         "drain": node_put.on_conflict_do_update(["name"], set_={"drained": node_put.excluded.drained}),
         "node": node_put.on_conflict_do_update(
             ["name"], set_={"cpus": node_put.excluded.cpus, "mem_mib": node_put.excluded.mem_mib}
@@ -552,6 +574,9 @@ _WRITE: dict[type[ev.Event], Callable[[Writer, Any, list[Any], Batch], None]] = 
     ev.GroupLimited: Writer._group_limited,
     ev.NodeDrained: Writer._node_drained,
     ev.NodeSeen: Writer._node_seen,
+    ev.NodeKnown: Writer._node_known,
+    ev.NodeRemoved: Writer._node_removed,
+    ev.LoginSet: Writer._login_set,
 }
 
 _LOGGED = frozenset(

@@ -1,0 +1,167 @@
+"""Nodes as the scheduler sees them: what each has, whether it can be reached, who may run there; and how that changes.
+
+The second half of `Cluster.apply`: functions of a cluster and an event. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from roost.core import events as ev
+from roost.core.model import Access, Gpu, Host, Shape
+
+if TYPE_CHECKING:
+    from roost.core.cluster import Cluster
+
+OWN = "@"
+"""What the name of a channel begins with that is a user's own login on a node."""
+
+
+class Node:
+    """A machine with GPUs: what it has, and whether we can talk to it."""
+
+    __slots__ = (
+        "access", "attached", "away_ms", "cpu_used", "cpus", "drained", "gpus", "host", "mem_mib", "name", "reason",
+        "skew_ms",
+    )  # fmt: skip
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.access: Access | None = None
+        """How it is reached; None: it is the server's own machine."""
+        self.cpus = 0
+        self.mem_mib = 0
+        self.gpus: dict[str, Gpu] = {}
+        self.host: Host | None = None
+        self.attached = False
+        self.reason = "not attached yet"
+        self.away_ms: int | None = None
+        """Since when it cannot be reached, as far as this server knows."""
+        self.skew_ms = 0
+        """What must be added to its clock to have the server's."""
+        self.drained = False
+        self.cpu_used = 0
+
+
+def channel(cluster: Cluster, node: str, user: str, account: str) -> str:
+    """Which program of a node has such a job: its own (empty), the one that works as an account, or a user's own login."""
+    if (node, user) in cluster.logins:
+        return OWN + user
+    known = cluster.nodes.get(node)
+    access = known.access if known is not None else None
+    if access is None:
+        return account
+    return (account or access.own) if access.each else ""
+
+
+def shape_channel(cluster: Cluster, node: str, shape: Shape) -> str:
+    """The same, of a shape."""
+    return channel(cluster, node, shape.user, shape.account)
+
+
+def nodes_barred(cluster: Cluster, shape: Shape) -> dict[str, str]:
+    """Nodes on which such a job cannot run because of whom it would run as, and why."""
+    found = {}
+    for (node, name), (why, _) in cluster.barred.items():
+        if node in cluster.nodes and shape_channel(cluster, node, shape) == name:
+            found[node] = why
+    return found
+
+
+# -- what happens to them -------------------------------------------------------------------------------------------
+
+
+def node_known(cluster: Cluster, e: ev.NodeKnown) -> None:
+    cluster.node(e.node).access = e.access
+    cluster.touched.add(e.node)
+
+
+def node_removed(cluster: Cluster, e: ev.NodeRemoved) -> None:
+    node_detached(cluster, ev.NodeDetached(e.node, "removed"))
+    gone = cluster.nodes.pop(e.node)
+    for uuid in gone.gpus:
+        cluster.node_of.pop(uuid, None)
+        cluster.rules.pop(uuid, None)
+    for key in [key for key in cluster.logins if key[0] == e.node]:
+        del cluster.logins[key]
+    for key in [key for key in cluster.barred if key[0] == e.node]:
+        del cluster.barred[key]
+    cluster.gpu_count = sum(len(known.gpus) for known in cluster.nodes.values())
+    cluster.touched.add(e.node)
+
+
+def login_set(cluster: Cluster, e: ev.LoginSet) -> None:
+    if e.login is None:
+        cluster.logins.pop((e.node, e.user), None)
+    else:
+        cluster.logins[e.node, e.user] = e.login
+
+
+def node_drained(cluster: Cluster, e: ev.NodeDrained) -> None:
+    cluster.node(e.node).drained = e.drained
+    cluster.touched.add(e.node)
+
+
+def node_seen(cluster: Cluster, e: ev.NodeSeen) -> None:
+    node = cluster.node(e.node)
+    node.cpus, node.mem_mib = e.cpus, e.mem_mib
+    for uuid in node.gpus:
+        if cluster.node_of.get(uuid) == e.node:
+            del cluster.node_of[uuid]
+    node.gpus = {gpu.uuid: gpu for gpu in sorted(e.gpus, key=lambda g: g.index)}
+    for uuid in node.gpus:
+        cluster.node_of[uuid] = e.node
+        cluster.claim_again(uuid)
+    cluster.gpu_count = sum(len(known.gpus) for known in cluster.nodes.values())
+    cluster.touched.add(e.node)
+
+
+def node_attached(cluster: Cluster, e: ev.NodeAttached) -> None:
+    node = cluster.node(e.node)
+    node.attached, node.away_ms, node.skew_ms = True, None, e.skew_ms
+    cluster.touched.add(e.node)
+
+
+def node_detached(cluster: Cluster, e: ev.NodeDetached) -> None:
+    node = cluster.node(e.node)
+    node.attached, node.reason = False, e.reason
+    node.away_ms = node.away_ms if node.away_ms is not None else e.at_ms
+    for uuid in node.gpus:
+        cluster.seen.pop(uuid, None)
+        cluster.haunted.pop(uuid, None)
+    cluster.touched.add(e.node)
+
+
+def sampled(cluster: Cluster, e: ev.Sampled) -> None:
+    cluster.node(e.node).host = e.host
+    cluster.seen.update(e.gpus)
+    cluster.touched.add(e.node)
+
+
+def haunted(cluster: Cluster, e: ev.Haunted) -> None:
+    for uuid in e.gpus:
+        cluster.haunted.setdefault(uuid, set()).add(e.run)
+    cluster.touched.add(e.node)
+
+
+def laid(cluster: Cluster, e: ev.Laid) -> None:
+    known = cluster.nodes.get(e.node)
+    for uuid in known.gpus if known is not None else ():
+        if (runs := cluster.haunted.get(uuid)) is not None:
+            runs.discard(e.run)
+            if not runs:
+                del cluster.haunted[uuid]
+    cluster.touched.add(e.node)
+
+
+def barred(cluster: Cluster, e: ev.Barred) -> None:
+    if e.why is None:
+        cluster.barred.pop((e.node, e.channel), None)
+    else:
+        cluster.barred[e.node, e.channel] = (e.why, e.until_ms)
+
+
+def let_in(cluster: Cluster, now_ms: int) -> None:
+    """What barred somebody from a node may be mended by now: it is tried again."""
+    for key in [key for key, (_, until_ms) in cluster.barred.items() if until_ms <= now_ms]:
+        del cluster.barred[key]

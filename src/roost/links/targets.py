@@ -1,0 +1,72 @@
+"""Where a node is: `ssh://[user@]host[:port]`, a name of an ssh configuration, or `pipe:`. Pure; bad words are refused."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+PIPE = "pipe:"
+"""A program on the server's own machine that is treated as a node of its own: to try many out. It needs a directory."""
+_HOST = re.compile(r"[A-Za-z0-9_.:%-]{1,255}\Z")
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,63}\Z")
+_NODE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,62}[A-Za-z0-9])?\Z")
+_PRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}\Z")
+
+
+class BadTarget(ValueError):
+    """Not where a node can be; the text says what would be."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A host, and as whom and where to knock; what is None is left to the ssh configuration."""
+
+    host: str
+    user: str | None = None
+    port: int | None = None
+
+    def __str__(self) -> str:
+        user = f"{self.user}@" if self.user is not None else ""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{user}{host}" + (f":{self.port}" if self.port is not None else "")
+
+
+def parse(text: str) -> Target:
+    """The target that is meant. Raises `BadTarget`."""
+    is_url = text.startswith("ssh://")
+    if not is_url and "://" in text:
+        raise BadTarget(f"not a node's address: {text} (ssh://user@host:port, or a name of ~/.ssh/config)")
+    rest = text.removeprefix("ssh://").removesuffix("/") if is_url else text
+    user, at, rest = rest.rpartition("@")
+    host, port = _split_port(rest) if is_url else (rest, None)
+    if at and not _USER.match(user):
+        raise BadTarget(f"not the name of a login: {user!r}")
+    if not _HOST.match(host) or host.startswith("-") or (not is_url and ":" in host):
+        raise BadTarget(f"not a host: {host!r} (ssh://user@host:port, or a name of ~/.ssh/config)")
+    return Target(host, user if at else None, port)
+
+
+def _split_port(text: str) -> tuple[str, int | None]:
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        colon, port = (":", rest[1:]) if rest.startswith(":") else ("", rest)
+    else:
+        host, colon, port = text.partition(":")
+    if not colon and not port:
+        return host, None
+    if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise BadTarget(f"not a port: {port!r}")
+    return host, int(port)
+
+
+def check_name(name: str) -> None:
+    """Raise `BadTarget` unless it can be the name of a node: it is part of paths, of `node:2`, and of lists."""
+    if not _NODE.match(name) or name.isdigit() or name == "all":
+        raise BadTarget(f"not a name for a node: {name!r} (letters, digits, '-', '_', '.'; not only digits)")
+
+
+def check_fingerprint(text: str) -> str:
+    """The fingerprint as ssh writes it. Raises `BadTarget`."""
+    if not _PRINT.match(text):
+        raise BadTarget(f"not a fingerprint of a host key: {text!r} (as `ssh-keygen -l` says it: SHA256:…)")
+    return text

@@ -1,0 +1,137 @@
+"""The links to every program of every node, each attached when it is needed.
+
+A node's own program is always attached; one that works as an account, or through a user's own login, is asked for by name
+and believed only what concerns its runs (`reports`). One that has nothing to do for a while is let go; its next job brings
+it back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from roost.core.nodes import shape_channel
+from roost.links.link import Link
+from roost.links.messages import Report
+from roost.node.become import CANNOT
+from roost.server.engine import Engine
+from roost.server.ways import Ways
+
+IDLE_S = 600.0
+LOOK_S = 30.0
+_log = logging.getLogger("roost.links")
+Key = tuple[str, str]
+
+
+class NodeLinks:
+    """All links of a server."""
+
+    def __init__(self, engine: Engine, ways: Ways) -> None:
+        self._engine, self.ways = engine, ways
+        self._links: dict[Key, Link] = {}
+        self._tasks: dict[Key, asyncio.Task[None]] = {}
+        self._used_s: dict[Key, float] = {}
+
+    def begin(self) -> None:
+        """Attach every node, and the accounts that have runs; be asked for the others from now on."""
+        self._engine.open_link = self.open
+        self._engine.drop_links = self.drop
+        for node in self._engine.controller.cluster.nodes:
+            self.open(node, "")
+        for node, channel in sorted(self._busy()):
+            self.open(node, channel)
+
+    def open(self, node: str, channel: str) -> Link | None:
+        """The link to that program of a node, new or there already; None when nobody knows such a node."""
+        key = (node, channel)
+        self._used_s[key] = time.monotonic()
+        if (link := self._links.get(key)) is not None:
+            return link
+        if node not in self._engine.controller.cluster.nodes:
+            return None
+
+        def report(at: str, message: Report) -> None:
+            self._engine.report(at, message, channel)
+
+        try:
+            route = self.ways.route(node, channel)
+        except (KeyError, OSError) as error:
+            self._engine.lost(node, f"{CANNOT}{channel}: {error}", channel, True)
+            return None
+        link = self._links[key] = Link(node, route, report, lambda _, reason: self._lost(key, reason))
+        self._tasks[key] = asyncio.create_task(link.run())
+        return link
+
+    def get(self, node: str, channel: str = "") -> Link | None:
+        """That link, if it is there."""
+        return self._links.get((node, channel))
+
+    def _lost(self, key: Key, reason: str) -> None:
+        node, channel = key
+        reason = reason.removeprefix("roost-node: ")
+        if not channel:
+            self._engine.lost(node, reason)
+            return
+        is_for_good = CANNOT in reason
+        health, about = self._engine.health, f"the program of {channel} on {node}: "
+        for line in [line for line in health if line.startswith(about)]:  # one line each: it says what it likes
+            health.remove(line)
+        health.append(about + reason)
+        self._engine.lost(node, reason, channel, is_for_good)
+        if is_for_good:
+            self._close(key)
+
+    def _busy(self) -> set[Key]:
+        cluster = self._engine.controller.cluster
+        return {(a.node, shape_channel(cluster, a.node, a.job.shape)) for a in cluster.active.values()}
+
+    async def tend(self) -> None:
+        """Let go of those that have nothing to do, for ever."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            now, busy = time.monotonic(), self._busy()
+            idle = [key for key in self._links if key[1] and key not in busy and now - self._used_s[key] > IDLE_S]
+            for key in idle:
+                _log.info("%s has nothing to do on %s: its program leaves", key[1], key[0])
+                await self._let_go(key)
+
+    def drop(self, reason: str) -> None:
+        """End every attachment; each is made anew."""
+        for link in self._links.values():
+            link.drop(reason)
+
+    def hurry(self, node: str) -> None:
+        """Try to reach a node at once, if somebody waits before the next attempt."""
+        for key, link in self._links.items():
+            if key[0] == node:
+                link.hurry()
+
+    async def forget(self, node: str) -> None:
+        """Let go of a node: what has nothing to do there leaves."""
+        for key in [key for key in self._links if key[0] == node]:
+            await self._let_go(key)
+
+    async def reopen(self, node: str) -> None:
+        """How it is reached has changed."""
+        for key in [key for key in self._links if key[0] == node]:
+            self._close(key)
+        self.open(node, "")
+
+    async def close(self) -> None:
+        """The server leaves: so do those that have nothing to do."""
+        self._engine.open_link = self.get
+        await asyncio.gather(*(self._let_go(key) for key in list(self._links)))
+
+    async def _let_go(self, key: Key) -> None:
+        link = self._links[key]
+        link.send([{"op": "shutdown", "when_idle": True}])
+        await link.flushed()
+        self._close(key)
+
+    def _close(self, key: Key) -> None:
+        link = self._links.pop(key, None)
+        if link is not None:
+            link.close()
+        self._used_s.pop(key, None)
+        self._tasks.pop(key, None)
