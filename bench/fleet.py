@@ -2,11 +2,11 @@
 
     python -m bench.fleet [--nodes 10,100,1000] [--gpus 8] [--starts 20000] [--json FILE] [--check]
 
-The controller over a store on the disk, as the server has them, and the scripted nodes of the simulator in virtual time:
-every message is encoded, carried and decoded, and what the nodes themselves cost counts too. Jobs of ten users on 1, 2, 4
+The simulator: the server's controller over a real store, and scripted nodes, in virtual time; every message is encoded,
+carried and decoded, and what the nodes themselves cost counts too. Jobs of ten users on 1, 2, 4
 or 8 GPUs, more of them than find room, each lasting some seconds; runs per second of wall time once all GPUs are taken.
 
-Then, for each number of nodes, one step at a time and without samples: so many runs end at once, a round makes of it what
+Then, for each number of nodes, on the disk, one step at a time and without samples: so many runs end at once, a round makes of it what
 starts, commits it, and another takes in that they started. And a round in which every node reports its GPUs, all of them idle,
 beside a look of the recorder, which the server takes every second.
 """
@@ -39,6 +39,7 @@ from roost.sim.machine import Device, Machine, Script
 from roost.sim.program import Program
 from roost.sim.server import SimServer
 from roost.sim.truth import Truth
+from roost.sim.world import fresh_store
 from roost.store.store import Store
 
 USERS = 10
@@ -56,6 +57,9 @@ class Fleet:
 
     nodes: int
     starts_per_s: float | None = None
+    """Over a store in memory, as the simulator has it."""
+    on_disk_per_s: float | None = None
+    """The same on the disk, which is waited for at each commit while nothing else happens."""
     server_share: float | None = None
     """Which part of the wall time the rounds of the server took, commits and messages included."""
     times_real: float | None = None
@@ -98,7 +102,9 @@ def measure(nodes: int, options: argparse.Namespace) -> Fleet:
     fleet = Fleet(nodes)
     if nodes == max(options.nodes):
         with a_store() as store:
-            tell_story(fleet, Story(store, nodes, options.gpus), options.starts)
+            fleet.on_disk_per_s = tell_story(fleet, Story(store, nodes, options.gpus), options.starts // 4)
+        with fresh_store() as store:
+            fleet.starts_per_s = tell_story(fleet, Story(store, nodes, options.gpus), options.starts)
         say(f"{nodes:,} nodes: {number(fleet.starts_per_s)} starts a second")
     with a_store() as store:
         here = Steps(store, nodes, options.gpus)
@@ -199,8 +205,8 @@ class Story:
             self.clock.step()
 
 
-def tell_story(fleet: Fleet, story: Story, starts: int) -> None:
-    """Fill the fleet, then measure so many starts."""
+def tell_story(fleet: Fleet, story: Story, starts: int) -> float:
+    """Fill the fleet, then measure so many starts: how many a second."""
     story.come_up()
     story.submit(story.slots + starts)
     story.until(story.slots // 2)
@@ -208,9 +214,9 @@ def tell_story(fleet: Fleet, story: Story, starts: int) -> None:
         began, now_ms, took_s, before = time.perf_counter(), story.clock.now_ms, story.server.took_s, len(story.truth.begun)
         story.until(before + starts)
         wall_s = time.perf_counter() - began
-    fleet.starts_per_s = starts / wall_s
     fleet.server_share = (story.server.took_s - took_s) / wall_s
     fleet.times_real = (story.clock.now_ms - now_ms) / 1000 / wall_s
+    return starts / wall_s
 
 
 # -- one step at a time ----------------------------------------------------------------------------------------------
@@ -224,6 +230,8 @@ class Steps:
         self.names = [f"n{i:04}" for i in range(nodes)]
         self.running: list[tuple[str, str]] = []
         self.recorder = Recorder(store, lambda: self.controller.cluster)
+        for name in self.names:
+            self.controller.cluster.node(name)
         self.round([NodeReport(name, self._hello(name)) for name in self.names])
         self.sample_ms()
 
@@ -313,8 +321,8 @@ def render(fleets: Sequence[Fleet], checks: Sequence[Check], options: argparse.N
     """The tables."""
     many = max(fleets, key=lambda f: f.nodes)
     words = (
-        f"{many.nodes:,} nodes with {options.gpus} GPUs each in the simulator: {number(many.starts_per_s)} starts a second, "
-        f"{number(100 * (many.server_share or 0.0))} % of the time in the server's rounds, "
+        f"{many.nodes:,} nodes with {options.gpus} GPUs each in the simulator: {number(many.starts_per_s)} starts a second "
+        f"({number(many.on_disk_per_s)} on this disk), {number(100 * (many.server_share or 0.0))} % of the time in the server's rounds, "
         f"{number(many.times_real)} times real time"
     )
     head = ["nodes", "one start, ms", "all report, ms", "a report, µs", "a look, ms"]
