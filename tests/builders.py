@@ -125,6 +125,7 @@ class Server:
         """The node says hello, and shows its GPUs empty."""
         gpus = [m.GpuInfo(f"gpu{i}", i, "Sim", MEM) for i in range(self.gpus)]
         hello = m.Hello(1, "x", "n1", 1, "boot", 2, 64_000, gpus, list(runs))
+        self.cluster.node("n1")
         self.round(NodeReport("n1", hello), self.sample())
 
     def sample(self, **procs: list[m.ProcessInfo]) -> NodeReport:

@@ -59,7 +59,7 @@ async def test_an_attempt(api: Api) -> None:
 async def test_a_page(api: Api) -> None:
     job = await run_one(api)
     page = await api.get("/jobs?all=true&limit=1")
-    assert set(page) == {"version", "jobs", "total", "total_at_least", "counts", "next", "notice"}
+    assert set(page) == {"version", "jobs", "total", "total_at_least", "counts", "next", "nodes", "notice"}
     assert page["counts"] == {"ended": 1, "failed": 1} and [j["id"] for j in page["jobs"]] == [job]
 
 

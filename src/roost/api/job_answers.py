@@ -147,13 +147,17 @@ class JobShown(Job, kw_only=True):
 
 
 class JobPage(Versioned):
-    """A page of jobs. `total`: how many match; null when that is not counted, and `total_at_least` is all that is known."""
+    """A page of jobs. `total`: how many match; null when that is not counted, and `total_at_least` is all that is known.
+
+    `nodes`: how many nodes there are.
+    """
 
     jobs: list[Job]
     total: int | None
     total_at_least: int
     counts: dict[str, int]
     next: str | None
+    nodes: int
 
 
 class BriefJob(msgspec.Struct, kw_only=True):

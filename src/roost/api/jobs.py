@@ -171,7 +171,7 @@ async def list_jobs(
     asked = Filter(wanted.ids, states, users, labels, since, sweep, node or None, check_search(search))
     page = await here.page(veil.filter(asked), cut, brief)
     shown = [veil.brief(job, job["user"]) if brief else veil.job(job) for job in page["jobs"]]
-    return JsonResponse({**page, "jobs": shown, "notice": await here.notice()})
+    return JsonResponse({**page, "jobs": shown, "nodes": len(here.cluster.nodes), "notice": await here.notice()})
 
 
 @router.get("/jobs/facets", openapi_extra=gives(JobFacets))
@@ -286,7 +286,7 @@ async def follow(
     here, who = service(request), caller(request)
     await here.own(who, job, "the log")
     logs = Logs(here)
-    await logs.attempt(job, attempt)
+    await logs.check(job, attempt)
     which = Followed(attempt, from_attempt, STREAMS if stream is None else (stream,))
     pieces = logs.follow(job, which, {"out": offset_out, "err": offset_err}, lines)
 

@@ -16,6 +16,7 @@ GROUPS = (
                             "report")),
     ("being told", ("notify", "notify add", "notify ls", "notify test", "notify rm", "notify failures")),
     ("GPUs and scheduling", ("gpus", "top", "gpu", "drain", "undrain", "scheduler", "policy", "simulate", "set")),
+    ("nodes", ("nodes", "node", "node show", "node add", "node check", "node rm", "node lost", "node trust", "node login")),
     ("yourself", ("user", "defaults", "defaults set", "defaults unset", "defaults clear", "login", "logout", "web",
                   "password", "token", "token new", "token ls", "token revoke")),
     ("everybody", ("users", "usage", "user show", "user add", "user del", "user lock", "user unlock", "user admin",
@@ -27,7 +28,9 @@ GROUPS = (
 VERBS = tuple(verb for _, verbs in GROUPS for verb in verbs)
 ALIASES = {"list": "ls", "queue": "ls", "cancel": "kill", "logs": "log", "info": "show", "stop": "kill",
            "remove": "rm", "--version": "version", "-V": "version", "delete": "rm", "user ls": "users",
-           "defaults show": "defaults", "user delete": "user del"}  # fmt: skip
+           "defaults show": "defaults", "user delete": "user del", "node ls": "nodes", "node list": "nodes",
+           "node remove": "node rm", "node delete": "node rm", "node del": "node rm", "node drain": "drain",
+           "node undrain": "undrain"}  # fmt: skip
 _MODULES = {"set": "settings", "help": "helping", "sim-job": "sim_job", "sim-gpu": "sim_gpu"}
 
 
@@ -76,7 +79,7 @@ def load(name: str) -> "ModuleType":
 
 def _is_former(words: list[str]) -> bool:
     """`remove device` and the like: not a job named device."""
-    return words[:2] in (["remove", "device"], ["add", "device"])
+    return words[:1] in (["remove"], ["add"]) and words[1:2] in (["device"], ["node"], ["server"])
 
 
 def _unknown(name: str, words: list[str]) -> UsageError:

@@ -5,6 +5,10 @@ TWO_WORDS = {
     "force exit": "down --kill",
     "add device": "gpu enable 2 3",
     "remove device": "gpu disable 2 3",
+    "add node": "node add lab3 ssh://root@10.0.0.3",
+    "add server": "node add lab3 ssh://root@10.0.0.3",
+    "remove node": "node rm lab3",
+    "remove server": "node rm lab3",
     "clear cache": "help",
     "schedule fifo": "policy fifo",
     "schedule balance": "policy balance",
@@ -40,6 +44,9 @@ FORMER = {
     "query": "ls --user ana",
     "userinfo": "users",
     "setting": "defaults",
+    # GPU Tasker has a form for it; the field's name
+    "servers": "nodes",
+    "server": "node add lab3 ssh://root@10.0.0.3",
     # gpulimit
     "add": "submit python train.py",
     "mv": "move 12 0",

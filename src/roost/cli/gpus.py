@@ -1,10 +1,10 @@
 """roost gpus: every GPU, what is on it and whose."""
 
 from roost.cli.connect import server
-from roost.cli.options import Args, Verb
-from roost.cli.output import Cell, Column, Screen, bar, clean, cut, print_json, screen, table, write
+from roost.cli.gpu_text import below, rows
+from roost.cli.options import ONE, Args, Option, UsageError, Verb
+from roost.cli.output import Screen, print_json, screen, write
 from roost.cli.selecting import JSON
-from roost.cli.values import size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,28 +15,17 @@ if TYPE_CHECKING:
 VERB = Verb(
     "gpus",
     "show the GPUs: memory, use, jobs, and every process on them",
-    options=(JSON,),
-    examples=(("roost gpus", ""), ("roost gpus --json", "for programs")),
+    options=(Option("--node", "those of this node", ONE, "NAME"), JSON),
+    examples=(("roost gpus", ""), ("roost gpus --node lab3", "of one node"), ("roost gpus --json", "for programs")),
     about="In the bar, # is used and = is kept for jobs that do not use it yet.",
 )
-_COLUMNS = (
-    Column("GPU"),
-    Column("MODEL", most=18),
-    Column("STATE", most=11),
-    Column("MEMORY"),
-    Column("UTIL", right=True),
-    Column("TEMP", right=True),
-    Column("POWER", right=True),
-    Column("JOBS"),
-)
-_NAME = 30
-_INTERPRETERS = ("python", "bash", "sh", "dash", "zsh", "perl", "ruby", "node", "julia", "Rscript")
-_COLOURS = {"free": "green", "used": "", "foreign": "yellow", "claimed": "yellow", "drained": "yellow", "disabled": "dim"}
 
 
 def run(args: Args) -> int:
     """Print the GPUs."""
     answer = server().gpus()
+    if args.node is not None:
+        answer = {**answer, "gpus": _of_node(answer["gpus"], args.node), "cpu": None}
     if args.json:
         print_json(answer)
     else:
@@ -48,104 +37,24 @@ def run(args: Args) -> int:
     return 0
 
 
+def _of_node(gpus: "list[Gpu]", node: str) -> "list[Gpu]":
+    found = [gpu for gpu in gpus if gpu["node"] == node]
+    if not found:
+        raise UsageError(f"no GPU is on a node named {node}", "roost nodes")
+    return found
+
+
 def lines(answer: "dict[str, Any]", shown: Screen) -> list[str]:
-    """The GPUs as text: a line each, below it what runs on it."""
+    """The GPUs as text: a line each, below it what runs on it; those of many nodes, node by node."""
     gpus = answer.get("gpus") or []
     cpu = answer.get("cpu") or {}
-    found: list[str] = []
-    if gpus:
-        nodes = {gpu.get("node") for gpu in gpus}
-        head, *rows = table(_COLUMNS, [_row(gpu, len(nodes) > 1) for gpu in gpus], shown)
-        found.append(head)
-        for gpu, row in zip(gpus, rows, strict=True):
-            found.append(row)
-            found.extend(cut(line, shown.width) for line in _below(gpu))
+    if not gpus:
+        found = ["no GPU; to try simulated ones: roost down; roost up --sim 4x24G --detach"]
+    elif len({gpu["node"] for gpu in gpus}) > 1:
+        from roost.cli.gpu_nodes import grouped_lines
+
+        found = grouped_lines(gpus, shown)
     else:
-        found.append("no GPU; to try simulated ones: roost down; roost up --sim 4x24G --detach")
-    if cpu:
-        found.append(f"CPU slots: {cpu.get('used', 0)} of {cpu.get('slots', 0)} used")
-    return found
-
-
-def _row(gpu: "Gpu", many_nodes: bool) -> "tuple[str | Cell, ...]":
-    used, total = gpu.get("mem_used_mib"), gpu.get("mem_mib") or 0
-    seen = 0 if _gib(used) == "0.0" else used or 0  # a driver's own few MiB are nothing
-    memory = f"{bar(seen, _kept(gpu), total)} {_gib(used)}/{_gib(total)}G"
-    name = f"{gpu['node']}:{gpu['index']}" if many_nodes else str(gpu["index"])
-    if gpu.get("alias"):
-        name += f" {gpu['alias']}"
-    return (
-        name,
-        gpu.get("model") or "",
-        Cell(str(gpu["state"]), _COLOURS.get(str(gpu["state"]), "red")),
-        memory,
-        _number(gpu.get("util"), "%"),
-        _number(gpu.get("temp_c"), "C"),
-        _number(gpu.get("power_w"), "W"),
-        ", ".join(str(job["id"]) for job in gpu.get("jobs") or []) or "-",
-    )
-
-
-def _kept(gpu: "Gpu") -> int:
-    """MiB that are kept for its jobs and that they do not use yet."""
-    taken = _taken(gpu)
-    return sum(max((job.get("mem_mib") or 0) - taken.get(job["id"], 0), 0) for job in gpu.get("jobs") or [])
-
-
-def _taken(gpu: "Gpu") -> dict[int, int]:
-    """MiB that each of its jobs uses."""
-    taken: dict[int, int] = {}
-    for proc in gpu.get("procs") or []:
-        taken[proc.get("job") or 0] = taken.get(proc.get("job") or 0, 0) + (proc.get("mem_mib") or 0)
-    return taken
-
-
-def _outgrown(gpu: "Gpu") -> dict[int, str]:
-    """Jobs that use more than they asked for, and the words for it."""
-    taken = _taken(gpu)
-    asked = {job["id"]: job.get("mem_mib") or 0 for job in gpu.get("jobs") or []}
-    return {job: f"  (asked for {size(mem)})" for job, mem in asked.items() if 0 < mem < taken.get(job, 0)}
-
-
-def _below(gpu: "Gpu") -> list[str]:
-    found = []
-    procs = gpu.get("procs") or []
-    if gpu.get("reason") and not (gpu["state"] == "foreign" and procs):  # the processes say it themselves
-        found.append(f"     {clean(gpu['reason'])}")
-    outgrown = _outgrown(gpu)
-    shown_jobs = {proc.get("job") for proc in procs}
-    for job in gpu.get("jobs") or []:
-        if job["id"] not in shown_jobs:
-            memory = f"  {size(job['mem_mib'])} reserved" if job.get("mem_mib") else ""
-            name = cut(clean(job.get("name") or "").strip(), _NAME)
-            found.append(f"     job {job['id']}  {clean(job.get('user') or '?')}{memory}  {name}".rstrip())
-    for proc in procs:
-        whose = f"job {proc['job']}" if proc.get("job") else "foreign"
-        memory = size(proc["mem_mib"]) if proc.get("mem_mib") is not None else "?"
-        memory += outgrown.get(proc.get("job") or 0, "")
-        found.append(
-            f"     {whose}  pid {proc['pid']}  {clean(proc.get('user') or '?')}  {memory}"
-            f"  {short_command(clean(proc.get('command') or ''))}".rstrip()
-        )
-    return found
-
-
-def short_command(command: str) -> str:
-    """A command line without the directories of its program, and of the script that an interpreter runs."""
-    words = command.split(" ")
-    words[0] = _base(words[0])
-    if len(words) > 1 and words[0].rstrip("0123456789.") in _INTERPRETERS:
-        words[1] = _base(words[1])
-    return " ".join(words)
-
-
-def _base(path: str) -> str:
-    return (path.rpartition("/")[2] or path) if path.startswith("/") else path
-
-
-def _gib(mib: float | None) -> str:
-    return "?" if mib is None else f"{mib / 1024:.1f}"
-
-
-def _number(value: object, unit: str) -> str:
-    return "-" if value is None else f"{value:.0f}{unit}" if isinstance(value, float) else f"{value}{unit}"
+        head, *found = rows(gpus, shown)
+        found = [head, *(line for gpu, row in zip(gpus, found, strict=True) for line in (row, *below(gpu, shown)))]
+    return [*found, f"CPU slots: {cpu.get('used', 0)} of {cpu.get('slots', 0)} used"] if cpu else found

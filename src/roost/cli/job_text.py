@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from roost.cli.output import clean
-from roost.cli.values import brief, lasted, size
+from roost.cli.values import brief, compress, lasted, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ _COLOURS = {
     "paused": "yellow",
     "stopping": "yellow",
     "held": "yellow",
+    "unknown": "yellow",
     "queued": "",
     "succeeded": "dim",
 }
@@ -42,20 +43,25 @@ def outcome_text(job: "Job") -> str:
 
 
 def state_colour(job: "Job") -> str:
-    """A colour that helps: green runs, yellow is stopped by someone, red went wrong."""
+    """A colour that helps: green runs, yellow is stopped by someone or out of sight, red went wrong."""
     name = str(job["state"] if job["state"] != "ended" else job.get("outcome"))
     return _COLOURS.get(name, "red")
 
 
-def gpus_text(job: "Job") -> str:
-    """Indices where it runs or ran, `x2 A100` when it wants two of these, nothing when it never had any."""
+def gpus_text(job: "Job", many_nodes: bool = False) -> str:
+    """Indices where it runs or ran, `x2 A100` when it wants two of these, nothing when it never had any.
+
+    With many nodes, `lab3:0,1`, and `lab3` of a job that has no GPU.
+    """
     attempts = job.get("attempts") or []
     wanted = (job.get("request") or {}).get("gpus", job.get("gpus"))
     wanted = len(wanted) if isinstance(wanted, list) else wanted
     if job["state"] == "ended" and not job.get("started_at"):
         return "-"
-    if job["state"] not in WAITING and attempts and attempts[-1].get("gpu_indices"):
-        return ",".join(map(str, attempts[-1]["gpu_indices"]))
+    if job["state"] not in WAITING and attempts:
+        indices, node = attempts[-1].get("gpu_indices"), clean(attempts[-1].get("node") or "") if many_nodes else ""
+        if indices or node:
+            return ":".join(filter(None, (node, compress(indices or []).replace(" ", ""))))
     words = [f"x{wanted}"] if wanted else []
     return " ".join([*words, *_marks(job.get("request") or {})]) or "-"
 
@@ -104,7 +110,15 @@ def about_text(job: "Job") -> str:
         return clean(job["reasons"][0]["text"])
     if job.get("error") and job["state"] == "ended":
         return clean(job["error"])
+    if job["state"] == "unknown":
+        return out_of_sight(job)
     return command_text(job)
+
+
+def out_of_sight(job: "Job") -> str:
+    """Of a job on a node that cannot be reached: `lab3 cannot be reached; it was running`."""
+    last = f"; it was {clean(job['last_state'])}" if job.get("last_state") else ""
+    return f"{clean(job.get('node') or 'its node')} cannot be reached{last}"
 
 
 def command_text(job: "Job") -> str:

@@ -60,10 +60,12 @@ VERB = Verb(
         ("roost ls --sweep 3 --json", "the jobs of a sweep, for programs"),
         ("roost ls --all --search resnet --sort ended -r", "with that in name or command, the last to end first"),
     ),
-    about="Under GPU: the indices of those that it has or had, or x2 when it waits for two,\n"
-    "with what it is bound to: A100 a model, ≥40G memory, @lab3 a node.",
+    about="Under GPU: the indices of those that it has or had, like lab3:0,1 where there\n"
+    "are several nodes, or x2 when it waits for two, with what it is bound to: A100 a\n"
+    "model, ≥40G memory, @lab3 a node. A job on a node that cannot be reached now\n"
+    "is unknown.",
 )
-_UNENDED = ("running", "starting", "stopping", "paused", "queued", "held")
+_UNENDED = ("running", "starting", "stopping", "paused", "unknown", "queued", "held")
 _COLUMNS = (
     Column("ID", right=True),
     Column("NAME", most=20, least=10),
@@ -73,6 +75,7 @@ _COLUMNS = (
     Column("TIME", right=True),
     Column("COMMAND / WHY"),
 )
+_MANY_COLUMNS = (*_COLUMNS[:4], Column("GPU", most=20, least=10), *_COLUMNS[5:])
 
 
 def run(args: Args) -> int:
@@ -88,7 +91,7 @@ def run(args: Args) -> int:
         print(nothing(args), file=sys.stderr)
     else:
         shown = Screen(100_000) if args.wide else screen()
-        write(lines(page["jobs"], utc_now(), shown))
+        write(lines(page["jobs"], utc_now(), shown, has_many_nodes(page)))
         more = footer(page, args)
         if more:
             sys.stdout.flush()
@@ -126,7 +129,12 @@ def fetch(args: Args) -> "dict[str, Any]":
     return page
 
 
-def lines(jobs: "list[dict[str, Any]]", now: "datetime", shown: Screen) -> list[str]:
+def has_many_nodes(page: "dict[str, Any]") -> bool:
+    """Whether GPUs are told apart by their node too."""
+    return int(page.get("nodes") or 1) > 1
+
+
+def lines(jobs: "list[dict[str, Any]]", now: "datetime", shown: Screen, many_nodes: bool = False) -> list[str]:
     """The list as text."""
     from roost.cli.job_text import about_text, gpus_text, state_colour, state_text, time_text
 
@@ -136,13 +144,13 @@ def lines(jobs: "list[dict[str, Any]]", now: "datetime", shown: Screen) -> list[
             job.get("name") or "",
             job.get("user") or "",
             Cell(state_text(job), state_colour(job)),
-            gpus_text(job),
+            gpus_text(job, many_nodes),
             time_text(job, now),
             about_text(job),
         )
         for job in jobs
     ]
-    return table(_COLUMNS, rows, shown)
+    return table(_MANY_COLUMNS if many_nodes else _COLUMNS, rows, shown)
 
 
 def nothing(args: Args) -> str:

@@ -54,11 +54,12 @@ def _jobs(roost: "Roost", ids: str) -> "list[Job]":
 
 def lines(job: "Job", now: "datetime", shown: "Screen") -> list[str]:
     """A job as text."""
-    from roost.cli.job_text import command_text, state_colour, state_text
+    from roost.cli.job_text import command_text, out_of_sight, state_colour, state_text
 
     name = cut(clean(job.get("name") or "").strip(), shown.width - 30)
     attempts = job.get("attempts") or []
-    pairs = [*_about(job, command_text(job)), *_times(job, now)]
+    unknown = [("unknown", out_of_sight(job))] if job["state"] == "unknown" else []
+    pairs = [*unknown, *_about(job, command_text(job)), *_times(job, now)]
     if job.get("error") and job["error"] not in [attempt.get("error") for attempt in attempts]:
         pairs.append(("error", clean(job["error"])))
     found = [

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-_STATES = ("running", "starting", "paused", "stopping", "queued", "held")
+_STATES = ("running", "starting", "paused", "stopping", "unknown", "queued", "held")
+_FEW_NODES = 8
 VERB = Verb(
     "status",
     "show the server, its nodes, counts of jobs and GPUs, health",
@@ -53,8 +54,7 @@ def lines(answer: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]
         ("jobs", jobs_text(answer.get("jobs") or {}) or "none"),
         ("GPUs", _counts(answer.get("gpus") or {}) or "none"),
     ]
-    for node in answer.get("nodes") or []:
-        pairs.append(("node", _node(node)))
+    pairs += _nodes(answer.get("nodes") or [], now)
     for problem in answer.get("health") or []:
         text = problem.get("text") or problem.get("message") if isinstance(problem, dict) else problem
         pairs.append(("health", shown.paint(clean(text), "red")))
@@ -87,15 +87,35 @@ def _counts(counts: "dict[str, Any]") -> str:
     return ", ".join(f"{count:,} {clean(name).replace('_', ' ')}" for name, count in counts.items() if count)
 
 
-def _node(node: "dict[str, Any]") -> str:
+def _nodes(nodes: "list[dict[str, Any]]", now: "datetime") -> list[tuple[str, str]]:
+    """A line each; of many, how many are in which state, and those that are not up."""
+    from roost.cli.node_text import in_order
+
+    nodes = sorted(nodes, key=lambda node: in_order(str(node["name"])))
+    if len(nodes) <= _FEW_NODES:
+        return [("node", _node(node, now)) for node in nodes]
+    states = [str(node["state"]) for node in nodes]
+    counts = [f"{states.count(state)} {state}" for state in ("up", "drained", "unreachable") if state in states]
+    odd = [node for node in nodes if node["state"] != "up"]
+    more = "; all of them: roost nodes" if len(odd) > _FEW_NODES else ""
+    return [
+        ("nodes", f"{len(nodes):,}: {', '.join(counts)}{more}"),
+        *(("node", _node(node, now)) for node in odd[:_FEW_NODES]),
+    ]
+
+
+def _node(node: "dict[str, Any]", now: "datetime") -> str:
+    from roost.cli.node_text import gone_for
+
     gpus = node.get("gpus")
     count = len(gpus) if isinstance(gpus, list) else int(gpus or 0)
     jobs = node.get("jobs")
     running = len(jobs) if isinstance(jobs, list) else jobs
     parts = [
-        f"{node.get('name')} {node.get('state')}",
+        f"{node.get('name')} {gone_for(node, now)}",
         f"pid {node['pid']}" if node.get("pid") else "",
         plural(count, "GPU"),
     ]
     parts += [plural(node["cpus"], "CPU") if node.get("cpus") else "", plural(running, "job") if running else ""]
-    return clean(", ".join(filter(None, parts)))
+    why = f": {node['reason']}" if node.get("reason") and node.get("state") == "unreachable" else ""
+    return clean(", ".join(filter(None, parts)) + why)

@@ -11,6 +11,8 @@ from roost.client.errors import ServerUnreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from roost.cli.output import Screen
     from roost.client.client import Roost
 
@@ -47,9 +49,19 @@ def frame(roost: "Roost", shown: "Screen", rows: int) -> list[str]:
     """One picture."""
     from roost.cli.job_text import utc_now
 
-    found = gpus.lines(roost.gpus(), shown)
+    answer = roost.gpus()
+    found = gpus.lines(answer, shown)
+    if len(found) > rows // 2:
+        found = _in_brief(answer["gpus"], found, shown, max(rows // 2, 5))
     page = roost.jobs(limit=max(rows - len(found) - 3, 5))
-    return [*found, "", *ls.lines(page["jobs"], utc_now(), shown)]
+    return [*found, "", *ls.lines(page["jobs"], utc_now(), shown, ls.has_many_nodes(page))]
+
+
+def _in_brief(all_gpus: "list[dict[str, Any]]", found: list[str], shown: "Screen", most: int) -> list[str]:
+    """Many GPUs leave no room for jobs: a line for each node then, where there are several."""
+    from roost.cli.gpu_nodes import node_lines
+
+    return node_lines(all_gpus, shown, most) if len({gpu["node"] for gpu in all_gpus}) > 1 else found
 
 
 def _draw(roost: "Roost") -> None:

@@ -89,11 +89,13 @@ def _asked(job: "Json", shown: Screen) -> list[str]:
 
 def _active(job: "Json", now: "datetime") -> str:
     """`job 5 is running on box, GPU 1,2, for 3s`."""
-    from roost.cli.job_text import gpus_text, moment
+    from roost.cli.job_text import gpus_text, moment, out_of_sight
     from roost.cli.values import brief
 
     text = f"job {job['id']} is {job['state']}"
-    if job.get("node"):
+    if job["state"] == "unknown":
+        text += f": {out_of_sight(job)} there"
+    elif job.get("node"):
         text += f" on {clean(job['node'])}"
     attempts = job.get("attempts") or []
     if attempts and attempts[-1].get("gpu_indices"):
@@ -102,7 +104,8 @@ def _active(job: "Json", now: "datetime") -> str:
     if start is None:
         return text
     passed = brief((now - start).total_seconds())
-    return text + (f", for {passed}" if job["state"] == "running" else f"; it started {passed} ago")
+    text += f", for {passed}" if job["state"] == "running" else f"; it started {passed} ago"
+    return text + (f"; see roost node show {clean(job['node'])}" if job["state"] == "unknown" and job.get("node") else "")
 
 
 def _ended(job: "Json", now: "datetime", shown: Screen) -> list[str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
+    from roost.client.nodes import Fleet
     from roost.client.people import People
 
     Json = dict[str, Any]
@@ -50,6 +51,13 @@ class Roost:
         from roost.client.people import People
 
         return People(self)
+
+    @property
+    def fleet(self) -> "Fleet":
+        """Nodes: add, check, trust, remove; and logins there."""
+        from roost.client.nodes import Fleet
+
+        return Fleet(self)
 
     def close(self) -> None:
         """Close the connection; the next call opens it again."""
@@ -369,6 +377,11 @@ class Roost:
         return f"/users/{_quoted(name)}"
 
     @staticmethod
+    def quoted(name: str) -> str:
+        """A name as one part of a path: nothing in it is taken for an end of the path."""
+        return _quoted(name).replace("/", "%2F")
+
+    @staticmethod
     def query(**parameters: "str | int | None") -> str:
         """The end of a URL that has these parameters, as far as they are given."""
         return _query(**parameters)
@@ -517,7 +530,7 @@ def api_error(status: int, body: bytes) -> ApiError:
         message, index = error["message"], error.get("index")
         if index is None and message.startswith("jobs["):  # a job of the wrong shape: jobs[3].gpus: …
             index, message = _position(message)
-        return ApiError(status, error["code"], message, error.get("hint"), index)
+        return ApiError(status, error["code"], message, error.get("hint"), index, error.get("host_key"))
     except (ValueError, KeyError, TypeError):
         text = body[:200].decode("utf-8", "replace").strip()
         return ApiError(status, "unknown", f"the server answered {status}" + (f": {text}" if text else ""))

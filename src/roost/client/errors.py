@@ -3,7 +3,7 @@
 RoostError
 ├── ServerUnreachable    nobody answers at that address, or it stopped answering
 ├── StartFailed          a server was to be started and did not come up
-└── ApiError             the server answered no: status, code, message, hint, index
+└── ApiError             the server answered no: status, code, message, hint, index, host_key
 
 Each knows its exit code, so that the command line need not translate.
 """
@@ -72,10 +72,19 @@ class StartFailed(RoostError):
 
 
 class ApiError(RoostError):
-    """The server's own no. `index` is the position of the bad job in a list of jobs."""
+    """The server's own no. `index` is the position of the bad job in a list of jobs, `host_key` what a node showed."""
 
-    def __init__(self, status: int, code: str, message: str, hint: str | None = None, index: int | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        hint: str | None = None,
+        index: int | None = None,
+        host_key: str | None = None,
+    ) -> None:
         super().__init__(message, hint)
+        self.host_key = host_key
         self.status = status
         self.code = code
         self.index = index
@@ -86,4 +95,6 @@ class ApiError(RoostError):
         error: dict[str, object] = {"code": self.code, "message": self.message, "hint": self.hint}
         if self.index is not None:
             error["index"] = self.index
+        if self.host_key is not None:
+            error["host_key"] = self.host_key
         return {"error": error}

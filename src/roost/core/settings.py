@@ -105,6 +105,22 @@ TABLE: tuple[Setting, ...] = (
         0,
         1 << 30,
     ),
+    Setting(
+        "log.keep_mib",
+        16,
+        int,
+        "how much of each log of an ended run on another node is copied to the server, its first and its last; 0: nothing",
+        0,
+        1 << 20,
+    ),
+    Setting(
+        "log.keep_total_mib",
+        20_480,
+        int,
+        "how much all these copies may take on the server's disk; the oldest go first",
+        0,
+        1 << 30,
+    ),
     Setting("ls.recent_h", 24, int, "hours for which `roost ls` shows an ended job", 0, 100_000),
     Setting(
         "archive.keep",

@@ -109,7 +109,7 @@ _RULES = (
     _Rule(REACHABLE, r"^ssh: connect to host (\S+) port (\d+): .*", "{line}", _SILENT),
     _Rule(
         REACHABLE,
-        r"^(?:Timeout, server .* not responding|client_loop: send disconnect|packet_write_wait|Connection to .* closed by remote)",
+        r"^(?:Timeout, server .* not responding|client_loop: send disconnect|Connection to .* closed by remote)",
         "the connection to {node} was cut",
         "another try follows by itself; roost node check {node} says what it finds",
     ),

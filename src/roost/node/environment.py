@@ -33,7 +33,7 @@ def build_environment(spec: Spec, gpus: List[Gpu], place: Place) -> Dict[str, st
     env.update(spec.env)
     env.update(spec.vars)
     env.update(gpu_variables(gpus))
-    env["ROOST_NODE"] = place.node
+    env["ROOST_NODE"] = spec.vars.get("ROOST_NODE", place.node)
     env["ROOST_RUN"] = place.tag
     env["ROOST_RUN_DIR"] = place.run_dir
     env["PWD"] = spec.cwd

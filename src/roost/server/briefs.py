@@ -13,7 +13,9 @@ from roost.core.model import Shape
 from roost.core.plan import explain, own_reasons
 from roost.core.reasons import Ahead, Reason, as_data
 from roost.core.spec import display_command
+from roost.core.states import ACTIVE, WAITING
 from roost.server.clock import rfc3339
+from roost.server.views import shown_state
 from roost.store.looks import Kept
 from roost.store.rows import JobRow
 
@@ -31,9 +33,11 @@ class Moment:
 
     def row(self, fixed: Json, place: int | None) -> Json:
         """A job as it is now, from what `fixed` made of its row; `place` is its place in the queue, where that is known."""
-        if fixed["state"] == "starting":
-            return {**fixed, **self._ahead(fixed)}
-        if fixed["state"] not in ("queued", "held"):
+        if fixed["state"] in ACTIVE:
+            now = {**fixed, **self._ahead(fixed)} if fixed["state"] == "starting" else fixed
+            state, _ = shown_state(self._cluster, now["state"], now["node"], self._now_ms)
+            return now if state == now["state"] else {**now, "state": state}
+        if fixed["state"] not in WAITING:
             return fixed
         job = fixed["id"]
         eta_ms = self._etas.get(job) if job in self._cluster.jobs else None

@@ -20,17 +20,24 @@ from roost.links import ssh, targets
 from roost.links.link import LinkDown
 from roost.links.ssh_words import explain
 from roost.links.targets import PIPE, BadTarget
+from roost.node.clock import boot_id
 from roost.node.gpus_sim import parse_sim_spec
+from roost.node.homes import look_at_home
 from roost.server.clock import now_ms
 from roost.server.commands import Command, KnowNode, LoseNode, RemoveNode, SetLogin
 from roost.server.contacting import Said, ask_program, host_keys, is_known
 from roost.server.engine import Engine
+from roost.server.node_accounts import Own
+from roost.server.node_check import Contact, Known, checks
+from roost.server.node_facts import Home
 from roost.server.node_links import NodeLinks
 from roost.server.people import NOBODYS, Caller, People
 from roost.server.ways import as_account
 
 Json = dict[str, Any]
 ATTACH_S = 20.0
+MOST_PEOPLE = 200
+"""Users whose accounts are looked for when a node is checked."""
 LOOK_S = 1.0
 
 
@@ -129,7 +136,22 @@ class Fleet:
 
     async def check(self, caller: Caller, name: str) -> list[Json]:
         """What works there and what is missing, each `{name, ok, text, hint}`; `ok` None: not known."""
-        raise NotImplementedError
+        access = self._remote(name)
+        people = await asyncio.to_thread(self._accounts) if access.each else {}
+        before_ms = now_ms()
+        said = await self._ask_there(name, access, sorted(people))
+        contact = Contact(name, access.target, said.code, said.err, _facts(said), before_ms, now_ms())
+        key = ssh.HostKey(access.host_key).fingerprint if access.host_key is not None else None
+        if contact.told is not None:
+            self._links.hurry(name)
+        return checks(contact, Known(key, boot_id(), people))
+
+    def _accounts(self) -> dict[str, Own]:
+        """The accounts whose jobs may come to a node: those who were added, and those who have jobs."""
+        cluster = self._cluster
+        users = {*self._people.accounts, *cluster.present}
+        found = {unix.name: unix for user in sorted(users)[:MOST_PEOPLE] if (unix := self._people.unix_of(user)) is not None}
+        return {name: Own(unix.uid, Home(**look_at_home(unix.home))) for name, unix in found.items() if unix.uid != 0}
 
     async def trust(self, caller: Caller, name: str, host_key: str | None) -> Json:
         """Believe its new host key from now on. Raises `HostKeyUnknown` unless `host_key` is what it has."""

@@ -29,6 +29,7 @@ from roost.server.engine import Engine
 from roost.server.evicting import Evicting
 from roost.server.listening import Application, Place, listen, place_of, socket_path
 from roost.server.lock import HomeInUse, take
+from roost.server.log_copies import LogCopies
 from roost.server.notifying import Notifier
 from roost.server.recording import record, write
 from roost.server.service import Service
@@ -172,6 +173,7 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     links = service.links
     links.begin()
     loops = [keep_bounded(service), _watch_disk(service), _tidy(service), links.tend(), service.fleet.tend()]
+    loops.append(LogCopies(service, lambda name: _is_remote(controller, name)).run())
     loops += [Evicting(engine, links.ways.evict_command).watch(), notifier.run(), record(service.recorder)]
     tasks = [asyncio.create_task(t) for t in loops]
     try:
@@ -188,6 +190,11 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
         store.close()
     _log.info("left")
     return 0
+
+
+def _is_remote(controller: Controller, node: str) -> bool:
+    known = controller.cluster.nodes.get(node)
+    return known is not None and known.access is not None
 
 
 def _calm_collector() -> None:

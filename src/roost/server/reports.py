@@ -20,6 +20,7 @@ from roost.core.preemption import PREEMPT, stop_word
 from roost.core.states import Outcome, State
 from roost.links import messages as m
 from roost.server.acting import own_grace_ms, remove
+from roost.server.cannot_start import name_node
 from roost.server.retrying import Causes, settle
 from roost.server.turn import Owner, StartRun, Turn
 
@@ -86,6 +87,7 @@ def lose(turn: Turn, lost: LinkLost) -> None:
 def _shut_out(turn: Turn, active: Active, reason: str) -> None:
     """Nobody can be asked about a run any more. One that was only to begin waits again, where another node would do."""
     job, now = active.job.id, turn.now_ms
+    reason = name_node(reason, active.node, None) if _is_remote(turn, active.node) else reason
     if active.state is State.STARTING and impossible(turn.cluster, effective(turn.cluster, active.job.shape)) is None:
         turn.record(ev.StartRefused(job, now, active.attempt, reason, now))
         return
@@ -239,7 +241,14 @@ def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunEx
         peak_mem_mib=None if run.peak_mem_mib is None else min(run.peak_mem_mib, most_mib),
         util_mean=None if run.util_mean is None else max(0.0, min(run.util_mean, 100.0)),
         why="kill" if run.why == PREEMPT and not active.is_preempted else run.why,
+        error=_named(turn, at, run),
     )
+
+
+def _named(turn: Turn, at: At, run: m.RunExited) -> str | None:
+    """What went wrong, told to somebody who sits elsewhere."""
+    is_elsewhere = run.why == "cannot_start" and _is_remote(turn, at.node)
+    return name_node(run.error, at.node, None) if run.error is not None and is_elsewhere else run.error
 
 
 def _moment(turn: Turn, at: At, active: Active, at_ms: int) -> int:

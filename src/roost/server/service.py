@@ -21,6 +21,7 @@ from roost.core.settings import TABLE
 from roost.core.spec import JobSpec, check_defaults
 from roost.core.states import WAITING, State
 from roost.core.users import check_user
+from roost.links.ssh import HostKey
 from roost.server import briefs, views
 from roost.server.clock import now_ms, rfc3339
 from roost.server.commands import Act, Ask, Change_, Command, RuleUser, Who
@@ -378,6 +379,11 @@ class Service:
             "mem_available_mib": node.host.mem_available_mib if node.host else None,
             "load": node.host.load if node.host else None,
             "jobs": sum(1 for a in self.cluster.active.values() if a.node == name),
+            "target": node.access.target if node.access is not None else None,
+            "runs_as": "each" if (node.access.each if node.access is not None else self.people.is_root) else "login",
+            "clock_ms": -node.skew_ms,
+            "since": None if node.attached else rfc3339(node.away_ms),
+            "host_key": HostKey(node.access.host_key).fingerprint if node.access and node.access.host_key else None,
         }
 
     def settings(self) -> Json:

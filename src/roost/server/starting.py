@@ -74,6 +74,7 @@ def _variables(row: JobRow, start: StartRun, spec: JobSpec, cwd: str, limit_s: i
     variables = {
         "ROOST_JOB_ID": str(row.id),
         "ROOST_JOB_NAME": row.name,
+        "ROOST_NODE": start.node,
         "ROOST_ATTEMPT": str(start.attempt),
         "ROOST_RESTART_COUNT": str(start.attempt - 1),
         "ROOST_SUBMIT_DIR": cwd,

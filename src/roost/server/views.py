@@ -15,7 +15,7 @@ from roost.core.reasons import as_data
 from roost.core.retrying import difference
 from roost.core.settings import Setting, Value, unit_of
 from roost.core.spec import JobSpec, display_command
-from roost.core.states import WAITING
+from roost.core.states import ACTIVE, WAITING
 from roost.server.clock import rfc3339
 from roost.server.retrying import retry_words
 from roost.store.rows import AttemptRow, JobRow
@@ -28,7 +28,8 @@ def job_view(
 ) -> Json:
     """A job, whole; `place` is its place in the queue, as far as it is counted; `own` is the server's own account."""
     spec = row.decoded()
-    state = _state(cluster, row)
+    active = cluster.active.get(row.id)
+    state, last_state = shown_state(cluster, _state(cluster, row), active.node if active is not None else None, now_ms)
     attempts = _ahead(cluster, attempts)
     started_ms = attempts[-1].started_ms if attempts and row.state == "starting" else row.started_ms
     last = attempts[-1] if attempts else None
@@ -40,6 +41,7 @@ def job_view(
         "submitter": row.submitter or row.user,
         "runs_as": row.account or own,
         "state": state,
+        "last_state": last_state,
         "outcome": row.outcome,
         "exit_code": row.exit_code,
         "error": row.error,
@@ -82,6 +84,22 @@ def retry_view(row: JobRow, attempts: list[AttemptRow]) -> str | None:
     spec = row.decoded()
     differs = difference(spec.request(), msgspec.json.decode(row.request, type=Request)) if row.oom_retried else ""
     return retry_words(row, spec, attempts, differs)
+
+
+UNKNOWN = "unknown"
+"""How a job is shown while its node cannot be reached: nobody can say what became of it."""
+AWAY_MS = 2_000
+"""A node that is away for less is not worth a word."""
+
+
+def shown_state(cluster: Cluster, state: str, node: str | None, now_ms: int) -> tuple[str, str | None]:
+    """The state that is shown, and, where that is `unknown`, the last that was known."""
+    if state not in ACTIVE or node is None:
+        return state, None
+    known = cluster.nodes.get(node)
+    if known is None or known.attached or (known.away_ms is not None and now_ms - known.away_ms < AWAY_MS):
+        return state, None
+    return UNKNOWN, state
 
 
 def _state(cluster: Cluster, row: JobRow) -> str:

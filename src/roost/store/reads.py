@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, func, literal_column, select, text, union
+from sqlalchemy import Connection, func, literal_column, select, text, tuple_, union
 
 from roost.store import schema as t
 from roost.store.matching import of_sweep
@@ -88,6 +88,25 @@ def attempts(db: Connection, wanted: Sequence[int]) -> dict[int, list[AttemptRow
         for row in db.execute(query.order_by(t.attempts.c.job, t.attempts.c.attempt)):
             found.setdefault(row[0], []).append(AttemptRow(*row))
     return found
+
+
+def known(db: Connection, wanted: Sequence[int]) -> set[int]:
+    """Those of these jobs that there are."""
+    return set(db.execute(select(t.jobs.c.id).where(t.jobs.c.id.in_(wanted))).scalars())
+
+
+def ended_on(
+    db: Connection, nodes: Sequence[str], after: tuple[int, int], limit: int
+) -> tuple[list[AttemptRow], tuple[int, int] | None]:
+    """The attempts on those nodes that are over, of the next `limit` jobs that ended after that time and id; and after what
+    to go on, None when these were the last."""
+    job, attempt, (at_ms, last) = t.jobs.c, t.attempts.c, after
+    is_later = tuple_(job.ended_ms, job.id) > tuple_(at_ms, last)
+    ended = select(job.ended_ms, job.id).where(text(t.ENDED), is_later).order_by(job.ended_ms, job.id).limit(limit)
+    found = db.execute(ended).all()
+    wanted = attempt.job.in_([row[1] for row in found]) & (attempt.state == "ended") & attempt.node.in_(nodes)
+    rows = db.execute(select(*_ATTEMPT).where(wanted).order_by(attempt.job, attempt.attempt))
+    return [AttemptRow(*row) for row in rows], (found[-1][0], found[-1][1]) if len(found) == limit else None
 
 
 def events(db: Connection, job: int, limit: int = 200) -> list[EventRow]:

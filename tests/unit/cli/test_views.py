@@ -11,7 +11,7 @@ import pytest
 from tests.unit.cli.conftest import Roost
 from tests.unit.client.fake_server import FakeServer
 
-from roost.cli import gpus, job_text, ls, show, status, why
+from roost.cli import gpu_text, gpus, job_text, ls, show, status, why
 from roost.cli.output import Screen, bar, cut, width_of, wrap
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
@@ -496,11 +496,11 @@ def test_a_bar_shows_what_is_used_and_what_is_kept(used: float, kept: float, fou
 
 
 def test_a_process_is_named_without_the_directories_of_its_program() -> None:
-    assert gpus.short_command("/v/bin/python /v/bin/roost sim-job --out /data/a") == "python roost sim-job --out /data/a"
-    assert gpus.short_command("/opt/app/train /data/set") == "train /data/set"
-    assert gpus.short_command("python -m a.b") == "python -m a.b"
-    assert gpus.short_command("./x /y") == "./x /y"
-    assert gpus.short_command("") == ""
+    assert gpu_text.short_command("/v/bin/python /v/bin/roost sim-job --out /data/a") == "python roost sim-job --out /data/a"
+    assert gpu_text.short_command("/opt/app/train /data/set") == "train /data/set"
+    assert gpu_text.short_command("python -m a.b") == "python -m a.b"
+    assert gpu_text.short_command("./x /y") == "./x /y"
+    assert gpu_text.short_command("") == ""
 
 
 @pytest.mark.parametrize(
@@ -598,7 +598,7 @@ def test_what_a_job_is_bound_to_is_named_everywhere() -> None:
 
 
 def test_a_job_that_outgrows_what_it_asked_is_shown() -> None:
-    from roost.cli.gpus import _outgrown
+    from roost.cli.gpu_text import _outgrown
     from roost.cli.show import _peak
 
     gpu = {"jobs": [{"id": 7, "mem_mib": 8192}, {"id": 8, "mem_mib": 8192}], "procs": [{"job": 7, "mem_mib": 9216}]}

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from roost.links import messages as m
-from roost.links.link import Link, LinkDown
+from roost.links.link import Link, LinkDown, Route
 
 HELLO = {
     "op": "hello",
@@ -55,7 +55,7 @@ class Heard:
 async def attached(command: list[str]) -> AsyncIterator[tuple[Link, Heard]]:
     """A link to that command, closed at the end."""
     heard = Heard()
-    link = Link("n1", command, lambda _, r: heard.reports.put_nowait(r), lambda _, why: heard.losses.put_nowait(why))
+    link = Link("n1", Route(command), lambda _, r: heard.reports.put_nowait(r), lambda _, why: heard.losses.put_nowait(why))
     task = asyncio.create_task(link.run())
     try:
         yield link, heard
@@ -134,5 +134,5 @@ async def test_what_is_said_reaches_the_node_in_order() -> None:
 
 
 async def test_what_is_said_before_the_hello_is_dropped() -> None:
-    link = Link("n1", ["true"], lambda *_: None, lambda *_: None)
+    link = Link("n1", Route(["true"]), lambda *_: None, lambda *_: None)
     link.send([{"op": "stop", "run": "1.1"}])

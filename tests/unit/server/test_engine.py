@@ -46,7 +46,8 @@ async def running() -> AsyncIterator[tuple[Engine, FakeLink]]:
     """An engine with one node that is attached."""
     with fresh_store() as store:
         engine, link = Engine(Controller(store)), FakeLink()
-        engine.links["n1"] = cast(Link, link)
+        engine.open_link = lambda node, channel: cast(Link, link)
+        engine.drop_links = link.drop
         store.commit(Batch([ev.NodeSeen("n1", 2, 1000, ())]))
         engine.controller.reload()
         engine.controller.cluster.apply(ev.NodeAttached("n1"))

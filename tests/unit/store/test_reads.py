@@ -124,6 +124,8 @@ QUESTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (reads.queue_head, (50,)),
     (reads.jobs, ([1, 2, 3],)),
     (reads.attempts, ([1, 2, 3],)),
+    (reads.known, ([1, 2, 3],)),
+    (reads.ended_on, (["n1"], (MANY + 100, 0), 50)),
     (reads.events, (1,)),
     (reads.active, ()),
     (reads.oldest_ended, (10, 10)),
@@ -186,3 +188,21 @@ def test_names_in_use(store: Store) -> None:
     assert store.read(facets.users, 9) == ["Carl", "ada", "bob"] and store.read(facets.users, 2) == ["Carl", "ada"]
     assert store.read(facets.labels, 9) == ["y", "x", "z"] and store.read(facets.labels, 1) == ["y"]
     assert store.read(facets.labels, 9, "ada") == ["y", "z"] and store.read(facets.labels, 9, "eve") == []
+
+
+def test_what_ended_on_some_nodes_is_found_page_by_page(store: Store) -> None:
+    with contextlib.closing(sqlite3.connect(store.path, isolation_level=None)) as db:
+        db.execute(
+            COUNT.format(first=1, last=10) + INSERT.format(state="'ended'", outcome="'failed'", ended="1000 - value / 2")
+        )
+        db.execute(
+            "INSERT INTO attempts (job, attempt, node, gpus, state, intended_ms) SELECT id, 1,"
+            " CASE id % 3 WHEN 0 THEN 'near' ELSE 'far' END, '[]', CASE id WHEN 5 THEN 'refused' ELSE 'ended' END, 0 FROM jobs"
+        )
+    found: list[int] = []
+    after: tuple[int, int] | None = (996, 0)
+    while after is not None:
+        rows, after = store.read(reads.ended_on, ["far", "farther"], after, 2)
+        found += [row.job for row in rows]
+    assert found == [8, 7, 4, 2, 1]
+    assert store.read(reads.known, [1, 10, 11]) == {1, 10}

@@ -1,0 +1,94 @@
+"""A storm that is under way: who is in it, what was asked for, what was done, and what is to be done later."""
+
+from __future__ import annotations
+
+import heapq
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tests.box import Answer, Box
+from tests.hosts import Host, Hosts
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for with a job."""
+
+    retries: int
+    fails: int
+    """So many attempts fail by themselves."""
+    there: int
+    """The uid that it runs under on the hosts."""
+    here: int
+    """The uid that it runs under on the server's own machine."""
+
+
+@dataclass
+class Sky:
+    """All that a storm knows."""
+
+    box: Box
+    hosts: Hosts
+    chance: random.Random
+    asked: dict[int, Asked] = field(default_factory=dict)
+    killed: set[int] = field(default_factory=set)
+    """Jobs that somebody has asked to end, perhaps in vain."""
+    given_up: set[int] = field(default_factory=set)
+    """Jobs that an administrator may have declared lost."""
+    struck: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+    _later: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=count)
+    _troubled: set[str] = field(default_factory=set)
+
+    @property
+    def lines(self) -> Path:
+        """The file that all jobs append to."""
+        return self.hosts.shared / "lines"
+
+    @staticmethod
+    def node(host: Host) -> str:
+        """What Roost calls it."""
+        return host.name.partition("-")[0]
+
+    def ask(self, method: str, path: str, body: Any = None) -> Answer | None:
+        """A request; None when there is no server to answer it."""
+        try:
+            return self.box.http(method, path, body)
+        except (OSError, ValueError):
+            return None
+
+    def later(self, seconds: float, do: Callable[[], None]) -> None:
+        """Do that after a while."""
+        heapq.heappush(self._later, (time.monotonic() + seconds, next(self._numbers), do))
+
+    def do_what_is_due(self) -> None:
+        """Do what is to be done by now."""
+        while self._later and self._later[0][0] <= time.monotonic():
+            heapq.heappop(self._later)[2]()
+
+    def do_the_rest(self, within_s: float = 120) -> None:
+        """Do all that was to be done later, each in its time."""
+        deadline = time.monotonic() + within_s
+        while self._later and time.monotonic() < deadline:
+            self.do_what_is_due()
+            time.sleep(0.02)
+
+    def calm_host(self) -> Host | None:
+        """One that has no trouble now; it counts as troubled until `is_well`."""
+        free = [host for host in self.hosts if host.name not in self._troubled]
+        if not free:
+            return None
+        host = self.chance.choice(free)
+        self._troubled.add(host.name)
+        return host
+
+    def is_well(self, host: Host) -> None:
+        """It is well again."""
+        self._troubled.discard(host.name)

@@ -1,0 +1,198 @@
+"""What can happen to a lab: each strike is one misfortune, and puts down when it will be over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.box import end, process
+from tests.cluster.sky import Sky
+from tests.hosts import Host
+
+Strike = Callable[[Sky], None]
+NOTICE_S = 60.0
+"""How long an administrator waits for a host that is off to be noticed, before he switches it on again."""
+
+
+def strike(sky: Sky) -> None:
+    """One misfortune, by chance."""
+    one = sky.chance.choices([each for each, _ in STRIKES], [weight for _, weight in STRIKES])[0]
+    one(sky)
+
+
+# -- the network and the hosts --------------------------------------------------------------------------------------
+
+
+def cut(sky: Sky) -> None:
+    """A cable is pulled, and put back."""
+    if host := _struck(sky, "cut"):
+        host.cut()
+        sky.later(sky.chance.uniform(0.3, 5), lambda: _heal(sky, host))
+
+
+def cut_silently(sky: Sky) -> None:
+    """Packets vanish for a while, at times for longer than the server waits."""
+    if host := _struck(sky, "silent cut"):
+        host.cut(silent=True)
+        sky.later(sky.chance.choice((1, 3, 8, 25)), lambda: _heal(sky, host))
+
+
+def _heal(sky: Sky, host: Host) -> None:
+    host.heal()
+    sky.is_well(host)
+
+
+def power_off(sky: Sky) -> None:
+    """A host goes dark and comes back; at times its jobs are given up meanwhile."""
+    if host := _struck(sky, "power-off"):
+        host.power_off()
+        if sky.chance.random() < 0.5:
+            sky.later(0.5, lambda: _give_up(sky, host, NOTICE_S))
+        else:
+            sky.later(sky.chance.uniform(0, 6), lambda: _power_on(sky, host))
+
+
+def _give_up(sky: Sky, host: Host, left_s: float) -> None:
+    """`roost node lost`, as soon as the server knows that it cannot be reached. The host stays off until then."""
+    answer = sky.ask("POST", f"/nodes/{sky.node(host)}/lost")
+    if answer is not None and answer.status == 200:
+        sky.struck["given up"] += 1
+        sky.given_up |= set(answer.json["lost"])
+    elif left_s > 0:
+        if answer is not None and answer.status != 409:
+            sky.problems.append(f"roost node lost {sky.node(host)}: {answer.status} {answer.body[:500]!r}")
+        sky.later(0.5, lambda: _give_up(sky, host, left_s - 0.5))
+        return
+    sky.later(sky.chance.uniform(0, 3), lambda: _power_on(sky, host))
+
+
+def _power_on(sky: Sky, host: Host) -> None:
+    host.power_on()
+    sky.is_well(host)
+
+
+def restart_sshd(sky: Sky) -> None:
+    """sshd is away for a moment; at times its sessions go with it."""
+    if host := _struck(sky, "sshd restart"):
+        host.stop_sshd(sessions=sky.chance.random() < 0.7)
+        sky.later(sky.chance.uniform(0, 3), lambda: _start_sshd(sky, host))
+
+
+def _start_sshd(sky: Sky, host: Host) -> None:
+    host.start_sshd()
+    sky.is_well(host)
+
+
+def change_key(sky: Sky) -> None:
+    """A host was installed anew, or so it seems; an administrator believes it after a while."""
+    if host := _struck(sky, "changed key"):
+        host.change_host_key()
+        host.stop_sshd(sessions=True)
+        host.start_sshd()
+        sky.later(sky.chance.uniform(0.5, 4), lambda: trust(sky, host))
+
+
+def trust(sky: Sky, host: Host) -> None:
+    """`roost node trust`, until it is heard."""
+    answer = sky.ask("POST", f"/nodes/{sky.node(host)}/trust", {"host_key": host.host_key})
+    if answer is None or answer.status == 503:
+        sky.later(0.5, lambda: trust(sky, host))
+        return
+    if answer.status != 200:
+        sky.problems.append(f"roost node trust {sky.node(host)}: {answer.status} {answer.body[:500]!r}")
+    sky.is_well(host)
+
+
+def hang_driver(sky: Sky) -> None:
+    """Calls to the driver of a host do not return."""
+    if host := _struck(sky, "hung driver"):
+        host.hang_driver()
+        sky.later(sky.chance.uniform(1, 8), lambda: _heal_driver(sky, host))
+
+
+def _heal_driver(sky: Sky, host: Host) -> None:
+    host.heal_driver()
+    sky.is_well(host)
+
+
+def _struck(sky: Sky, name: str) -> Host | None:
+    host = sky.calm_host()
+    if host is not None:
+        sky.struck[name] += 1
+    return host
+
+
+# -- Roost itself ---------------------------------------------------------------------------------------------------
+
+
+def kill_server(sky: Sky) -> None:
+    """SIGKILL to the server; somebody starts it again soon."""
+    victims = [found for found in map(process, sky.box.servers()) if found]
+    for victim in victims:
+        end(victim)
+    if victims:
+        sky.struck["server kill"] += 1
+        sky.later(sky.chance.uniform(0, 2), lambda: start_server(sky))
+
+
+def start_server(sky: Sky) -> None:
+    """`roost up`."""
+    ran = sky.box.run("up", "--detach")
+    if ran.code:
+        sky.problems.append(f"roost up --detach: {ran}")
+
+
+def kill_programs(sky: Sky) -> None:
+    """SIGKILL to the node programs of a host, or of the server's own machine; the jobs run on."""
+    host = sky.chance.choice([*sky.hosts, None])
+    if host is None:
+        sky.box.kill_all_nodes()
+    else:
+        pids = [pid for pid, line in host.processes().items() if " daemon --state " in line]
+        for victim in filter(None, map(process, pids)):
+            end(victim)
+    sky.struck["node program kill"] += 1
+
+
+# -- people ---------------------------------------------------------------------------------------------------------
+
+
+def kill_job(sky: Sky) -> None:
+    """Somebody does not want a job any more."""
+    if job := _some_job(sky, "running", "pending"):
+        sky.killed.add(job)
+        sky.ask("POST", "/jobs/actions", {"action": "kill", "select": {"ids": [job]}})
+        sky.struck["kill of a job"] += 1
+
+
+def pause_job(sky: Sky) -> None:
+    """Somebody lets a job rest for a while."""
+    if job := _some_job(sky, "running"):
+        sky.ask("POST", "/jobs/actions", {"action": "pause", "select": {"ids": [job]}})
+        sky.struck["pause of a job"] += 1
+        sky.later(sky.chance.uniform(0.5, 5), lambda: _resume(sky, job))
+
+
+def _resume(sky: Sky, job: int) -> None:
+    sky.ask("POST", "/jobs/actions", {"action": "resume", "select": {"ids": [job]}})
+
+
+def _some_job(sky: Sky, *states: str) -> int | None:
+    answer = sky.ask("GET", "/jobs?limit=1000")
+    if answer is None or answer.status != 200:
+        return None
+    found = [job["id"] for job in answer.json["jobs"] if job["state"] in states]
+    return sky.chance.choice(found) if found else None
+
+
+STRIKES: tuple[tuple[Strike, float], ...] = (
+    (cut, 4),
+    (cut_silently, 3),
+    (power_off, 3),
+    (restart_sshd, 3),
+    (change_key, 1),
+    (hang_driver, 2),
+    (kill_server, 1.5),
+    (kill_programs, 3),
+    (kill_job, 3),
+    (pause_job, 3),
+)
