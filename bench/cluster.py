@@ -96,7 +96,8 @@ def bring_up(options: argparse.Namespace, figures: Figures, stack: ExitStack) ->
     work, wanted = new_directory("run"), options.only.split(",")
     run = Run(options, work, Sshds(work / "ssh", options.ssh))
     stack.callback(run.sshds.stop)
-    run.sshds.start()
+    if options.ssh:
+        run.sshds.start()
     if "roost" in wanted:
         run.roost = RoostNodes(work, run.sshds, options.nodes, options.gpus)
         stack.callback(run.roost.stop)
