@@ -35,7 +35,7 @@ from roost.server.commands import Submit
 from roost.server.controller import STARTS_A_ROUND, Controller
 from roost.server.recording import Recorder
 from roost.server.reports import NodeReport
-from roost.server.turn import Send
+from roost.server.turn import Reply, Send
 from roost.sim.clock import Clock
 from roost.sim.faults import Chance
 from roost.sim.machine import Device, Machine, Script
@@ -73,6 +73,8 @@ class Fleet:
     start_ms: float | None = None
     sample_ms: float | None = None
     """A round in which every node reports."""
+    attach_ms: float | None = None
+    """Rounds in which every node says hello again, with all that it runs: after a restart of the server."""
     look_ms: float | None = None
     """A look of the recorder at all nodes."""
 
@@ -125,10 +127,12 @@ def take_steps(fleets: Sequence[Fleet], steps: Mapping[int, Steps]) -> None:
     for here in steps.values():
         here.fill()
     with settled():
+        attaching = alternate({str(nodes): here.attach_ms for nodes, here in steps.items()}, 3)
         starts = alternate({str(nodes): here.step for nodes, here in steps.items()}, STEPS)
     for fleet in fleets:
         key = str(fleet.nodes)
         fleet.sample_ms, fleet.look_ms, fleet.start_ms = (median(found[key]) for found in (reports, looks, starts))
+        fleet.attach_ms = median(attaching[key])
 
 
 @contextmanager
@@ -187,7 +191,7 @@ class Story:
     def __init__(self, store: Store, nodes: int, gpus: int) -> None:
         self.clock, self.chance, self.truth = Clock(), Chance(1), Truth()
         self.chance.calm_down()
-        self.slots = nodes * gpus
+        self.slots, self.asked = nodes * gpus, [asked for asked in ASKED if asked <= gpus]
         self.server = Watched(self.clock, self.chance, store, [self._node(f"n{i:04}", gpus) for i in range(nodes)])
 
     def _node(self, name: str, gpus: int) -> Program:
@@ -207,11 +211,14 @@ class Story:
 
     def submit(self, count: int) -> None:
         """Queue so many."""
-        accepted: list[object] = []
+        replies: list[Reply] = []
         for first in range(0, count, CHUNK):
-            self.server.ask(jobs(min(CHUNK, count - first)), accepted.append)
-        while len(accepted) * CHUNK < count:
+            self.server.ask(jobs(min(CHUNK, count - first), self.asked), replies.append)
+        while len(replies) * CHUNK < count:
             self.clock.step()
+        for reply in replies:
+            if reply.error is not None:
+                raise reply.error
 
     def until(self, starts: int) -> None:
         """Until so many runs have begun in all."""
@@ -251,9 +258,9 @@ class Steps:
         self.round([NodeReport(name, self._hello(name)) for name in self.names])
         self.sample_ms()
 
-    def _hello(self, name: str) -> m.Hello:
+    def _hello(self, name: str, runs: Sequence[str] = ()) -> m.Hello:
         gpus = [m.GpuInfo(f"{name}-gpu{i}", i, "Sim A100", MEM_MIB) for i in range(self.gpus)]
-        return m.Hello(m.PROTOCOL, "bench", name, 1, "boot", 64, 1 << 20, gpus, [])
+        return m.Hello(m.PROTOCOL, "bench", name, 1, "boot", 64, 1 << 20, gpus, [m.RunStarted(run, 77, 0) for run in runs])
 
     def round(self, inputs: Sequence[NodeReport | Submit]) -> list[Send]:
         """One round, committed; what the nodes are told."""
@@ -297,6 +304,17 @@ class Steps:
         while begun := [(send.node, send.message["run"]) for send in sends if send.message["op"] == "start"]:
             self.running += begun
             sends = self.round([NodeReport(node, m.RunStarted(run, 77, self.now_ms)) for node, run in begun])
+
+    def attach_ms(self) -> float:
+        """Processor time to take in that every node is there again, each in a round of its own."""
+        running: dict[str, list[str]] = {name: [] for name in self.names}
+        for node, run in self.running:
+            running[node].append(run)
+        hellos = [NodeReport(name, self._hello(name, runs)) for name, runs in running.items()]
+        began = time.thread_time_ns()
+        for hello in hellos:
+            self.round([hello])
+        return (time.thread_time_ns() - began) / 1e6
 
     def step(self) -> float:
         """So many runs end and others take their places; how long that took for each, in ms."""
@@ -343,7 +361,7 @@ def render(fleets: Sequence[Fleet], checks: Sequence[Check], options: argparse.N
         f"{number(many.per_cpu_s)} a second of processor time; {number(many.on_disk_per_s)} a second on this disk. "
         f"{number(100 * (many.server_share or 0.0))} % of it in the server's rounds, {number(many.times_real)} of real time."
     )
-    head = ["nodes", "one start, ms", "all report, ms", "a report, µs", "a look, ms"]
+    head = ["nodes", "one start, ms", "all report, ms", "a report, µs", "a look, ms", "all attach, ms"]
     rows = [
         [
             f"{f.nodes:,}",
@@ -351,6 +369,7 @@ def render(fleets: Sequence[Fleet], checks: Sequence[Check], options: argparse.N
             number(f.sample_ms),
             number(None if f.sample_ms is None else 1000 * f.sample_ms / f.nodes),
             number(f.look_ms),
+            number(f.attach_ms),
         ]
         for f in fleets
     ]
