@@ -34,6 +34,13 @@ export const job = {
   "job.edit_title": "Edit job {id}",
   "job.edited": "The job was changed",
 
+  // its node cannot be reached
+  "job.away_node": "Its node",
+  "job.away": "cannot be reached",
+  "job.away_since": "the last word came",
+  "job.away_was": "; it was {state} then.",
+  "job.away_again": "Nothing is lost: the node is asked again by itself, and the job is as it is there.",
+
   // facts
   "job.facts": "Command",
   "job.asked": "Asked for",
