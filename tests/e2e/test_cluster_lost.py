@@ -1,4 +1,4 @@
-"""A node that was given up while its jobs ran on: when it is back they are ended, and only then its GPUs are given out."""
+"""Nodes that come back: what was given up is ended, and only then its GPUs are given out; what runs is heard of again."""
 
 from __future__ import annotations
 
@@ -79,6 +79,17 @@ def test_nor_while_one_runs_that_nobody_remembers(lab: Lab, hosts: Hosts, given_
         assert _evidence(hosts).runs[given_up, 1].last is not None
     finally:
         _end(hosts[0])
+
+
+def test_a_key_that_is_trusted_again_brings_back_every_account(lab: Lab, hosts: Hosts) -> None:
+    job = lab.ana.submit(*_place(hosts), "-g", 1, "sh", "job.sh", 1, 0)
+    until("it began", lambda: (job, 1) in _evidence(hosts).runs)
+    hosts[0].change_host_key()
+    hosts[0].stop_sshd(sessions=True)
+    hosts[0].start_sshd()
+    until("it is refused", lambda: _state(lab.box) == "unreachable")
+    assert lab.box.http("POST", "/nodes/far/trust", {"host_key": hosts[0].host_key}).status == 200
+    lab.box.ends(job, "succeeded")
 
 
 def _place(hosts: Hosts) -> tuple[str, ...]:
