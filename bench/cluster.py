@@ -7,9 +7,9 @@ with as many nodes, a slurmd each, that claim as many CPUs as the others have GP
 
 - submit to start: one job for one node, each time another, from just before it is asked for to its own first instruction;
   through the API, and by each system's command. Beside it the same job by `ssh`, without any queue;
-- end to start: jobs of 1 to 3 seconds on three nodes, all other nodes held and more jobs waiting than find room: from each
-  end to the begin that took its place;
-- idle: processor time, bytes and memory of the process that decides, while nothing happens;
+- end to start: jobs of 1 to 3 seconds on three nodes, all other nodes drained (fifty busy ones are more than one machine
+  can play) and more jobs waiting than find room: from each end to the begin that took its place;
+- idle: processor time, bytes and memory of the process that decides, and of all that stand for nodes, while nothing happens;
 - log: a log that a job on an SSH node has written, the whole of it through the API, beside `ssh HOST cat`.
 """
 
@@ -125,7 +125,8 @@ def start_slurm(run: Run, key: str, figures: Figures, stack: ExitStack) -> Slurm
 def measure(run: Run, figures: Figures) -> None:
     """Everything, in an order in which nothing disturbs what follows."""
     for system in run.systems:
-        figures.idle[system.name] = idle_use(system.pid, run.options.idle)
+        own, theirs = idle_use([system.pid], system.node_pids(), seconds=run.options.idle)
+        figures.idle[system.name], figures.idle[f"{system.name}, all nodes"] = own, theirs
         say(f"{system.name}: {figures.idle[system.name].cores:.3f} cores when nothing happens")
     figures.starts_ms = alternate(probes(run), run.options.probes)
     for name, values in figures.starts_ms.items():
@@ -204,7 +205,7 @@ def gaps(run: Run, system: Many, nodes: Sequence[int], figures: Figures) -> list
     """From each end to the next begin while everything is taken."""
     evidence, slots = run.work / "evidence", len(nodes) * run.options.gpus
     evidence.unlink(missing_ok=True)
-    system.hold_all_but(nodes)
+    system.close_all_but(nodes)
     count = slots * EACH
     system.queue_all(stamped(stamp_program(), evidence, *LASTS_MS), count)
     is_done = wait_until(lambda: lines_in(evidence) >= count, 180, every=0.1)
@@ -212,7 +213,7 @@ def gaps(run: Run, system: Many, nodes: Sequence[int], figures: Figures) -> list
     figures.problems += [f"{system.name}: {fault}" for fault in faults(spans, count, slots)]
     if not is_done:
         figures.problems.append(f"{system.name}: not done after 180 s")
-    system.let_go()
+    system.open_all()
     return refill_gaps_ms(spans, slots)
 
 
@@ -232,7 +233,7 @@ def logs(run: Run, roost: RoostNodes) -> dict[str, list[float]]:
         return got / 1e6 / (time.perf_counter() - began)
 
     rates = alternate({name: lambda read=read: rate(read) for name, read in ways.items()}, 3)  # type: ignore[misc]
-    roost.let_go()
+    roost.end_all()
     say(f"the log: {', '.join(f'{name} {median(values):.0f} MB/s' for name, values in rates.items())}")
     return rates
 

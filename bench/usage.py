@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,11 +30,14 @@ class Idle:
     memory_mib: float
 
 
-def use_of(pid: int) -> Use:
-    """What it has used so far; children are not in it."""
-    stat = Path(f"/proc/{pid}/stat").read_text()
-    io = Path(f"/proc/{pid}/io").read_text()
-    return Use(time.monotonic(), parse_cpu_s(stat, os.sysconf("SC_CLK_TCK")), parse_io_bytes(io))
+def use_of(pids: Iterable[int]) -> Use:
+    """What they have used so far; children are not in it, nor who is gone."""
+    cpu_s, io_bytes, ticks_per_s = 0.0, 0, os.sysconf("SC_CLK_TCK")
+    for pid in pids:
+        with suppress(OSError):
+            cpu_s += parse_cpu_s(Path(f"/proc/{pid}/stat").read_text(), ticks_per_s)
+            io_bytes += parse_io_bytes(Path(f"/proc/{pid}/io").read_text())
+    return Use(time.monotonic(), cpu_s, io_bytes)
 
 
 def parse_cpu_s(stat: str, ticks_per_s: int) -> float:
@@ -47,11 +52,15 @@ def parse_io_bytes(io: str) -> int:
     return int(known["rchar"]) + int(known["wchar"])
 
 
-def idle_use(pid: int, seconds: float) -> Idle:
-    """Look twice, so far apart."""
-    before = use_of(pid)
+def idle_use(*groups: Sequence[int], seconds: float) -> list[Idle]:
+    """Look at each group of processes twice, so far apart."""
+    before = [use_of(pids) for pids in groups]
     time.sleep(seconds)
-    after = use_of(pid)
+    after = [use_of(pids) for pids in groups]
+    return [between(a, b, sum(map(memory_mib, pids))) for a, b, pids in zip(before, after, groups, strict=True)]
+
+
+def between(before: Use, after: Use, memory_mib: float) -> Idle:
+    """What was used from one look to the other, a second."""
     took_s = after.at_s - before.at_s
-    cores, rate = (after.cpu_s - before.cpu_s) / took_s, (after.io_bytes - before.io_bytes) / took_s
-    return Idle(cores, rate, memory_mib(pid))
+    return Idle((after.cpu_s - before.cpu_s) / took_s, (after.io_bytes - before.io_bytes) / took_s, memory_mib)

@@ -21,20 +21,23 @@ class Many(Protocol):
     def pid(self) -> int:
         """The process that decides."""
 
+    def node_pids(self) -> list[int]:
+        """The processes that stand for the nodes, without jobs."""
+
     def ask_one(self, argv: Sequence[str], node: int) -> None:
         """Queue one job of one slot for that node, from 0; returns when it was accepted."""
 
     def is_idle(self) -> bool:
         """Whether it knows of no job that waits or runs."""
 
-    def hold_all_but(self, free: Sequence[int]) -> None:
-        """Take every slot of every node but these, for as long as it takes; returns when they are taken."""
+    def close_all_but(self, free: Sequence[int]) -> None:
+        """Let nothing start but on these nodes."""
+
+    def open_all(self) -> None:
+        """Let everything start everywhere again."""
 
     def queue_all(self, argv: Sequence[str], count: int) -> None:
         """Queue jobs 1 to `count` of one slot each, at once."""
-
-    def let_go(self) -> None:
-        """End all that runs and waits; returns when nothing is left."""
 
 
 def filled(argv: Sequence[str], tag: int | str) -> list[str]:

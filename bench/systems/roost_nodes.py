@@ -76,17 +76,14 @@ class RoostNodes:
     def is_idle(self) -> bool:
         return self.server.count(*ALIVE) == 0
 
-    def hold_all_but(self, free: Sequence[int]) -> None:
-        held = [name for number, name in enumerate(self.names) if number not in free]
-        self._post([{"command": ["sleep", "1000000"], "gpus": self.gpus, "nodes": [name]} for name in held])
-        if not wait_until(lambda: self.server.count("running") == len(held), 120, every=0.1):
-            raise RuntimeError(f"{self.server.count('running')} of {len(held)} nodes are held after 120 s")
+    def close_all_but(self, free: Sequence[int]) -> None:
+        self.server.cli("drain", *(name for number, name in enumerate(self.names) if number not in free))
+
+    def open_all(self) -> None:
+        self.server.cli("undrain", *self.names)
 
     def queue_all(self, argv: Sequence[str], count: int) -> None:
         self._post([{"command": filled(argv, tag)} for tag in range(1, count + 1)])
-
-    def let_go(self) -> None:
-        self.server.cli("kill", "--all", "--now", "--wait")
 
     def log_of(self, node: int, size: int) -> tuple[int, Path]:
         """A job on that node that has written so much and goes on; its number, and where the log lies on the node."""
@@ -97,6 +94,20 @@ class RoostNodes:
         if not wait_until(lambda: log.exists() and log.stat().st_size >= size, 60, every=0.1):
             raise RuntimeError(f"the log of job {job} is not complete after 60 s")
         return job, log
+
+    def end_all(self) -> None:
+        """End every job that runs or waits."""
+        self.server.cli("kill", "--all", "--now", "--wait")
+
+    def node_pids(self) -> list[int]:
+        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if self._is_of_node(pid)]
+
+    def _is_of_node(self, pid: int) -> bool:
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_text()
+        except OSError:
+            return False
+        return str(self.work) in words and "/roost-node-" in words
 
     def stop(self) -> None:
         """End the server, its nodes' programs and their jobs."""

@@ -17,7 +17,7 @@ class SlurmNodes(Slurm):
     def __init__(self, nodes: int, slots: int, with_epilog: bool) -> None:
         super().__init__(with_epilog)
         self.nodes, self.slots = nodes, slots
-        self.last = 0
+        self.last, self.closed = 0, ""
 
     @property
     def pid(self) -> int:
@@ -38,23 +38,18 @@ class SlurmNodes(Slurm):
         script.write_text(batch_script(" ".join(argv)))
         self.call("sbatch", "--output=/dev/null", *options, str(script))
 
-    def hold_all_but(self, free: Sequence[int]) -> None:
-        held = self.nodes - len(free)
-        spared = ",".join(f"n{number + 1}" for number in free)
-        self._sbatch(
-            ["sleep", "1000000"], f"--array=1-{held}", "-N1", f"-n{self.slots}", "--exclusive", f"--exclude={spared}"
-        )
-        if not wait_until(lambda: self._count("R") == held, 120, every=0.2):
-            raise RuntimeError(f"{self._count('R')} of {held} nodes are held after 120 s")
+    def close_all_but(self, free: Sequence[int]) -> None:
+        self.closed = ",".join(f"n{number + 1}" for number in range(self.nodes) if number not in free)
+        self.call("scontrol", "update", f"NodeName={self.closed}", "State=DRAIN", "Reason=bench")
 
-    def _count(self, states: str) -> int:
-        return len(self.call("squeue", "-h", "-r", "-t", states).splitlines())
+    def open_all(self) -> None:
+        self.call("scontrol", "update", f"NodeName={self.closed}", "State=RESUME")
+        if not wait_until(self.is_idle, 60, every=0.2):
+            raise RuntimeError("not all nodes are idle 60 s after the last job")
+
+    def node_pids(self) -> list[int]:
+        return [daemon.pid for daemon in self.daemons[2:]]
 
     def queue_all(self, argv: Sequence[str], count: int) -> None:
         """Queue jobs 1 to `count`."""
         self._sbatch(filled(argv, "$SLURM_ARRAY_TASK_ID"), f"--array=1-{count}", "-n1")
-
-    def let_go(self) -> None:
-        self.call("scancel", "-u", "root")
-        if not wait_until(self.is_idle, 60, every=0.2):
-            raise RuntimeError("something is left after scancel")

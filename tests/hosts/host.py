@@ -317,7 +317,7 @@ class Host:
     def _cards(self) -> list[Path]:
         """The files that make a simulated GPU's driver hang, of every node program's state directory on it."""
         found = []
-        for state in (*self.path("/var/lib/roost-node").glob("*"), *self._homes_states()):
+        for state in (*self.path("/var/lib/roost-node").glob("*/*"), *self._homes_states()):
             with contextlib.suppress(OSError):
                 cards = (state / "sim" / "cards.json").read_text().count('"uuid"')
                 found += [state / "sim" / f"hang-{index}" for index in range(cards)]

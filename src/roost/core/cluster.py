@@ -81,8 +81,8 @@ class Cluster:
         self.claims: dict[str, dict[int, Claim]] = {}
         self.logins: dict[tuple[str, str], Login] = {}
         """Users' own logins, by node and user."""
-        self.haunted: dict[str, set[str]] = {}
-        """GPUs on which a run is still alive whose attempt is over here."""
+        self.haunted: dict[str, dict[str, str]] = {}
+        """GPUs on which runs are still alive whose attempts are over here, each with the node that has it."""
         self.barred: dict[tuple[str, str], tuple[str, int]] = {}
         """Channels of nodes through which nothing can run now: why, and until when that is believed."""
         self.users: dict[str, UserRules] = {}

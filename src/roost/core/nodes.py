@@ -128,7 +128,7 @@ def node_detached(cluster: Cluster, e: ev.NodeDetached) -> None:
     node.away_ms = node.away_ms if node.away_ms is not None else e.at_ms
     for uuid in node.gpus:
         cluster.seen.pop(uuid, None)
-        cluster.haunted.pop(uuid, None)
+    _lay_all(cluster, e.node)
     cluster.touched.add(e.node)
 
 
@@ -140,18 +140,28 @@ def sampled(cluster: Cluster, e: ev.Sampled) -> None:
 
 def haunted(cluster: Cluster, e: ev.Haunted) -> None:
     for uuid in e.gpus:
-        cluster.haunted.setdefault(uuid, set()).add(e.run)
+        cluster.haunted.setdefault(uuid, {})[e.run] = e.node
     cluster.touched.add(e.node)
 
 
 def laid(cluster: Cluster, e: ev.Laid) -> None:
-    known = cluster.nodes.get(e.node)
-    for uuid in known.gpus if known is not None else ():
-        if (runs := cluster.haunted.get(uuid)) is not None:
-            runs.discard(e.run)
-            if not runs:
-                del cluster.haunted[uuid]
+    for uuid in [uuid for uuid, runs in cluster.haunted.items() if runs.get(e.run) == e.node]:
+        _leave(cluster, uuid, [e.run])
     cluster.touched.add(e.node)
+
+
+def _lay_all(cluster: Cluster, node: str) -> None:
+    """Nothing of a node haunts any more, not even a GPU that has fallen off since."""
+    for uuid, runs in list(cluster.haunted.items()):
+        _leave(cluster, uuid, [run for run, at in runs.items() if at == node])
+
+
+def _leave(cluster: Cluster, uuid: str, gone: list[str]) -> None:
+    runs = cluster.haunted[uuid]
+    for run in gone:
+        del runs[run]
+    if not runs:
+        del cluster.haunted[uuid]
 
 
 def barred(cluster: Cluster, e: ev.Barred) -> None:

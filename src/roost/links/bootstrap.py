@@ -47,6 +47,12 @@ def fetch(path):
     os.chmod(part, 0o644)
     os.replace(part, path)
     tidy(os.path.dirname(path))
+def is_whole(path):
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read(w["size"] + 1)).hexdigest() == w["sha"]
+    except OSError:
+        return False
 def tidy(directory):
     paths = [os.path.join(directory, name) for name in os.listdir(directory)]
     for old in sorted(paths, key=os.path.getmtime)[:-4]:
@@ -56,13 +62,16 @@ def main():
     home = os.path.expanduser("~")
     if not root and not w["dir"] and (home == "/" or not os.path.isdir(home)):
         fail("the login has no home directory (" + home + "): name a directory with --dir")
-    base = w["dir"] or ("/var/lib/roost-node/" + w["id"] if root else home + "/.roost/nodes/" + w["id"] + "/" + w["node"])
-    base = os.path.abspath(os.path.expanduser(base))
+    place = "/var/lib/roost-node" if root else home + "/.roost/nodes"
+    base = os.path.abspath(os.path.expanduser(w["dir"] or place + "/" + w["id"] + "/" + w["node"]))
     try:
+        if root and not w["dir"]:  # accounts pass through, whatever the umask of the login
+            make(place, 0o711)
+            make(place + "/" + w["id"], 0o711)
         make(base, 0o711 if root else 0o700)
         make(base + "/program", 0o755 if root else 0o700)
         program = base + "/program/roost-node-" + w["sha"][:12] + ".pyz"
-        if not os.path.exists(program):
+        if not is_whole(program):
             fetch(program)
         if w["sim"]:
             make(base + "/sim", 0o755 if root else 0o700)

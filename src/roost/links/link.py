@@ -214,10 +214,10 @@ class Link:
                 raise ValueError("it said hello more than once")
             self.hello = message
             self._pass_gate()
+        if self.hello is None:  # nor does it answer: nothing was asked
+            raise ValueError("it spoke before saying hello")
         if isinstance(message, (m.Log, m.LogData, m.LogEnd, m.Pong, m.NodeError)):
             self._answered(message)
-        elif self.hello is None:
-            raise ValueError("it spoke before saying hello")
         else:
             self._on_report(self.node, message)
 

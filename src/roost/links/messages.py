@@ -15,6 +15,8 @@ Name = Annotated[str, msgspec.Meta(max_length=200)]
 Text = Annotated[str, msgspec.Meta(max_length=20_000)]
 MOST_GPUS, MOST_RUNS = 1024, 200_000
 """What one node may say that it has."""
+MOST_PIECE = 128 << 10
+"""The longest piece of a log that is followed: hundreds may wait for a reader who is slow."""
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="op"):
@@ -144,7 +146,7 @@ class RunUse(msgspec.Struct, frozen=True):
 
 
 class Using(Message, frozen=True, tag="using"):
-    runs: list[RunUse]
+    runs: Annotated[list[RunUse], msgspec.Meta(max_length=MOST_RUNS)]
 
 
 class Log(Message, frozen=True, tag="log"):
@@ -160,7 +162,7 @@ class Log(Message, frozen=True, tag="log"):
 class LogData(Message, frozen=True, tag="log_data"):
     id: int
     offset: Number
-    data: bytes
+    data: Annotated[bytes, msgspec.Meta(max_length=MOST_PIECE)]
 
 
 class LogEnd(Message, frozen=True, tag="log_end"):

@@ -11,6 +11,7 @@ PIPE = "pipe:"
 _HOST = re.compile(r"[A-Za-z0-9_.:%-]{1,255}\Z")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,63}\Z")
 _NODE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,62}[A-Za-z0-9])?\Z")
+_SHOWN = 80
 _PRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}\Z")
 
 
@@ -35,14 +36,14 @@ def parse(text: str) -> Target:
     """The target that is meant. Raises `BadTarget`."""
     is_url = text.startswith("ssh://")
     if not is_url and "://" in text:
-        raise BadTarget(f"not a node's address: {text} (ssh://user@host:port, or a name of ~/.ssh/config)")
+        raise BadTarget(f"not a node's address: {_shown(text)} (ssh://user@host:port, or a name of ~/.ssh/config)")
     rest = text.removeprefix("ssh://").removesuffix("/") if is_url else text
     user, at, rest = rest.rpartition("@")
     host, port = _split_port(rest) if is_url else (rest, None)
     if at and not _USER.match(user):
-        raise BadTarget(f"not the name of a login: {user!r}")
+        raise BadTarget(f"not the name of a login: {_shown(user)}")
     if not _HOST.match(host) or host.startswith("-") or (not is_url and ":" in host):
-        raise BadTarget(f"not a host: {host!r} (ssh://user@host:port, or a name of ~/.ssh/config)")
+        raise BadTarget(f"not a host: {_shown(host)} (ssh://user@host:port, or a name of ~/.ssh/config)")
     return Target(host, user if at else None, port)
 
 
@@ -54,19 +55,24 @@ def _split_port(text: str) -> tuple[str, int | None]:
         host, colon, port = text.partition(":")
     if not colon and not port:
         return host, None
-    if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-        raise BadTarget(f"not a port: {port!r}")
+    if not port.isascii() or not port.isdigit() or len(port) > 5 or not 0 < int(port) < 65536:
+        raise BadTarget(f"not a port: {_shown(port)}")
     return host, int(port)
 
 
 def check_name(name: str) -> None:
     """Raise `BadTarget` unless it can be the name of a node: it is part of paths, of `node:2`, and of lists."""
     if not _NODE.match(name) or name.isdigit() or name == "all":
-        raise BadTarget(f"not a name for a node: {name!r} (letters, digits, '-', '_', '.'; not only digits)")
+        raise BadTarget(f"not a name for a node: {_shown(name)} (letters, digits, '-', '_', '.'; not only digits)")
 
 
 def check_fingerprint(text: str) -> str:
     """The fingerprint as ssh writes it. Raises `BadTarget`."""
     if not _PRINT.match(text):
-        raise BadTarget(f"not a fingerprint of a host key: {text!r} (as `ssh-keygen -l` says it: SHA256:…)")
+        raise BadTarget(f"not a fingerprint of a host key: {_shown(text)} (as `ssh-keygen -l` says it: SHA256:…)")
     return text
+
+
+def _shown(text: str) -> str:
+    """Somebody's words in a line of ours: short, and nothing in them that a terminal obeys."""
+    return ascii(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!a}…"

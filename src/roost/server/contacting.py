@@ -16,6 +16,7 @@ from roost.links.targets import Target
 CONTACT_S = 45.0
 """How long one contact may take."""
 _SAID_BYTES = 1 << 20
+_LINGER_S = 1.0
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -66,7 +67,7 @@ async def _run(command: list[str], program: bytes | None, identity: dict[str, An
     except OSError as error:
         return Said(127, b"", f"cannot run {command[0]}: {error.strerror}")
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    errors = asyncio.create_task(process.stderr.read(_SAID_BYTES))
+    errors = asyncio.create_task(_all(process.stderr))
     code: int | None = None
     out = b""
     try:
@@ -77,7 +78,7 @@ async def _run(command: list[str], program: bytes | None, identity: dict[str, An
                 await process.stdin.drain()
                 out = b""
             process.stdin.close()
-            out += await process.stdout.read(_SAID_BYTES)
+            out += await _all(process.stdout)
             code = await process.wait()
     except (TimeoutError, ConnectionError):
         pass
@@ -85,4 +86,20 @@ async def _run(command: list[str], program: bytes | None, identity: dict[str, An
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return Said(code, out, (await errors).decode("utf-8", "replace"))
+    return Said(code, out, (await _last_words(errors)).decode("utf-8", "replace"))
+
+
+async def _all(stream: asyncio.StreamReader) -> bytes:
+    """What it says to its end, or as much as anybody listens to."""
+    said = b""
+    while len(said) < _SAID_BYTES and (piece := await stream.read(_SAID_BYTES)):
+        said += piece
+    return said
+
+
+async def _last_words(errors: asyncio.Task[bytes]) -> bytes:
+    """What was said on the way; a helper of ssh may hold the line open for ever."""
+    try:
+        return await asyncio.wait_for(errors, _LINGER_S)
+    except TimeoutError:
+        return b""

@@ -23,9 +23,10 @@ from roost.core.states import State
 from roost.server.auditing import describe
 from roost.server.changing import intend
 from roost.server.commands import Command, Submit
+from roost.server.ghosts import Orphans
 from roost.server.obeying import obey
 from roost.server.preempting import preempt
-from roost.server.reports import LinkLost, NodeReport, Orphans, lose, take_in
+from roost.server.reports import LinkLost, NodeReport, lose, take_in
 from roost.server.starting import Where, start_message
 from roost.server.turn import Reply, Send, Turn
 from roost.store import reads
@@ -69,7 +70,7 @@ class Controller:
         """Take the state from the store, as after a restart. Nodes must say hello again."""
         self.cluster: Cluster = load(self.store)
         self.interned = Interned()
-        self.orphans: Orphans = {}
+        self.orphans = Orphans()
         self.last_job = int(self.store.meta().get("last_job", "0"))
         self._lazy: list[ev.Event] = []
         self._envs: dict[int | None, bytes] = {}
@@ -83,6 +84,11 @@ class Controller:
     def places(self, job: int) -> set[str]:
         """The nodes on which a job has had attempts."""
         return self.store.read(reads.places, job)
+
+    def given(self, job: int) -> dict[str, set[str]]:
+        """The GPUs that each attempt of a job was given, by the name of its run."""
+        rows = self.store.read(reads.attempts, [job]).get(job, [])
+        return {f"{job}.{row.attempt}": {uuid for uuid, _ in row.devices()} for row in rows}
 
     def queue_head(self, length: int) -> list[tuple[int, int, int]]:
         """Id, priority and rank of the first waiting jobs."""

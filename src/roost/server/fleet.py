@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -15,9 +16,10 @@ import msgspec
 from roost.core.cluster import Cluster
 from roost.core.errors import BadRequest, Conflict, HostKeyUnknown, NotFound, NotPermitted, RoostError, TryLater
 from roost.core.model import Access, Login
+from roost.core.nodes import OWN
 from roost.core.words import span
 from roost.links import ssh, targets
-from roost.links.link import LinkDown
+from roost.links.link import LinkDown, plain
 from roost.links.ssh_words import explain
 from roost.links.targets import PIPE, BadTarget
 from roost.node.clock import boot_id
@@ -39,6 +41,7 @@ ATTACH_S = 20.0
 MOST_PEOPLE = 200
 """Users whose accounts are looked for when a node is checked."""
 LOOK_S = 1.0
+MOST_NAME, MOST_PATH = 64, 1024
 SETTLE_S = 10.0
 """How long a node that is removed is waited for, to have the logs of its last jobs."""
 
@@ -90,7 +93,19 @@ class Fleet:
         access = msgspec.structs.replace(access, each=is_root, own=own)
         await self._ask(caller, KnowNode(caller.name, asked.name, access))
         await self._come(asked.name)
+        await self._check_new(caller, asked.name)
         return self._show(asked.name)
+
+    async def _check_new(self, caller: Caller, node: str) -> None:
+        """Raise, and forget it again, when it is a machine that is a node already."""
+        link, node_of = self._links.get(node), self._cluster.node_of
+        hello = link.hello if link is not None else None
+        others = {node_of.get(gpu.uuid, node) for gpu in hello.gpus} - {node} if hello is not None else set()
+        if others:
+            await self._ask(caller, RemoveNode(caller.name, node, force=True))
+            await self._links.forget(node)
+            other = sorted(others)[0]
+            raise Conflict(f"{node} is the machine of {other}: they have the same GPUs", f"roost node show {other}")
 
     async def _come(self, node: str) -> None:
         """Wait until it is attached, but not for ever."""
@@ -222,11 +237,13 @@ class Fleet:
         as_him = self._ssh_as(caller, whose, name)
         access = self._remote(name)
         _refused(targets.parse, target)
+        _check_path("key", key)
         identity = as_account(as_him) if as_him else None
         asked = Access(target, access.host_key, key=key, sim=access.sim, dir=None)
         found = await self._probe(name, asked, identity)
-        login = Login(target, str(found.get("login") or ""), key, as_him)
+        login = Login(target, plain(str(found.get("login") or ""), MOST_NAME), key, as_him)
         await self._ask(caller, SetLogin(caller.name, name, whose, login))
+        self._links.relogin(name, OWN + whose)
         return self._login_view(name, whose, login)
 
     def _ssh_as(self, caller: Caller, user: str, node: str) -> str:
@@ -249,6 +266,7 @@ class Fleet:
         if login is None:
             raise NotFound(f"{whose} has no login of his own on {name}", "roost node login")
         await self._ask(caller, SetLogin(caller.name, name, whose, None))
+        self._links.relogin(name, OWN + whose)
         return self._login_view(name, whose, login)
 
     def logins(self, caller: Caller) -> list[Json]:
@@ -277,9 +295,17 @@ def _checked(asked: NewNode) -> str:
     if asked.sim is not None:
         _refused(parse_sim_spec, asked.sim)
     for what, path in (("key", asked.key), ("dir", asked.dir), ("python", asked.python)):
-        if path is not None and (not path.startswith(("/", "~/")) or not path.isprintable()) and what != "python":
-            raise BadRequest(f"{what} is not an absolute path: {path!r}", f"--{what} /…")
+        _check_path(what, path)
     return target
+
+
+def _check_path(what: str, path: str | None) -> None:
+    """Raise unless it is a path that can stand in a command line; a Python may also be the name of a command."""
+    if path is None:
+        return
+    is_named = what == "python" and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", path) is not None
+    if not path.isprintable() or len(path) > MOST_PATH or not (path.startswith(("/", "~/")) or is_named):
+        raise BadRequest(f"{what} is not an absolute path: {plain(path, 80)!r}", f"--{what} /…")
 
 
 def _check_pipe(caller: Caller, asked: NewNode) -> None:

@@ -11,7 +11,8 @@ import asyncio
 import logging
 import time
 
-from roost.core.nodes import shape_channel
+from roost.core.model import Login
+from roost.core.nodes import OWN, shape_channel
 from roost.links.link import Link
 from roost.links.messages import Report
 from roost.node.become import CANNOT
@@ -32,19 +33,25 @@ class NodeLinks:
         self._links: dict[Key, Link] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._used_s: dict[Key, float] = {}
+        self._logins: dict[Key, Login | None] = {}
 
     def begin(self) -> None:
         """Attach every node, and the accounts that have runs; be asked for the others from now on."""
         self._engine.open_link = self.open
         self._engine.drop_links = self.drop
-        for node in self._engine.controller.cluster.nodes:
-            self.open(node, "")
-        for node, channel in sorted(self._busy()):
+        self._open_needed()
+
+    def _open_needed(self) -> None:
+        """Also what could not be opened before, for a disk was full or an account not there: nobody else would ask."""
+        own = {(node, "") for node in self._engine.controller.cluster.nodes}
+        for node, channel in sorted((own | self._busy()) - self._links.keys()):
             self.open(node, channel)
 
     def open(self, node: str, channel: str) -> Link | None:
         """The link to that program of a node, new or there already; None when nobody knows such a node."""
         key = (node, channel)
+        if self._is_stale(key):  # he has nothing there: his way cannot change while he has
+            self._close(key)
         self._used_s[key] = time.monotonic()
         if (link := self._links.get(key)) is not None:
             return link
@@ -61,7 +68,23 @@ class NodeLinks:
             return None
         link = self._links[key] = Link(node, route, report, lambda _, reason: self._lost(key, reason))
         self._tasks[key] = asyncio.create_task(link.run())
+        self._logins[key] = self._login(key)
         return link
+
+    def _is_stale(self, key: Key) -> bool:
+        """Whether it goes through a login that its user has changed since."""
+        return key in self._links and self._logins[key] != self._login(key)
+
+    def _login(self, key: Key) -> Login | None:
+        return self._engine.controller.cluster.logins.get((key[0], key[1].removeprefix(OWN))) if key[1] else None
+
+    def doubles(self) -> list[str]:
+        """What is wrong where two nodes say that they have the same GPU: one machine was added twice, or one lies."""
+        node_of, found = self._engine.controller.cluster.node_of, []
+        for (node, channel), link in sorted(self._links.items()):
+            has = {node_of.get(gpu.uuid, node) for gpu in link.hello.gpus} if link.hello and not channel else set()
+            found += [f"{node} has GPUs that are {other}'s already, and does without them" for other in sorted(has - {node})]
+        return found
 
     def get(self, node: str, channel: str = "") -> Link | None:
         """That link, if it is there."""
@@ -90,6 +113,7 @@ class NodeLinks:
         """Let go of those that have nothing to do, for ever."""
         while True:
             await asyncio.sleep(LOOK_S)
+            self._open_needed()
             now, busy = time.monotonic(), self._busy()
             idle = [key for key in self._links if key[1] and key not in busy and now - self._used_s[key] > IDLE_S]
             for key in idle:
@@ -116,9 +140,11 @@ class NodeLinks:
         """How it is reached has changed: for its own program, and for every other that somebody waits to hear from."""
         for key in [key for key in self._links if key[0] == node]:
             self._close(key)
-        self.open(node, "")
-        for _, channel in sorted(key for key in self._busy() if key[0] == node):
-            self.open(node, channel)
+        self._open_needed()
+
+    def relogin(self, node: str, channel: str) -> None:
+        """Somebody's way there has changed: his next job takes the new one."""
+        self._close((node, channel))
 
     async def close(self) -> None:
         """The server leaves: so do those that have nothing to do."""
@@ -136,4 +162,5 @@ class NodeLinks:
         if link is not None:
             link.close()
         self._used_s.pop(key, None)
+        self._logins.pop(key, None)
         self._tasks.pop(key, None)

@@ -15,7 +15,9 @@ from roost.server.turn import Turn
 def know_node(turn: Turn, command: KnowNode) -> dict[str, Any]:
     """Add it, or change how it is reached."""
     if command.again:
-        remote_node(turn, command.node)
+        was = remote_node(turn, command.node).access
+        if was is not None and was.target != command.access.target:
+            raise Conflict(f"{command.node} is another machine by now", f"roost node show {command.node}")
     elif command.node in turn.cluster.nodes:
         raise Conflict(f"there is a node {command.node} already", f"roost node show {command.node}")
     turn.record(ev.NodeKnown(command.node, command.access), command.actor)
@@ -55,7 +57,7 @@ def set_login(turn: Turn, command: SetLogin) -> dict[str, Any]:
     has = [a for a in turn.cluster.active.values() if a.node == command.node and a.job.shape.user == command.user]
     if has:
         raise Conflict(
-            f"{command.user} has {len(has)} jobs on {command.node}, which were started otherwise",
+            f"{command.user} has jobs on {command.node} that were started otherwise ({len(has)})",
             f"wait for them: roost ls --user {command.user} --node {command.node}",
         )
     turn.record(ev.LoginSet(command.node, command.user, command.login), command.actor)

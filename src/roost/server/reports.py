@@ -21,29 +21,20 @@ from roost.core.states import Outcome, State
 from roost.links import messages as m
 from roost.server.acting import own_grace_ms, remove
 from roost.server.cannot_start import name_node
+from roost.server.ghosts import MOST_UNASKED, At, Orphans, is_remote, job_of, lay, lay_all, unasked
 from roost.server.retrying import Causes, settle
-from roost.server.turn import Owner, StartRun, Turn
+from roost.server.turn import StartRun, Turn
 
-MOST_ORPHANS, MOST_UNASKED = 10_000, 200
-"""Of an account's program so many runs that nobody asked for are looked at: it may name any number."""
-Orphans = dict[tuple[str, str], str]
-"""Runs that live on a node and that nobody wants any more, by node and name: which program there has them."""
 BARRED_MS = 300_000
 """How long nothing is tried as an account that a node does not have."""
 MOST_SKEW_MS = 1_000
 """Clocks that differ by no more are taken for equal."""
+MOST_PROCESSES = 8_192
+"""So many of all that are on a node's GPUs are looked at, as many on each: the others would change nothing."""
 LINGER_MS = 3_000
 """So long after the end of a run a process of it may still be in a sample."""
 RETRY_MS = 1_000
 """How long a job waits after a node refused to start it; doubled with every refusal, up to a minute."""
-
-
-class At(msgspec.Struct, frozen=True):
-    """Which program on a node speaks: the node's own, or an account's (`nodes.channel`), which is believed only what it
-    says of the runs that it has."""
-
-    node: str
-    account: str = ""
 
 
 class NodeReport(msgspec.Struct, frozen=True):
@@ -79,7 +70,7 @@ def lose(turn: Turn, lost: LinkLost) -> None:
     if not lost.account:
         turn.record(ev.NodeDetached(lost.node, lost.reason, turn.now_ms))
     elif lost.for_good:
-        reason = name_node(lost.reason, lost.node, None) if _is_remote(turn, lost.node) else lost.reason
+        reason = name_node(lost.reason, lost.node, None) if is_remote(turn, lost.node) else lost.reason
         turn.record(ev.Barred(lost.node, lost.account, reason, turn.now_ms + BARRED_MS))
         for active in _runs_at(turn, At(lost.node, lost.account)):
             _shut_out(turn, active, reason)
@@ -117,8 +108,7 @@ def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
         _attached(turn, at.node, hello)
     elif (at.node, at.account) in turn.cluster.barred:
         turn.record(ev.Barred(at.node, at.account, None))
-    for node, name in [key for key, has in orphans.items() if key[0] == at.node and has == at.account]:
-        _lay(turn, node, name, orphans)
+    lay_all(turn, at, orphans)
     turn.send(at.node, at.account, "configure", sample_ms=turn.cluster.settings["node.sample_ms"])
     known = {run.run: run for run in hello.runs}
     for active in _runs_at(turn, at):
@@ -129,8 +119,7 @@ def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
             _exited(turn, at, report, orphans)
         else:
             _still_running(turn, at, report, orphans)
-    for run in list(known.values())[: MOST_UNASKED if at.account else None]:
-        _unasked(turn, at, run, orphans)
+    unasked(turn, at, list(known.values())[: MOST_UNASKED if at.account else None], orphans)
 
 
 def _attached(turn: Turn, node: str, hello: m.Hello) -> None:
@@ -139,12 +128,8 @@ def _attached(turn: Turn, node: str, hello: m.Hello) -> None:
     else:  # a driver that is slow to answer: what was there before is still there, as far as anybody knows
         known_before = turn.cluster.node(node).gpus.values()
         _seen(turn, node, [m.GpuInfo(*msgspec.structs.astuple(g)) for g in known_before], hello.cpus, hello.mem_mib)
-    skew_ms = turn.now_ms - hello.at_ms if hello.at_ms is not None and _is_remote(turn, node) else 0
+    skew_ms = turn.now_ms - hello.at_ms if hello.at_ms is not None and is_remote(turn, node) else 0
     turn.record(ev.NodeAttached(node, skew_ms if abs(skew_ms) > MOST_SKEW_MS else 0))
-
-
-def _is_remote(turn: Turn, node: str) -> bool:
-    return turn.cluster.nodes[node].access is not None
 
 
 def _missing(turn: Turn, active: Active) -> None:
@@ -169,34 +154,17 @@ def _lost(turn: Turn, active: Active) -> None:
 
 def _still_running(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> None:
     _started(turn, at, run, orphans)
-    active = turn.cluster.active[_job(run.run)]
+    active = turn.cluster.active[job_of(run.run)]
     if active.state is State.STOPPING:
         turn.tell(active, "stop", why=stop_word(active.stop), grace_ms=own_grace_ms(turn, active.job.id))
     elif (active.state is State.PAUSED) != run.paused:
         turn.tell(active, "pause" if active.state is State.PAUSED else "resume")
 
 
-def _unasked(turn: Turn, at: At, run: m.RunStarted | m.RunExited, orphans: Orphans) -> None:
-    """A run that is not active here: an old attempt is ended, one of an unknown job is left alone; both hold their GPU."""
-    if isinstance(run, m.RunExited):
-        turn.send(at.node, at.account, "forget", runs=[run.run])
-        return
-    owner = turn.owner(_job(run.run))
-    if at.account and not _is_of(turn, at, owner):
-        return  # not a run of that account: nobody's word
-    if len(orphans) >= MOST_ORPHANS and (at.account or _is_remote(turn, at.node)):
-        return
-    orphans[at.node, run.run] = at.account
-    known = turn.cluster.nodes[at.node].gpus
-    turn.record(ev.Haunted(at.node, run.run, tuple(uuid for uuid in run.gpus if uuid in known)))
-    if owner is not None:
-        turn.send(at.node, at.account, "stop", run=run.run, why="stale", grace_ms=None)
-
-
 def _started(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> None:
     active = _active(turn, at, run.run)
     if active is None:
-        _unasked(turn, at, run, orphans)
+        unasked(turn, at, [run], orphans)
     elif active.pid is None:
         turn.record(ev.Started(active.job.id, _moment(turn, at, active, run.at_ms), active.attempt, run.pid))
 
@@ -216,7 +184,7 @@ def _refused(turn: Turn, at: At, run: m.RunRefused, orphans: Orphans) -> None:
 
 
 def _exited(turn: Turn, at: At, run: m.RunExited, orphans: Orphans) -> None:
-    _no_orphan(turn, at, run.run, orphans)
+    lay(turn, at, run.run, orphans)
     if (active := _active(turn, at, run.run)) is not None:
         run = _believable(turn, at, active, run)
         outcome, error = _outcome(run, active)
@@ -230,14 +198,15 @@ def _exited(turn: Turn, at: At, run: m.RunExited, orphans: Orphans) -> None:
 
 def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunExited:
     """What another's program says of an end, within what can be: others are planned and reckoned with by it."""
-    if not at.account and not _is_remote(turn, at.node):
+    if not at.account and not is_remote(turn, at.node):
         return run
     known = turn.cluster.node(at.node).gpus
     most_mib = max((known[uuid].mem_mib for uuid in active.gpus if uuid in known), default=0)
+    ended_ms = _moment(turn, at, active, run.at_ms)
     return msgspec.structs.replace(
         run,
-        at_ms=_moment(turn, at, active, run.at_ms),
-        started_ms=None if run.started_ms is None else _moment(turn, at, active, run.started_ms),
+        at_ms=ended_ms,
+        started_ms=None if run.started_ms is None else min(_moment(turn, at, active, run.started_ms), ended_ms),
         peak_mem_mib=None if run.peak_mem_mib is None else min(run.peak_mem_mib, most_mib),
         util_mean=None if run.util_mean is None else max(0.0, min(run.util_mean, 100.0)),
         why="kill" if run.why == PREEMPT and not active.is_preempted else run.why,
@@ -247,31 +216,15 @@ def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunEx
 
 def _named(turn: Turn, at: At, run: m.RunExited) -> str | None:
     """What went wrong, told to somebody who sits elsewhere."""
-    is_elsewhere = run.why == "cannot_start" and _is_remote(turn, at.node)
+    is_elsewhere = run.why == "cannot_start" and is_remote(turn, at.node)
     return name_node(run.error, at.node, None) if run.error is not None and is_elsewhere else run.error
 
 
 def _moment(turn: Turn, at: At, active: Active, at_ms: int) -> int:
     """When something happened to a run, by the server's clock. Of another machine or account: not before it, not later."""
-    if not at.account and not _is_remote(turn, at.node):
+    if not at.account and not is_remote(turn, at.node):
         return at_ms
     return max(active.since_ms, min(at_ms + turn.cluster.nodes[at.node].skew_ms, turn.now_ms))
-
-
-def _no_orphan(turn: Turn, at: At, run: str, orphans: Orphans) -> None:
-    """It is over, if whoever says so has it."""
-    if orphans.get((at.node, run)) == at.account:
-        _lay(turn, at.node, run, orphans)
-
-
-def _lay(turn: Turn, node: str, run: str, orphans: Orphans) -> None:
-    del orphans[node, run]
-    turn.record(ev.Laid(node, run))
-
-
-def _is_of(turn: Turn, at: At, owner: Owner | None) -> bool:
-    """Whether jobs of that owner are run there by that program."""
-    return owner is not None and channel(turn.cluster, at.node, owner.user, owner.account) == at.account
 
 
 _BY_WHY = {
@@ -307,7 +260,7 @@ def _remove_if_asked(turn: Turn, active: Active) -> None:
 
 def _gone(turn: Turn, at: At, run: m.RunGone, orphans: Orphans) -> None:
     """The answer to a stop or the like: there is no such run, so it never began, or its files are gone."""
-    _no_orphan(turn, at, run.run, orphans)
+    lay(turn, at, run.run, orphans)
     active = _active(turn, at, run.run)
     if active is None or active.state is State.STARTING:
         return
@@ -333,26 +286,39 @@ def _inventory(turn: Turn, at: At, inventory: m.Inventory, orphans: Orphans) -> 
 
 
 def _seen(turn: Turn, node: str, gpus: list[m.GpuInfo], cpus: int, mem_mib: int) -> None:
-    known, node_of = turn.cluster.node(node), turn.cluster.node_of
-    own = (Gpu(g.uuid, g.index, g.model, g.mem_mib, g.mig) for g in gpus if node_of.get(g.uuid, node) == node)
-    found = tuple(sorted(own, key=lambda g: (g.index, g.uuid)))  # one that another node has is that node's
+    known = turn.cluster.node(node)
+    own = {g.uuid: Gpu(g.uuid, g.index, g.model, g.mem_mib, g.mig) for g in gpus if not _is_elsewhere(turn, node, g.uuid)}
+    found = tuple(sorted(own.values(), key=lambda g: (g.index, g.uuid)))
     if (known.cpus, known.mem_mib, tuple(known.gpus.values())) != (cpus, mem_mib, found):
         turn.record(ev.NodeSeen(node, cpus, mem_mib, found))
+
+
+def _is_elsewhere(turn: Turn, node: str, uuid: str) -> bool:
+    """Whether a GPU is another node's: it has it, or a run there does, should it have fallen off for a moment."""
+    cluster = turn.cluster
+    if cluster.node_of.get(uuid, node) != node:
+        return True
+    return any(cluster.active[job].node != node for job in cluster.claims.get(uuid, ()))
 
 
 def _sample(turn: Turn, at: At, sample: m.Sample, orphans: Orphans) -> None:
     host = Host(sample.host.mem_mib, sample.host.mem_available_mib, sample.host.load)
     known = turn.cluster.nodes[at.node].gpus
-    at_ms = turn.now_ms if _is_remote(turn, at.node) else sample.at_ms
-    seen = tuple((g.uuid, _observation(turn, at.node, g, at_ms, orphans)) for g in sample.gpus if g.uuid in known)
+    at_ms = turn.now_ms if is_remote(turn, at.node) else sample.at_ms
+    own = {g.uuid: g for g in sample.gpus if g.uuid in known}
+    most = MOST_PROCESSES // max(1, len(own))
+    seen = tuple(
+        (uuid, _observation(turn, at.node, msgspec.structs.replace(g, procs=g.procs[:most]), at_ms, orphans))
+        for uuid, g in own.items()
+    )
     turn.record(ev.Sampled(at.node, host, seen))
 
 
 def _using(turn: Turn, at: At, using: m.Using, orphans: Orphans) -> None:
     """What runs have of the host's memory: of those that are there, and no more than there is."""
     most_mib = turn.cluster.node(at.node).mem_mib
-    known = tuple((use.run, min(use.rss_mib, most_mib)) for use in using.runs if _active(turn, at, use.run) is not None)
-    turn.record(ev.Measured(known))
+    known = {use.run: min(use.rss_mib, most_mib) for use in using.runs if _active(turn, at, use.run) is not None}
+    turn.record(ev.Measured(tuple(known.items())))
 
 
 def _observation(turn: Turn, node: str, g: m.GpuSample, at_ms: int, orphans: Orphans) -> Observation:
@@ -379,7 +345,7 @@ def _guests(turn: Turn, node: str, uuid: str) -> dict[str, str]:
 
 def _run_of(turn: Turn, node: str, process: m.ProcessInfo, at_ms: int, orphans: Orphans) -> str | None:
     """The run that a process belongs to. Where it says so itself, it is believed while the account of that run has it."""
-    if process.run is None or (node, process.run) in orphans or (job := _job(process.run)) < 0:
+    if process.run is None or (node, process.run) in orphans or (job := job_of(process.run)) < 0:
         return None
     active = turn.cluster.active.get(job)
     has = turn.channel(active) if active is not None else ""
@@ -403,15 +369,10 @@ def _is_just_over(turn: Turn, node: str, job: int, user: str, at_ms: int) -> boo
 
 def _active(turn: Turn, at: At, run: str) -> Active | None:
     """The active attempt of that name, there and of that account; a report about anything else is stale."""
-    active = turn.cluster.active.get(_job(run))
+    active = turn.cluster.active.get(job_of(run))
     if active is None or active.run != run or active.node != at.node or turn.channel(active) != at.account:
         return None
     return active
-
-
-def _job(run: str) -> int:
-    job = run.partition(".")[0]
-    return int(job) if job.isascii() and job.isdigit() and len(job) < 19 else -1
 
 
 _TAKE: dict[type, Callable[[Turn, At, Any, Orphans], None]] = {

@@ -347,7 +347,8 @@ class Service:
 
     def health(self) -> list[str]:
         """What is wrong, a line each."""
-        return [*self.engine.health, *views.faults_view(self.cluster), *filter(None, [self.pam.complaint()])]
+        doubles = self.links.doubles()
+        return [*self.engine.health, *doubles, *views.faults_view(self.cluster), *filter(None, [self.pam.complaint()])]
 
     def nodes(self) -> list[Json]:
         """Every node."""

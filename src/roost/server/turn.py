@@ -29,6 +29,9 @@ class Memory(Protocol):
     def places(self, job: int) -> set[str]:
         """The nodes on which a job has had attempts."""
 
+    def given(self, job: int) -> dict[str, set[str]]:
+        """The GPUs that each attempt of a job was given, by the name of its run."""
+
     def queue_head(self, length: int) -> list[tuple[int, int, int]]:
         """Id, priority and rank of the first waiting jobs."""
 

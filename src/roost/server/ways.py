@@ -91,7 +91,7 @@ class Ways:
         path.parent.chmod(0o755)  # public keys; a user's own ssh reads them too
         line = f"{node} {access.host_key}\n"
         if not path.exists() or path.read_text() != line:
-            partial = path.with_name(f"{path.name}.part")
+            partial = path.with_name(f".{path.name}.part")  # no node has such a name
             partial.write_text(line)
             partial.chmod(0o644)
             partial.replace(path)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from bench.cluster_report import Figures, as_data, judge, percentile, render
-from bench.usage import Idle, parse_cpu_s, parse_io_bytes
+from bench.usage import Idle, Use, between, parse_cpu_s, parse_io_bytes
 
 
 def figures() -> Figures:
@@ -74,3 +74,7 @@ def test_processor_time_is_found_behind_any_name() -> None:
 
 def test_bytes_of_files_pipes_and_sockets_are_counted() -> None:
     assert parse_io_bytes("rchar: 1000\nwchar: 24\nsyscr: 5\nsyscw: 6\nread_bytes: 0\nwrite_bytes: 4096\n") == 1024
+
+
+def test_use_is_reckoned_by_the_second() -> None:
+    assert between(Use(10.0, 1.0, 500), Use(20.0, 3.0, 1500), 7.0) == Idle(0.2, 100.0, 7.0)
