@@ -37,6 +37,8 @@ class Sky:
     hosts: Hosts
     chance: random.Random
     """Of the present strike: each has its own, so that one that could do nothing changes nothing for the next."""
+    gives_up_the_living: bool = True
+    """Whether jobs are given up that run on behind a silent cut. Not yet with people: see `test_cluster_lost`."""
     asked: dict[int, Asked] = field(default_factory=dict)
     killed: set[int] = field(default_factory=set)
     """Jobs that somebody has asked to end, perhaps in vain."""

@@ -35,7 +35,7 @@ def cut_silently(sky: Sky) -> None:
     if host := _struck(sky, "silent cut"):
         host.cut(silent=True)
         cut_s, is_given_up = sky.chance.choice((1, 3, 8, 25)), sky.chance.random() < 0.3
-        if is_given_up:
+        if is_given_up and sky.gives_up_the_living:
             sky.later(LOOK_S, lambda: _give_up(sky, host, NOTICE_S, lambda: sky.later(cut_s / 5, lambda: _heal(sky, host))))
         else:
             sky.later(cut_s, lambda: _heal(sky, host))
