@@ -137,7 +137,7 @@ class Link:
             await self.route.gate.acquire()
             self._has_gate = True
         try:
-            return await self._attach()
+            return await self._attach() if not self._closing.is_set() else "closed"
         finally:
             self._pass_gate()
 
@@ -167,6 +167,8 @@ class Link:
             self._heard_s = time.monotonic()
             await asyncio.get_running_loop().create_connection(lambda: wire, sock=ours)
             self._wire = wire
+            if self._closing.is_set():  # while it was on its way
+                wire.fail("closed")
             watch = asyncio.create_task(self._listen_for_silence(wire))
             reason = await wire.lost
             watch.cancel()

@@ -32,6 +32,7 @@ class NodeLinks:
         self._engine, self.ways = engine, ways
         self._links: dict[Key, Link] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
         self._used_s: dict[Key, float] = {}
         self._logins: dict[Key, Login | None] = {}
 
@@ -163,4 +164,6 @@ class NodeLinks:
             link.close()
         self._used_s.pop(key, None)
         self._logins.pop(key, None)
-        self._tasks.pop(key, None)
+        if (task := self._tasks.pop(key, None)) is not None:  # its command is still to be reaped
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)

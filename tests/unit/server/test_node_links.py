@@ -1,0 +1,75 @@
+"""Which links there are, and through whose login they go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from tests.builders import cluster, job, node, start_all
+
+from roost.core import events as ev
+from roost.core.cluster import Cluster
+from roost.core.model import Access, Login
+from roost.links.link import Route
+from roost.server.engine import Engine
+from roost.server.node_links import NodeLinks
+from roost.server.ways import Ways
+
+
+class Made:
+    """Links of a cluster to programs that never say anything."""
+
+    def __init__(self) -> None:
+        self.cluster: Cluster = cluster(job(1, user="ada"), nodes=[node("lab3")])
+        self.cluster.apply(ev.NodeKnown("lab3", Access("ssh://lab3", each=True, own="ada")))
+        self.routed: list[tuple[str, str]] = []
+        self.is_full = False
+        controller = SimpleNamespace(cluster=self.cluster)
+        engine = SimpleNamespace(controller=controller, health=[], lost=lambda *_: None, report=lambda *_: None)
+        self.links = NodeLinks(cast(Engine, engine), cast(Ways, self))
+
+    def route(self, at: str, channel: str) -> Route:
+        """As of `Ways`."""
+        if self.is_full:
+            raise OSError("no space left on device")
+        self.routed.append((at, channel))
+        return Route(["cat"])
+
+
+@pytest.fixture
+async def made() -> AsyncIterator[Made]:
+    it = Made()
+    yield it
+    for key in list(it.links._links):
+        it.links._close(key)
+    await asyncio.wait_for(asyncio.gather(*it.links._ending), 20)
+
+
+async def test_a_changed_login_is_the_one_that_is_used_from_then_on(made: Made) -> None:
+    made.cluster.apply(ev.LoginSet("lab3", "bob", Login("ssh://old@lab3")))
+    old = made.links.open("lab3", "@bob")
+    assert made.links.open("lab3", "@bob") is old
+    made.cluster.apply(ev.LoginSet("lab3", "bob", Login("ssh://new@lab3")))
+    new = made.links.open("lab3", "@bob")
+    assert new is not old and made.links.get("lab3", "@bob") is new and made.routed == [("lab3", "@bob")] * 2
+
+
+async def test_a_new_host_key_leaves_nobody_unheard_who_has_runs(made: Made) -> None:
+    start_all(made.cluster)
+    made.links.begin()
+    before: dict[Any, Any] = dict(made.links._links)
+    assert set(before) == {("lab3", ""), ("lab3", "ada")}
+    await made.links.reopen("lab3")
+    assert set(made.links._links) == set(before) and not set(made.links._links.values()) & set(before.values())
+
+
+async def test_what_could_not_be_opened_is_tried_again(made: Made) -> None:
+    made.is_full = True
+    made.links.begin()
+    assert made.links.get("lab3") is None
+    made.is_full = False
+    made.links._open_needed()
+    assert made.links.get("lab3") is not None
