@@ -61,7 +61,7 @@ def test_what_cannot_be_added_is_said_in_the_dialog(site: Site) -> None:
 
 
 def test_a_machine_is_a_node_from_its_first_to_its_last_day(site: Site, hosts: Hosts) -> None:
-    site.allow("status of 409")  # of a host key that nobody knows
+    site.allow("status of 409", "status of 503")  # of a host key that nobody knows, of a log that is away
     host, page = hosts[0], site.window("ada")
     comes(page, host, str(hosts.key))
     job = site.box.submit("--owner", "ada", "-g", 1, "--node", host.name, "--cwd", "/tmp", "sleep 300")
@@ -109,7 +109,7 @@ def is_unknown(page: Page, host: Host, job: int) -> None:
     """The page of its job says what is not known, and why; the overview has its GPUs in grey."""
     page.goto(f"/jobs/{job}")
     expect(page.get_by_test_id("job-state")).to_have_text("unknown")
-    expect(page.get_by_test_id("job-away")).to_contain_text(f"{host.name} cannot be reached")
+    expect(page.get_by_test_id("job-away")).to_contain_text(f"{host.name} cannot be reached, for")
     expect(page.get_by_test_id("job-away")).to_contain_text("it was running then")
     for path in (f"/jobs/{job}", "/", "/wall", "/nodes", f"/nodes/{host.name}", "/jobs"):
         page.goto(path)

@@ -36,9 +36,8 @@ export const job = {
 
   // its node cannot be reached
   "job.away_node": "Its node",
-  "job.away": "cannot be reached",
-  "job.away_since": "the last word came",
-  "job.away_was": "; it was {state} then.",
+  "job.away": "cannot be reached, for",
+  "job.away_was": " now; it was {state} then.",
   "job.away_again": "Nothing is lost: the node is asked again by itself, and the job is as it is there.",
 
   // facts
