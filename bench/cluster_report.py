@@ -12,7 +12,7 @@ from bench.report import Check, checks_table, number, ratio, table
 from bench.spans import median
 from bench.usage import Idle
 
-MOST_START_MS, MOST_CORES, MOST_GAP = 100.0, 0.5, 0.5
+MOST_START_MS, MOST_CORES, MOST_GAP = 100.0, 0.5, 0.1
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ def test_what_misses_its_limit_fails() -> None:
     found = figures()
     found.starts_ms = {"Roost, API, over SSH": [101.0], "Slurm, `sbatch`": [1.0]}
     found.idle = {"Roost": Idle(0.51, 0, 0)}
-    found.gaps_ms["Slurm"] = [49.0]
+    found.gaps_ms["Slurm"] = [30.0]
     found.problems = ["Roost: 1 of 96 jobs did not run (first: 4)"]
     assert verdicts(found) == ["FAIL", "FAIL", "FAIL", "FAIL"]
 
