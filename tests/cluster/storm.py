@@ -96,7 +96,7 @@ def _ground(forecast: Forecast) -> Iterator[tuple[Sky, list[Submitter]]]:
     if forecast.has_people:
         with laboratory(HERE) as lab, Hosts(HOSTS, (lab.ana.name, lab.bob.name)) as hosts:
             try:
-                sky = Sky(lab.box, hosts, chance, gives_up_the_living=False)
+                sky = Sky(lab.box, hosts, chance)
                 _add_nodes(sky, "root")
                 yield sky, [Submitter(person.do, person.account.uid, person.account.uid) for person in (lab.ana, lab.bob)]
             finally:

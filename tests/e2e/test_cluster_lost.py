@@ -54,10 +54,6 @@ def test_what_was_given_up_is_ended(lab: Lab, hosts: Hosts, given_up: int) -> No
     assert lab.box.state(given_up) == "lost"
 
 
-TOO_EARLY = "a node takes jobs again before the programs of its accounts have said what still runs there"
-
-
-@pytest.mark.xfail(strict=True, reason=TOO_EARLY)
 def test_its_gpu_is_given_out_only_then(lab: Lab, hosts: Hosts, given_up: int) -> None:
     new = lab.bob.submit(*_place(hosts), "-g", 1, "sh", "job.sh", 0, 0)
     lab.box.kill_server()
@@ -68,7 +64,6 @@ def test_its_gpu_is_given_out_only_then(lab: Lab, hosts: Hosts, given_up: int) -
     assert _evidence(hosts).overlaps({}) == []
 
 
-@pytest.mark.xfail(strict=True, reason="runs of an account whose job was removed are neither ended nor counted")
 def test_nor_while_one_runs_that_nobody_remembers(lab: Lab, hosts: Hosts, given_up: int) -> None:
     lab.ana.do("rm", given_up)
     hosts[0].heal()

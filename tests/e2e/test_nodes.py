@@ -212,6 +212,22 @@ def test_a_user_without_an_account_there_is_sent_elsewhere(lab: Lab) -> None:
         first.show_account(ana)
 
 
+def test_what_one_node_lacks_another_may_have(lab: Lab) -> None:
+    first, second = lab.hosts
+    here, there = lab.add(first), lab.add(second)
+    second.run(["mkdir", "-p", "/data"], check=True)
+    words = ("-g", "1", "--min-gpu-mem", "20G", "--prefer-node", here, "--cwd")
+    job = lab.box.submit(*words, "/data", "pwd")
+    assert lab.box.do("log", "-f", job).split() == ["/data"]
+    found = lab.is_job(job, "succeeded")
+    assert [a["node"] for a in found["attempts"]] == [here, there]
+    assert f"no such directory on {here}: /data" in found["attempts"][0]["error"]
+    nowhere = lab.is_job(lab.box.submit(*words, "/nowhere", "pwd"), "cannot_start")
+    assert [a["node"] for a in nowhere["attempts"]] == [here, there]
+    pinned = lab.is_job(lab.box.submit(*words, "/data", "--node", here, "pwd"), "cannot_start")
+    assert len(pinned["attempts"]) == 1
+
+
 def test_what_a_job_wrote_survives_its_node(lab: Lab) -> None:
     name = lab.add(lab.hosts[0])
     job = lab.submit("--node", name, "echo to remember; echo and this >&2")

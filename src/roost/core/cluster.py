@@ -21,6 +21,7 @@ from roost.core.model import (
     GpuRules,
     Job,
     Keeping,
+    Left,
     Login,
     Observation,
     Request,
@@ -83,6 +84,8 @@ class Cluster:
         """Users' own logins, by node and user."""
         self.haunted: dict[str, dict[str, str]] = {}
         """GPUs on which runs are still alive whose attempts are over here, each with the node that has it."""
+        self.given_up: dict[tuple[str, str], Left] = {}
+        """Runs that were given up and may be alive, by node and name."""
         self.barred: dict[tuple[str, str], tuple[str, int]] = {}
         """Channels of nodes through which nothing can run now: why, and until when that is believed."""
         self.users: dict[str, UserRules] = {}
@@ -537,6 +540,8 @@ _APPLY: dict[type[ev.Event], Callable[[Cluster, Any], None]] = {
     ev.NodeKnown: nodes.node_known,
     ev.NodeRemoved: nodes.node_removed,
     ev.LoginSet: nodes.login_set,
+    ev.GivenUp: nodes.given_up,
+    ev.Accounted: nodes.accounted,
     ev.Haunted: nodes.haunted,
     ev.Laid: nodes.laid,
     ev.Barred: nodes.barred,

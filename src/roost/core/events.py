@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from roost.core.model import Access, Conditions, Gpu, GpuRules, Host, Job, Keeping, Login, Observation, UserRules
+from roost.core.model import Access, Conditions, Gpu, GpuRules, Host, Job, Keeping, Left, Login, Observation, UserRules
 from roost.core.states import Outcome
 
 
@@ -108,7 +108,7 @@ class Requeued(JobEvent, frozen=True):
     attempt: int
     outcome: Outcome
     why: str
-    """What it is tried again for: `retry`, `oom` or `preempt`."""
+    """What it is tried again for: `retry`, `oom`, `preempt`, or `elsewhere` when its node lacked something."""
     again_ms: int
     job: Job
     retried: int = 0
@@ -176,6 +176,21 @@ class LoginSet(Event, frozen=True):
     node: str
     user: str
     login: Login | None
+
+
+class GivenUp(Event, frozen=True):
+    """A run is lost, and may be alive on a node that cannot be reached: its GPUs are not free before that is known."""
+
+    node: str
+    run: str
+    left: Left
+
+
+class Accounted(Event, frozen=True):
+    """A run that was given up is over, or never was."""
+
+    node: str
+    run: str
 
 
 class NodeDrained(Event, frozen=True):

@@ -240,6 +240,13 @@ class Login(msgspec.Struct, frozen=True, omit_defaults=True):
     """The account that ssh is run as here, with its configuration and keys: the user's own; empty: the server's."""
 
 
+class Left(msgspec.Struct, frozen=True):
+    """A run that was given up and that nobody has accounted for: which program of its node has it, and on which GPUs."""
+
+    channel: str
+    gpus: tuple[str, ...] = ()
+
+
 class Host(msgspec.Struct, frozen=True):
     """What a node said of its memory and load last."""
 

@@ -119,6 +119,9 @@ def node_seen(cluster: Cluster, e: ev.NodeSeen) -> None:
 def node_attached(cluster: Cluster, e: ev.NodeAttached) -> None:
     node = cluster.node(e.node)
     node.attached, node.away_ms, node.skew_ms = True, None, e.skew_ms
+    for (name, run), left in cluster.given_up.items():
+        if name == e.node:
+            _haunt(cluster, e.node, run, left.gpus)
     cluster.touched.add(e.node)
 
 
@@ -139,15 +142,34 @@ def sampled(cluster: Cluster, e: ev.Sampled) -> None:
 
 
 def haunted(cluster: Cluster, e: ev.Haunted) -> None:
-    for uuid in e.gpus:
-        cluster.haunted.setdefault(uuid, {})[e.run] = e.node
-    cluster.touched.add(e.node)
+    _haunt(cluster, e.node, e.run, e.gpus)
 
 
 def laid(cluster: Cluster, e: ev.Laid) -> None:
-    for uuid in [uuid for uuid, runs in cluster.haunted.items() if runs.get(e.run) == e.node]:
-        _leave(cluster, uuid, [e.run])
-    cluster.touched.add(e.node)
+    if (e.node, e.run) not in cluster.given_up:
+        _lay(cluster, e.node, e.run)
+
+
+def given_up(cluster: Cluster, e: ev.GivenUp) -> None:
+    cluster.given_up[e.node, e.run] = e.left
+    _haunt(cluster, e.node, e.run, e.left.gpus)
+
+
+def accounted(cluster: Cluster, e: ev.Accounted) -> None:
+    cluster.given_up.pop((e.node, e.run), None)
+    _lay(cluster, e.node, e.run)
+
+
+def _haunt(cluster: Cluster, node: str, run: str, gpus: tuple[str, ...]) -> None:
+    for uuid in gpus:
+        cluster.haunted.setdefault(uuid, {})[run] = node
+    cluster.touched.add(node)
+
+
+def _lay(cluster: Cluster, node: str, run: str) -> None:
+    for uuid in [uuid for uuid, runs in cluster.haunted.items() if runs.get(run) == node]:
+        _leave(cluster, uuid, [run])
+    cluster.touched.add(node)
 
 
 def _lay_all(cluster: Cluster, node: str) -> None:

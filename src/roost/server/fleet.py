@@ -109,6 +109,7 @@ class Fleet:
 
     async def _come(self, node: str) -> None:
         """Wait until it is attached, but not for ever."""
+        self._links.open_needed()
         link = self._links.open(node, "")
         with contextlib.suppress(LinkDown):
             if link is not None:

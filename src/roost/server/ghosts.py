@@ -58,6 +58,8 @@ def unasked(turn: Turn, at: At, runs: list[m.RunStarted | m.RunExited], orphans:
     """Runs that are not active there: an old attempt is ended, one of an unknown job is left alone; both hold their GPUs."""
     if over := [run.run for run in runs if isinstance(run, m.RunExited)]:
         turn.send(at.node, at.account, "forget", runs=over)
+        for name in over:
+            lay(turn, at, name, orphans)
     alive = [run for run in runs if isinstance(run, m.RunStarted)]
     if at.account or is_remote(turn, at.node):
         alive = alive[: max(0, MOST_GHOSTS - len(orphans.of(at)))]
@@ -105,6 +107,9 @@ def _is_of(turn: Turn, at: At, owner: Owner) -> bool:
 
 def lay(turn: Turn, at: At, run: str, orphans: Orphans) -> None:
     """It is over, if whoever says so has it."""
+    left = turn.cluster.given_up.get((at.node, run))
+    if left is not None and left.channel == at.account:
+        turn.record(ev.Accounted(at.node, run))
     if run in orphans.of(at):
         orphans.drop(at, run)
         turn.record(ev.Laid(at.node, run))
@@ -113,7 +118,14 @@ def lay(turn: Turn, at: At, run: str, orphans: Orphans) -> None:
 def lay_all(turn: Turn, at: At, orphans: Orphans) -> None:
     """A program says hello: what it has, it names again."""
     for run in list(orphans.of(at)):
-        lay(turn, at, run, orphans)
+        orphans.drop(at, run)
+        turn.record(ev.Laid(at.node, run))
+
+
+def left_at(turn: Turn, at: At) -> list[str]:
+    """Runs that were given up, and that this program may have."""
+    given_up = turn.cluster.given_up.items()
+    return [run for (node, run), left in given_up if node == at.node and left.channel == at.account]
 
 
 def is_remote(turn: Turn, node: str) -> bool:

@@ -40,9 +40,9 @@ class NodeLinks:
         """Attach every node, and the accounts that have runs; be asked for the others from now on."""
         self._engine.open_link = self.open
         self._engine.drop_links = self.drop
-        self._open_needed()
+        self.open_needed()
 
-    def _open_needed(self) -> None:
+    def open_needed(self) -> None:
         """Also what could not be opened before, for a disk was full or an account not there: nobody else would ask."""
         own = {(node, "") for node in self._engine.controller.cluster.nodes}
         for node, channel in sorted((own | self._busy()) - self._links.keys()):
@@ -108,13 +108,14 @@ class NodeLinks:
 
     def _busy(self) -> set[Key]:
         cluster = self._engine.controller.cluster
-        return {(a.node, shape_channel(cluster, a.node, a.job.shape)) for a in cluster.active.values()}
+        left = {(node, left.channel) for (node, _), left in cluster.given_up.items() if node in cluster.nodes}
+        return left | {(a.node, shape_channel(cluster, a.node, a.job.shape)) for a in cluster.active.values()}
 
     async def tend(self) -> None:
         """Let go of those that have nothing to do, for ever."""
         while True:
             await asyncio.sleep(LOOK_S)
-            self._open_needed()
+            self.open_needed()
             now, busy = time.monotonic(), self._busy()
             idle = [key for key in self._links if key[1] and key not in busy and now - self._used_s[key] > IDLE_S]
             for key in idle:
@@ -141,7 +142,7 @@ class NodeLinks:
         """How it is reached has changed: for its own program, and for every other that somebody waits to hear from."""
         for key in [key for key in self._links if key[0] == node]:
             self._close(key)
-        self._open_needed()
+        self.open_needed()
 
     def relogin(self, node: str, channel: str) -> None:
         """Somebody's way there has changed: his next job takes the new one."""

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from roost.core import events as ev
-from roost.core.model import Active, Claimant, Gpu, Host, Observation, Process
+from roost.core.model import Active, Claimant, Gpu, Host, Left, Observation, Process
 from roost.core.nodes import OWN, channel
 from roost.core.placement import impossible
 from roost.core.plan import effective
@@ -21,7 +21,7 @@ from roost.core.states import Outcome, State
 from roost.links import messages as m
 from roost.server.acting import own_grace_ms, remove
 from roost.server.cannot_start import name_node
-from roost.server.ghosts import MOST_UNASKED, At, Orphans, is_remote, job_of, lay, lay_all, unasked
+from roost.server.ghosts import MOST_UNASKED, At, Orphans, is_remote, job_of, lay, lay_all, left_at, unasked
 from roost.server.retrying import Causes, settle
 from roost.server.turn import StartRun, Turn
 
@@ -74,6 +74,8 @@ def lose(turn: Turn, lost: LinkLost) -> None:
         turn.record(ev.Barred(lost.node, lost.account, reason, turn.now_ms + BARRED_MS))
         for active in _runs_at(turn, At(lost.node, lost.account)):
             _shut_out(turn, active, reason)
+        for run in left_at(turn, At(lost.node, lost.account)):  # nobody can be asked any more
+            turn.record(ev.Accounted(lost.node, run))
 
 
 def _shut_out(turn: Turn, active: Active, reason: str) -> None:
@@ -91,6 +93,7 @@ def give_up(turn: Turn, node: str, error: str) -> list[int]:
     """Nobody will say what became of the runs of a node: they are lost. Their jobs."""
     given_up = [active for active in turn.cluster.active.values() if active.node == node]
     for active in given_up:
+        turn.record(ev.GivenUp(node, active.run, Left(turn.channel(active), active.gpus)))
         settle(turn, active, ev.Ended(active.job.id, turn.now_ms, Outcome.LOST, None, error), Causes())
         if active.stop == "rm":
             remove(turn, active.job.id, None)
@@ -111,6 +114,9 @@ def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
     lay_all(turn, at, orphans)
     turn.send(at.node, at.account, "configure", sample_ms=turn.cluster.settings["node.sample_ms"])
     known = {run.run: run for run in hello.runs}
+    for run in left_at(turn, at):
+        if run not in known:  # one that has only begun is not named yet: it is asked for, and answers when it is over
+            turn.send(at.node, at.account, "stop", run=run, why="stale", grace_ms=None)
     for active in _runs_at(turn, at):
         report = known.pop(active.run, None)
         if report is None:

@@ -6,6 +6,7 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.model import Active, Job
+from roost.core.placement import impossible
 from roost.core.preemption import PREEMPT, preempted_words
 from roost.core.retrying import OOM, Tries, pause_ms, roomier, why_again
 from roost.core.spec import JobSpec
@@ -15,6 +16,9 @@ from roost.server.turn import Turn
 from roost.store.rows import AttemptRow, JobRow
 
 GPU_MEMORY = "gpu"
+ELSEWHERE = "elsewhere"
+MOST_PLACES = 3
+"""So many nodes are tried by a job that cannot start: what none of them has is a slip of the pen."""
 
 
 class Causes(msgspec.Struct, frozen=True):
@@ -28,6 +32,8 @@ class Causes(msgspec.Struct, frozen=True):
 
 def settle(turn: Turn, active: Active, end: ev.Ended, causes: Causes) -> None:
     """Nothing of the attempt is left: end its job, or let it wait for a further attempt."""
+    if end.outcome is Outcome.CANNOT_START and active.stop is None and _tries_elsewhere(turn, active, end):
+        return
     why = why_again(end.outcome, active.stop, causes.asked)
     row = turn.row(active.job.id) if why is not None else None
     tries = tries_of(row) if row is not None else Tries()
@@ -51,6 +57,35 @@ def settle(turn: Turn, active: Active, end: ev.Ended, causes: Causes) -> None:
             usage=end.usage,
         )
     )
+
+
+def _tries_elsewhere(turn: Turn, active: Active, end: ev.Ended) -> bool:
+    """What one machine lacks, a directory or a program, another may have: a node must not swallow the queue."""
+    cluster, shape = turn.cluster, active.job.shape
+    rest = tuple(n for n in shape.request.nodes or sorted(cluster.nodes) if n != active.node)
+    if active.attempt >= MOST_PLACES or not rest or (row := turn.row(active.job.id)) is None:
+        return False
+    request = msgspec.structs.replace(shape.request, nodes=rest)
+    if impossible(cluster, request) is not None:
+        return False
+    job = msgspec.structs.replace(active.job, shape=turn.rerequested(shape, request))
+    turn.record(
+        ev.Requeued(
+            end.id,
+            end.at_ms,
+            active.attempt,
+            end.outcome,
+            ELSEWHERE,
+            again_ms=turn.now_ms,
+            job=job,
+            retried=row.retried,
+            oom_retried=row.oom_retried,
+            exit_code=end.exit_code,
+            error=end.error,
+            usage=end.usage,
+        )
+    )
+    return True
 
 
 def tries_of(row: JobRow) -> Tries:

@@ -7,7 +7,20 @@ from sqlalchemy import select
 
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
-from roost.core.model import Access, Active, Conditions, Dependency, Gpu, GpuRules, Job, Login, Request, Shape, UserRules
+from roost.core.model import (
+    Access,
+    Active,
+    Conditions,
+    Dependency,
+    Gpu,
+    GpuRules,
+    Job,
+    Left,
+    Login,
+    Request,
+    Shape,
+    UserRules,
+)
 from roost.core.prediction import Ran
 from roost.core.settings import BadSetting, check
 from roost.core.states import Outcome, State
@@ -74,6 +87,8 @@ def _load_devices(store: Store, cluster: Cluster) -> None:
             cluster.nodes[name].drained = drained
             if access is not None:
                 cluster.apply(ev.NodeKnown(name, msgspec.json.decode(access, type=Access)))
+        for node, run, left in db.execute(select(schema.given_up)):
+            cluster.apply(ev.GivenUp(node, run, msgspec.json.decode(left, type=Left)))
         for node, user, login in db.execute(select(schema.logins)):
             cluster.apply(ev.LoginSet(node, user, msgspec.json.decode(login, type=Login)))
 

@@ -163,6 +163,14 @@ logins = Table(
     Column("login", Text, nullable=False),
 )
 
+given_up = Table(
+    "given_up",
+    metadata,
+    Column("node", String, primary_key=True),
+    Column("run", String, primary_key=True),
+    Column("left", Text, nullable=False),
+)
+
 gpus = Table(
     "gpus",
     metadata,

@@ -367,6 +367,13 @@ class Writer:
             else:
                 self._run(cursor, "login", [{"node": e.node, "user": e.user, "login": _encode(e.login).decode()}])
 
+    def _given_up(self, cursor: Any, events: list[ev.GivenUp], batch: Batch) -> None:
+        rows = [{"node": e.node, "run": e.run, "left": _encode(e.left).decode()} for e in events]
+        self._run(cursor, "given_up", rows)
+
+    def _accounted(self, cursor: Any, events: list[ev.Accounted], batch: Batch) -> None:
+        self._run(cursor, "accounted", [{"b_node": e.node, "b_run": e.run} for e in events])
+
 
 def _one(cursor: Any, statement: _Statement, job: int) -> Any:
     cursor.execute(statement.sql, statement.parameters({"b_id": job}))
@@ -515,6 +522,10 @@ def _statements() -> dict[str, Executable]:
         "gpus_gone": update(t.gpus).where(t.gpus.c.node == bindparam("b_node")).values(node=None),
         "access": known_put.on_conflict_do_update(["name"], set_={"access": known_put.excluded.access}),
         "node_gone": delete(t.nodes).where(t.nodes.c.name == bindparam("b_node")),
+        "given_up": put(t.given_up, "node run", "left"),
+        "accounted": delete(t.given_up).where(
+            t.given_up.c.node == bindparam("b_node"), t.given_up.c.run == bindparam("b_run")
+        ),
         "login": put(t.logins, "node user", "login"),
         "login_gone": delete(t.logins).where(t.logins.c.node == bindparam("b_node"), t.logins.c.user == bindparam("b_user")),
         "logins_gone": delete(t.logins).where(t.logins.c.node == bindparam("b_node")),
@@ -577,6 +588,8 @@ _WRITE: dict[type[ev.Event], Callable[[Writer, Any, list[Any], Batch], None]] = 
     ev.NodeKnown: Writer._node_known,
     ev.NodeRemoved: Writer._node_removed,
     ev.LoginSet: Writer._login_set,
+    ev.GivenUp: Writer._given_up,
+    ev.Accounted: Writer._accounted,
 }
 
 _LOGGED = frozenset(

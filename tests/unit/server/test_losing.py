@@ -39,7 +39,8 @@ def test_a_run_of_a_lost_node_is_over_whatever_was_asked_of_it(
     if asked:
         lab.act(asked, job)
     lab.ask(LoseNode("root", "far", "far was given up") if how == "lost" else RemoveNode("root", "far", force=True))
-    assert job not in lab.cluster.active and not lab.cluster.claims and not lab.cluster.haunted
+    assert job not in lab.cluster.active and not lab.cluster.claims
+    assert set(lab.cluster.given_up) == {("far", f"{job}.1")}
     if asked == "rm":
         assert lab.controller.rows([job]) == {} and job not in lab.cluster.jobs
     elif asked == "kill":

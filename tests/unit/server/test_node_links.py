@@ -71,5 +71,5 @@ async def test_what_could_not_be_opened_is_tried_again(made: Made) -> None:
     made.links.begin()
     assert made.links.get("lab3") is None
     made.is_full = False
-    made.links._open_needed()
+    made.links.open_needed()
     assert made.links.get("lab3") is not None
