@@ -33,7 +33,7 @@ screenshots: dev pages           ## every page, light and dark, English and Chin
 	@$(BIN)/python tools/screenshots.py
 
 bench: dev                       ## against peers and floors, in one run
-	@$(BIN)/python bench/peers.py && $(BIN)/python bench/submit.py && $(BIN)/python bench/queue.py
+	@for what in peers submit cluster fleet; do $(BIN)/python -m bench.$$what || exit 1; done
 
 clean:
 	rm -rf $(VENV) web/node_modules web/src/api/schema.d.ts src/roost/web/built .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -43,6 +43,13 @@ def gaps_ms(spans: Sequence[Span]) -> list[float]:
     return [(after.began_ns - before.ended_ns) / 1e6 for before, after in itertools.pairwise(ordered)]
 
 
+def refill_gaps_ms(spans: Sequence[Span], slots: int) -> list[float]:
+    """From each end to the begin that took the place, where all of so many slots were taken and more jobs waited."""
+    begins = sorted(span.began_ns for span in spans)[slots:]
+    ends = sorted(span.ended_ns for span in spans)
+    return [(began - ended) / 1e6 for began, ended in zip(begins, ends, strict=False)]
+
+
 def median(values: Sequence[float]) -> float | None:
     """The median, or None of nothing."""
     return statistics.median(values) if values else None

@@ -1,9 +1,10 @@
 /* The job that every system runs: notes when it began and when it ended, and does nothing else.
  *
- *     stamp FILE TAG
+ *     stamp FILE TAG [LEAST SPREAD]
  *
  * appends one line of fixed width to FILE: tag, begin and end, in nanoseconds of CLOCK_MONOTONIC. One write with
- * O_APPEND, so lines of jobs that run side by side never mix.
+ * O_APPEND, so lines of jobs that run side by side never mix. With LEAST and SPREAD it lasts LEAST milliseconds and up to
+ * SPREAD more, which depend on its tag alone: the same jobs last the same under every system.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,8 +23,13 @@ int main(int argc, char **argv)
 {
     long long began = now_ns();
     char line[64];
-    if (argc != 3)
+    if (argc != 3 && argc != 5)
         return 2;
+    if (argc == 5) {
+        long lasts = atol(argv[3]) + atol(argv[2]) * 797 % atol(argv[4]);
+        struct timespec t = {lasts / 1000, lasts % 1000 * 1000000};
+        nanosleep(&t, NULL);
+    }
     int file = open(argv[1], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     if (file < 0)
         return 1;

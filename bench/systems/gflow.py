@@ -9,11 +9,11 @@ arrive in one request of a few milliseconds.
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 from pathlib import Path
 
 from bench.install import clean_environment, command, pip
+from bench.ports import free_port
 from bench.systems.port import Batch, call, is_alive, wait_until
 
 
@@ -85,10 +85,3 @@ class Gflow:
 
     def _gflow(self, name: str, *arguments: str) -> str:
         return call([str(self.bin / name), *arguments], self.environment, self.work)
-
-
-def free_port() -> int:
-    """A TCP port of loopback that nobody has now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

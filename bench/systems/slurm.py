@@ -1,4 +1,4 @@
-"""Slurm: Debian's `slurm-wlm`, a private instance on loopback with one node that claims so many CPUs.
+"""Slurm: Debian's `slurm-wlm`, a private instance on loopback with nodes that claim so many CPUs each.
 
 Own munge key and socket, own configuration (see slurm_text.py), state and ports; three daemons in the foreground, ended
 by their pids. The jobs are one array, queued while the partition is down. Needs root.
@@ -12,16 +12,16 @@ import subprocess
 from pathlib import Path
 
 from bench.install import Unavailable, apt, clean_environment, command, which
-from bench.systems.gflow import free_port
+from bench.ports import free_port, free_ports
 from bench.systems.port import Batch, call, end, wait_until
 from bench.systems.slurm_text import Site, batch_script, slurm_conf
 
 
 class Slurm:
-    """munged, slurmctld and one slurmd."""
+    """munged, slurmctld and a slurmd for each node, one unless told otherwise."""
 
     def __init__(self, with_epilog: bool = False) -> None:
-        self.with_epilog = with_epilog
+        self.with_epilog, self.nodes = with_epilog, 1
         self.name = "Slurm + epilog" if with_epilog else "Slurm"
         self.jobs_at_most = 200 if with_epilog else 40
         self.work = Path()
@@ -39,28 +39,31 @@ class Slurm:
         self.work = work
         self.environment = {**clean_environment(), "SLURM_CONF": str(work / "slurm.conf")}
         host = socket.gethostname().split(".")[0]
-        conf = slurm_conf(Site(work, host, free_port(), free_port()), slots, self.with_epilog)
+        ports = free_ports(self.nodes)
+        conf = slurm_conf(Site(work, host, free_port(), ports), slots, self.with_epilog, self.nodes)
         for name in ("state", "spool"):
             (work / name).mkdir()
         (work / "slurm.conf").write_text(conf)
         (work / "cgroup.conf").write_text("CgroupAutomount=no\n")
         self._start_munge()
         self._daemon("slurmctld", "-D", "-f", str(work / "slurm.conf"))
-        self._daemon("slurmd", "-D", "-N", "n1", "-f", str(work / "slurm.conf"))
-        if not wait_until(self._is_idle, 30, every=0.1):
-            raise RuntimeError(f"the node did not become idle: {self._log_tail()}")
+        for number in range(1, self.nodes + 1):
+            (work / "spool" / f"n{number}").mkdir()
+            self._daemon("slurmd", "-D", "-N", f"n{number}", "-f", str(work / "slurm.conf"))
+        if not wait_until(self.is_idle, 60, every=0.1):
+            raise RuntimeError(f"the nodes did not become idle: {self._log_tail()}")
 
     def queue(self, batch: Batch) -> None:
-        self._slurm("scontrol", "update", "PartitionName=all", "State=DOWN")
+        self.call("scontrol", "update", "PartitionName=all", "State=DOWN")
         script = self.work / "job.sh"
         script.write_text(batch_script(" ".join(batch.argv("$SLURM_ARRAY_TASK_ID"))))
-        self._slurm("sbatch", f"--array=1-{batch.count}", f"--output={self.work}/out-%a", "-n1", str(script))
+        self.call("sbatch", f"--array=1-{batch.count}", f"--output={self.work}/out-%a", "-n1", str(script))
 
     def release(self) -> None:
-        self._slurm("scontrol", "update", "PartitionName=all", "State=UP")
+        self.call("scontrol", "update", "PartitionName=all", "State=UP")
 
     def problems(self, batch: Batch) -> list[str]:
-        bad = [line for line in self._slurm("squeue", "-h", "-t", "F,NF,TO,CA").splitlines() if line.strip()]
+        bad = [line for line in self.call("squeue", "-h", "-t", "F,NF,TO,CA").splitlines() if line.strip()]
         return [f"{len(bad)} jobs failed: {bad[0].strip()}"] if bad else []
 
     def stop(self) -> None:
@@ -94,7 +97,7 @@ class Slurm:
             raise RuntimeError("munged did not come up in 10 s")
 
     def _daemon(self, name: str, *arguments: str) -> None:
-        with open(self.work / f"{name}.out", "wb") as output:
+        with open(self.work / f"{name}.out", "ab") as output:
             self.daemons.append(
                 subprocess.Popen(
                     [which(name) or name, *arguments],
@@ -106,9 +109,10 @@ class Slurm:
                 )
             )
 
-    def _is_idle(self) -> bool:
+    def is_idle(self) -> bool:
+        """Whether every node is there and has nothing to do."""
         try:
-            return self._slurm("sinfo", "-h", "-t", "idle", "-o", "%N").strip() == "n1"
+            return self.call("sinfo", "-h", "-t", "idle", "-o", "%D").strip() == str(self.nodes)
         except RuntimeError:
             return False
 
@@ -116,5 +120,6 @@ class Slurm:
         texts = [path.read_text(errors="replace").strip() for path in sorted(self.work.glob("slurm*.out"))]
         return " / ".join(text.splitlines()[-1] for text in texts if text) or "no output"
 
-    def _slurm(self, name: str, *arguments: str) -> str:
+    def call(self, name: str, *arguments: str) -> str:
+        """One of Slurm's own commands; what it printed."""
         return call([which(name) or name, *arguments], self.environment, self.work)

@@ -57,8 +57,8 @@ TUNED = {
 }
 
 
-def slurm_conf(site: Site, slots: int, with_epilog: bool) -> str:
-    """slurm.conf for one node that claims so many CPUs, whatever the machine has."""
+def slurm_conf(site: Site, slots: int, with_epilog: bool, nodes: int = 1) -> str:
+    """slurm.conf for nodes n1, n2, … that claim so many CPUs each, whatever the machine has; their ports follow another."""
     paths = {
         "ClusterName": "bench",
         "SlurmctldHost": f"{site.host}(127.0.0.1)",
@@ -68,20 +68,30 @@ def slurm_conf(site: Site, slots: int, with_epilog: bool) -> str:
         "AuthInfo": f"socket={site.work}/munge.sock",
         "CredType": "cred/munge",
         "StateSaveLocation": f"{site.work}/state",
-        "SlurmdSpoolDir": f"{site.work}/spool",
+        "SlurmdSpoolDir": f"{site.work}/spool/%n",
         "SlurmctldPidFile": f"{site.work}/slurmctld.pid",
-        "SlurmdPidFile": f"{site.work}/slurmd.pid",
+        "SlurmdPidFile": f"{site.work}/slurmd-%n.pid",
         "SlurmctldLogFile": f"{site.work}/slurmctld.log",
-        "SlurmdLogFile": f"{site.work}/slurmd.log",
+        "SlurmdLogFile": f"{site.work}/slurmd-%n.log",
         "SlurmdParameters": "config_overrides",
         "ReturnToService": "2",
         "MailProg": "/bin/true",
     }
-    node = f"NodeName=n1 NodeHostname={site.host} NodeAddr=127.0.0.1 Port={site.node_port} CPUs={slots} State=UNKNOWN"
-    partition = "PartitionName=all Nodes=n1 Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO"
+    names, ports = node_names(nodes), _range(site.node_port, nodes)
+    node = f"NodeName={names} NodeHostname={site.host} NodeAddr=127.0.0.1 Port={ports} CPUs={slots} State=UNKNOWN"
+    partition = f"PartitionName=all Nodes={names} Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO"
     epilog = {"Epilog": "/bin/true"} if with_epilog else {}
     settings = [f"{name}={value}" for name, value in {**paths, **TUNED, **epilog}.items()]
     return "\n".join([*settings, node, partition, ""])
+
+
+def node_names(nodes: int) -> str:
+    """All nodes, as Slurm names several: `n[1-50]`."""
+    return f"n{_range(1, nodes)}"
+
+
+def _range(first: int, count: int) -> str:
+    return str(first) if count == 1 else f"[{first}-{first + count - 1}]"
 
 
 def batch_script(line: str) -> str:

@@ -13,6 +13,7 @@ from tests.cluster.evidence import END, Evidence
 from tests.cluster.sky import Asked, Sky
 from tests.cluster.strikes import start_server
 from tests.hosts import Host
+from tests.hosts.host import command_lines
 
 PATIENCE_S = 120
 REFUSED = "refused"
@@ -48,17 +49,20 @@ def _all_ended(sky: Sky) -> bool:
 
 def _unended(sky: Sky) -> list[Json]:
     answer = sky.ask("GET", "/jobs?limit=1000")
-    return [{"server": "is not there", "state": None}] if answer is None else list(answer.json["jobs"])
+    if answer is None:
+        return [{"server": "is not there", "state": None}]
+    keys = ("id", "state", "node", "reasons", "attempts", "error")
+    return [{key: job.get(key) for key in keys} for job in answer.json["jobs"] if job["state"] != "ended"]
 
 
 def aftermath(sky: Sky) -> list[str]:
     """All that is not as it must be."""
-    jobs = {job: sky.box.http("GET", f"/jobs/{job}").json["job"] for job in sorted(sky.asked)}
+    jobs = {job: sky.box.http("GET", f"/jobs/{job}").json for job in sorted(sky.asked)}
     found = evidence.read(sky.lines.read_text())
     deaths = {host.name: host.power_offs for host in sky.hosts}
     return [
         *found.problems,
-        *found.overlaps(deaths),
+        *found.overlaps(deaths, sky.given_up),
         *_strangers(sky, found),
         *_wrong_owners(sky, found),
         *(problem for job, view in jobs.items() for problem in _Case(sky, found, deaths, view).problems()),
@@ -175,7 +179,14 @@ def _in_use(sky: Sky) -> list[Json]:
 
 def _strays(sky: Sky) -> dict[str, list[str]]:
     found = {host.name: _foreign(host) for host in sky.hosts}
+    found["here"] = _connections(sky)
     return {name: lines for name, lines in found.items() if lines}
+
+
+def _connections(sky: Sky) -> list[str]:
+    """What on this machine still speaks to a host, or tries to."""
+    addresses = tuple(f" {host.address} " for host in sky.hosts)
+    return [line for line in command_lines() if line.startswith("ssh ") and any(word in line for word in addresses)]
 
 
 def _foreign(host: Host) -> list[str]:

@@ -7,7 +7,7 @@ hosts) is needed only to place what wrote no more because its host was switched 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -96,12 +96,14 @@ class Evidence:
         else:
             self.runs[line.attempt] = replace(run, last=line)
 
-    def overlaps(self, deaths: Deaths) -> list[str]:
-        """GPUs that two had at once, and jobs that ran twice at once."""
+    def overlaps(self, deaths: Deaths, given_up: Collection[int] = ()) -> list[str]:
+        """GPUs that two had at once, and jobs that ran twice at once though nobody had given them up."""
         found: dict[str, list[Run]] = {}
-        for run in self.runs.values():
-            for key in (f"job {run.begin.attempt[0]}", *(f"{gpu} of {run.begin.host}" for gpu in run.begin.gpus)):
-                found.setdefault(key, []).append(run)
+        for (job, _), run in self.runs.items():
+            for gpu in run.begin.gpus:
+                found.setdefault(f"{gpu} of {run.begin.host}", []).append(run)
+            if job not in given_up:
+                found.setdefault(f"job {job}", []).append(run)
         problems = []
         for key, users in sorted(found.items()):
             users.sort(key=lambda run: run.begin.place)
@@ -121,12 +123,3 @@ def read(text: str) -> Evidence:
         gpus = tuple(() if words[2] == "-" else words[2].split(","))
         found.add(Line(place, words[0], (int(job), int(attempt)), gpus, words[3], int(words[4]), float(words[5])))
     return found
-
-
-def wrong_owners(evidence: Evidence, owners: Mapping[int, Iterable[int]]) -> list[str]:
-    """Attempts that ran as somebody else: `owners` says under which uids each job may."""
-    return [
-        f"job {run.begin.attempt[0]} ran as {run.begin.uid} on {run.begin.host} instead of {owners[run.begin.attempt[0]]}"
-        for run in evidence.runs.values()
-        if run.begin.uid not in owners.get(run.begin.attempt[0], ())
-    ]

@@ -36,6 +36,9 @@ class Sky:
     box: Box
     hosts: Hosts
     chance: random.Random
+    """Of the present strike: each has its own, so that one that could do nothing changes nothing for the next."""
+    gives_up_the_living: bool = True
+    """Whether jobs are given up that run on behind a silent cut. Not yet with people: see `test_cluster_lost`."""
     asked: dict[int, Asked] = field(default_factory=dict)
     killed: set[int] = field(default_factory=set)
     """Jobs that somebody has asked to end, perhaps in vain."""
@@ -82,11 +85,10 @@ class Sky:
 
     def calm_host(self) -> Host | None:
         """One that has no trouble now; it counts as troubled until `is_well`."""
-        free = [host for host in self.hosts if host.name not in self._troubled]
-        if not free:
-            return None
-        host = self.chance.choice(free)
-        self._troubled.add(host.name)
+        order = self.chance.sample(list(self.hosts), len(self.hosts))
+        host = next((host for host in order if host.name not in self._troubled), None)
+        if host is not None:
+            self._troubled.add(host.name)
         return host
 
     def is_well(self, host: Host) -> None:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count, pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -32,7 +33,7 @@ from tests.lab import laboratory
 
 HOSTS, GPUS, HERE = 4, "4x24G", "2x24G"
 SETTINGS = {"node.retry_s": 1, "node.lost_s": 86_400}
-NAPS = ("0.1", "0.5", "2", "4", "8")
+NAPS = ("0.1", "0.5", "1", "3", "6")
 SHAPES = ("-g 1", "-g 1", "-g 1", "-g 1", "-g 2", "-g 3", "-g 0")
 
 
@@ -66,17 +67,21 @@ class Submitter:
 def storm(forecast: Forecast) -> list[str]:
     """Let it pass; what was wrong afterwards."""
     print(forecast.command, flush=True)
-    began = time.monotonic()
+    moments = [time.monotonic()]
     with _ground(forecast) as (sky, people):
         problems = ["it was broken off"]
         try:
             for number, person in enumerate(people):
                 _submit(sky, person, forecast.jobs // len(people), f"jobs-{number}")
-            _blow(sky, forecast.for_s)
+            moments.append(time.monotonic())
+            _blow(sky, forecast)
+            moments.append(time.monotonic())
             calm_down(sky)
+            moments.append(time.monotonic())
             problems = sky.problems + aftermath(sky)
         finally:
-            _tell(sky, forecast, problems, time.monotonic() - began)
+            moments.append(time.monotonic())
+            _tell(sky, forecast, problems, moments)
             if problems and forecast.keep:
                 input(f"ROOST_HOME={sky.box.home} {sky.hosts.directory}; Enter takes it away ")
         return problems
@@ -91,7 +96,7 @@ def _ground(forecast: Forecast) -> Iterator[tuple[Sky, list[Submitter]]]:
     if forecast.has_people:
         with laboratory(HERE) as lab, Hosts(HOSTS, (lab.ana.name, lab.bob.name)) as hosts:
             try:
-                sky = Sky(lab.box, hosts, chance)
+                sky = Sky(lab.box, hosts, chance, gives_up_the_living=False)
                 _add_nodes(sky, "root")
                 yield sky, [Submitter(person.do, person.account.uid, person.account.uid) for person in (lab.ana, lab.bob)]
             finally:
@@ -138,9 +143,10 @@ def _submit(sky: Sky, person: Submitter, jobs: int, name: str) -> None:
 # -- during and after -----------------------------------------------------------------------------------------------
 
 
-def _blow(sky: Sky, for_s: float) -> None:
-    over = time.monotonic() + for_s
+def _blow(sky: Sky, forecast: Forecast) -> None:
+    over, strikes = time.monotonic() + forecast.for_s, count()
     while time.monotonic() < over:
+        sky.chance = random.Random(f"{forecast.seed}/{next(strikes)}")
         strike(sky)
         pause = time.monotonic() + sky.chance.uniform(0.1, 1.5)
         while time.monotonic() < pause:
@@ -148,10 +154,11 @@ def _blow(sky: Sky, for_s: float) -> None:
             time.sleep(0.02)
 
 
-def _tell(sky: Sky, forecast: Forecast, problems: list[str], took_s: float) -> None:
+def _tell(sky: Sky, forecast: Forecast, problems: list[str], moments: list[float]) -> None:
     struck = ", ".join(f"{name} {count}" for name, count in sorted(sky.struck.items()))
     wrote = sky.lines.read_text().count("\n") if sky.lines.exists() else 0
-    print(f"seed {forecast.seed}: {len(sky.asked)} jobs, {wrote} lines, {took_s:.0f} s; {struck}")
+    took = " + ".join(f"{after - before:.0f} s" for before, after in pairwise(moments))
+    print(f"seed {forecast.seed}: {len(sky.asked)} jobs, {wrote} lines, {took}; {struck}")
     for problem in problems[:30]:
         print(f"WRONG: {problem}")
     if not problems:

@@ -9,6 +9,7 @@ from tests.cluster.sky import Sky
 from tests.hosts import Host
 
 Strike = Callable[[Sky], None]
+LOOK_S = 0.5
 NOTICE_S = 60.0
 """How long an administrator waits for a host that is off to be noticed, before he switches it on again."""
 
@@ -30,10 +31,14 @@ def cut(sky: Sky) -> None:
 
 
 def cut_silently(sky: Sky) -> None:
-    """Packets vanish for a while, at times for longer than the server waits."""
+    """Packets vanish for a while, at times for longer than the server waits; and its jobs, which run, are given up."""
     if host := _struck(sky, "silent cut"):
         host.cut(silent=True)
-        sky.later(sky.chance.choice((1, 3, 8, 25)), lambda: _heal(sky, host))
+        cut_s, is_given_up = sky.chance.choice((1, 3, 8, 25)), sky.chance.random() < 0.3
+        if is_given_up and sky.gives_up_the_living:
+            sky.later(LOOK_S, lambda: _give_up(sky, host, NOTICE_S, lambda: sky.later(cut_s / 5, lambda: _heal(sky, host))))
+        else:
+            sky.later(cut_s, lambda: _heal(sky, host))
 
 
 def _heal(sky: Sky, host: Host) -> None:
@@ -45,14 +50,15 @@ def power_off(sky: Sky) -> None:
     """A host goes dark and comes back; at times its jobs are given up meanwhile."""
     if host := _struck(sky, "power-off"):
         host.power_off()
+        off_s = sky.chance.uniform(0, 6)
         if sky.chance.random() < 0.5:
-            sky.later(0.5, lambda: _give_up(sky, host, NOTICE_S))
+            sky.later(LOOK_S, lambda: _give_up(sky, host, NOTICE_S, lambda: sky.later(off_s, lambda: _power_on(sky, host))))
         else:
-            sky.later(sky.chance.uniform(0, 6), lambda: _power_on(sky, host))
+            sky.later(off_s, lambda: _power_on(sky, host))
 
 
-def _give_up(sky: Sky, host: Host, left_s: float) -> None:
-    """`roost node lost`, as soon as the server knows that it cannot be reached. The host stays off until then."""
+def _give_up(sky: Sky, host: Host, left_s: float, then: Callable[[], None]) -> None:
+    """`roost node lost`, as soon as the server knows that it cannot be reached. It stays like that until then."""
     answer = sky.ask("POST", f"/nodes/{sky.node(host)}/lost")
     if answer is not None and answer.status == 200:
         sky.struck["given up"] += 1
@@ -60,9 +66,9 @@ def _give_up(sky: Sky, host: Host, left_s: float) -> None:
     elif left_s > 0:
         if answer is not None and answer.status != 409:
             sky.problems.append(f"roost node lost {sky.node(host)}: {answer.status} {answer.body[:500]!r}")
-        sky.later(0.5, lambda: _give_up(sky, host, left_s - 0.5))
+        sky.later(LOOK_S, lambda: _give_up(sky, host, left_s - LOOK_S, then))
         return
-    sky.later(sky.chance.uniform(0, 3), lambda: _power_on(sky, host))
+    then()
 
 
 def _power_on(sky: Sky, host: Host) -> None:
@@ -95,7 +101,7 @@ def trust(sky: Sky, host: Host) -> None:
     """`roost node trust`, until it is heard."""
     answer = sky.ask("POST", f"/nodes/{sky.node(host)}/trust", {"host_key": host.host_key})
     if answer is None or answer.status == 503:
-        sky.later(0.5, lambda: trust(sky, host))
+        sky.later(LOOK_S, lambda: trust(sky, host))
         return
     if answer.status != 200:
         sky.problems.append(f"roost node trust {sky.node(host)}: {answer.status} {answer.body[:500]!r}")
@@ -137,7 +143,7 @@ def kill_server(sky: Sky) -> None:
 def start_server(sky: Sky) -> None:
     """`roost up`."""
     ran = sky.box.run("up", "--detach")
-    if ran.code:
+    if ran.code and "already running" not in ran.err:
         sky.problems.append(f"roost up --detach: {ran}")
 
 
@@ -191,7 +197,7 @@ STRIKES: tuple[tuple[Strike, float], ...] = (
     (restart_sshd, 3),
     (change_key, 1),
     (hang_driver, 2),
-    (kill_server, 1.5),
+    (kill_server, 2),
     (kill_programs, 3),
     (kill_job, 3),
     (pause_job, 3),

@@ -105,10 +105,13 @@ class Api:
 
 @pytest.fixture
 async def api(tmp_path: Path) -> AsyncIterator[Api]:
+    (tmp_path / "node").mkdir()
     with fresh_store() as store:
         engine = Engine(Controller(store))
+        engine.controller.cluster.node("n1")
         rounds = asyncio.create_task(engine.run())
         made = Api(Service(tmp_path, store, engine))
+        engine.controller.cluster.node("n1")  # the server's own machine
         sample = m.Sample(0, m.HostSample(60_000, 64_000), [m.GpuSample(g.uuid, 0, 0) for g in GPUS])
         await made.tell(m.Hello(1, "x", "n1", 1, "boot", 2, 64_000, GPUS, []), sample)
         yield made

@@ -12,6 +12,8 @@ from tests.contract.conftest import Api
 
 from roost.api.permissions import ROUTES, VERBS, Right
 from roost.cli.dispatch import VERBS as TYPED
+from roost.core import events as ev
+from roost.core.model import Access
 from roost.server.people import Caller
 
 OPEN_ENDED = ("GET /api/v1/events", "GET /api/v1/live", "GET /api/v1/jobs/wait", "GET /api/v1/jobs/{job}/log/follow")
@@ -59,7 +61,9 @@ async def people(api: Api) -> AsyncIterator[People]:
     token = next(row.id for row in mine.tokens.values() if row.user == "zoe")
     code = await mine.new_link(by, "zoe", "login")
     paths = {"job": job, "sweep": sweep["sweep"], "name": "zoe", "token": token, "code": code, "id": 1, "target": 1}
-    paths["node"] = "n1"
+    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBtq8LfoVuy0cGX9oLKn8gLq9NnhwFCBHYvJ5lxXQ1rK"
+    api.service.cluster.apply(ev.NodeKnown("far", Access("ssh://root@127.0.0.1:1", key)))  # where nobody answers
+    paths["node"] = "far"
     yield People(api, tokens, paths)
     api.uid, api.headers = os.getuid(), {}
 

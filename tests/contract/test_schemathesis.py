@@ -175,7 +175,7 @@ THERE: list[tuple[str, Any]] = [
         for job in IDS
         for more in ("", "/why", "/env", "/log", "/results", "/samples")
     ),
-    *((path, {}) for path in ("/jobs", "/gpus", "/status", "/nodes", "/users", "/me", "/sweeps", "/sweeps/last")),
+    *((path, {}) for path in ("/jobs", "/gpus", "/status", "/nodes", "/users", "/me", "/sweeps", "/sweeps/last", "/logins")),
     *((path, {}) for path in ("/tokens", "/audit", "/history", "/settings", "/policy", "/notice", "/defaults")),
     *((path, {}) for path in ("/samples", "/usage")),
     ("/sweeps/{sweep}", {"sweep": 1}),

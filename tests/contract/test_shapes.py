@@ -8,9 +8,9 @@ from roost.links import messages as m
 
 JOB = {
     "id", "name", "desc", "user", "state", "last_state", "outcome", "exit_code", "error", "command", "command_line",
-    "script", "cwd", "gpus", "request", "labels", "node", "priority", "queue_position", "attempts", "reasons", "after", "begin_at",
-    "time_limit_s", "submitted_at", "started_at", "ended_at", "stdout", "stderr", "retries", "retried", "retry_oom",
-    "oom_retried", "retry", "preemptible", "submitter", "runs_as",
+    "script", "cwd", "gpus", "request", "labels", "node", "priority", "queue_position", "attempts", "reasons", "after",
+    "begin_at", "time_limit_s", "submitted_at", "started_at", "ended_at", "stdout", "stderr", "retries", "retried",
+    "retry_oom", "oom_retried", "retry", "preemptible", "submitter", "runs_as",
 }  # fmt: skip
 ATTEMPT = {
     "attempt", "run", "state", "outcome", "node", "gpu_uuids", "gpu_indices", "pid", "intended_at", "started_at", "ended_at",

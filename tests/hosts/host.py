@@ -359,6 +359,11 @@ def _command_line(pid: int) -> str:
     return ""
 
 
+def command_lines() -> list[str]:
+    """Of every process of the machine, those of its hosts among them."""
+    return [line for name in os.listdir("/proc") if name.isdigit() and (line := _command_line(int(name)))]
+
+
 def _inner_pid(pid: int) -> str:
     """The number by which the host itself knows that process."""
     with contextlib.suppress(OSError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.cluster.evidence import Deaths, read, wrong_owners
+from tests.cluster.evidence import Deaths, read
 
 QUIET: Deaths = {}
 
@@ -47,15 +47,10 @@ def test_a_job_that_runs_twice_at_once() -> None:
     found = read(lines("begin 1.1 g0 10", "begin 1.2 g1 11", "end 1.1 g0 12", "end 1.2 g1 12"))
     (problem,) = found.overlaps(QUIET)
     assert problem.startswith("job 1 twice")
+    assert found.overlaps(QUIET, {1}) == []
 
 
 def test_a_power_off_ends_what_it_found() -> None:
     found = read(lines("begin 1.1 g0 10", "begin 1.2 g0 20"))
     assert found.overlaps({"h": [(5.0, 6.0), (15.0, 16.0)]}) == []
     assert found.overlaps({"h": [(25.0, 26.0)]}) != []
-
-
-def test_owners() -> None:
-    found = read(lines("begin 1.1 g0 10"))
-    assert wrong_owners(found, {1: {7}}) == []
-    assert wrong_owners(found, {1: {8}}) != []

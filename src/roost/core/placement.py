@@ -189,7 +189,14 @@ class Space:
             return 0
         if kind.gpus == 0:
             return cpu_slots(self.cluster, node) - node.cpu_used - self.cpu_given.get(node.name, 0)
-        return sum(self.takes(node, gpu, kind) for gpu in node.gpus.values())
+        return sum(self.takes(node, gpu, kind) for gpu in self._worth_asking(node, kind))
+
+    def _worth_asking(self, node: Node, kind: Request) -> Iterable[Gpu]:
+        """The GPUs of a node without those that somebody has who leaves nothing to others: by far the most."""
+        if kind.is_shared:
+            return node.gpus.values()
+        held, given, ruled = self.cluster.claims, self.given, self.cluster.rules
+        return [gpu for uuid, gpu in node.gpus.items() if uuid in ruled or not (uuid in held or uuid in given)]
 
     def kind(self, request: Request) -> Request:
         """What matters of a request on a single GPU: all but their number, and what it would like."""
@@ -344,7 +351,7 @@ class Space:
         if count == 0:
             return []
         kind = self.kind(request)
-        fitting = [gpu for gpu in node.gpus.values() if self.takes(node, gpu, kind)]
+        fitting = [gpu for gpu in self._worth_asking(node, kind) if self.takes(node, gpu, kind)]
         if len(fitting) > count:
             fitting.sort(key=lambda gpu: self._gpu_score(node, gpu, request))
         return [gpu.uuid for gpu in sorted(fitting[:count], key=lambda gpu: gpu.index)]
@@ -400,15 +407,17 @@ class Space:
     def takes(self, node: Node, gpu: Gpu, request: Request) -> bool:
         """Whether that GPU will do for that request now; the same answer as `refuses` gives, without its words."""
         cluster, uuid = self.cluster, gpu.uuid
+        rules = cluster.rules.get(uuid, NO_RULES)
+        is_whole = request.mem_mib is None and rules.slots == 1
+        if is_whole and (uuid in cluster.claims or uuid in self.given):  # by far the most: somebody has it
+            return False
         seen = cluster.seen.get(uuid)
         if seen is None or seen.fault is not None or seen.claimed_by is not None or not may_use(cluster, node, gpu, request):
             return False
         if uuid in cluster.haunted:
             return False
-        rules = cluster.rules.get(uuid, NO_RULES)
-        if request.mem_mib is None and rules.slots == 1 and not seen.procs:  # by far the most: a whole GPU, seen empty
-            is_free = uuid not in cluster.claims and uuid not in self.given and not rules.disabled and not rules.drained
-            return is_free and self._busy(node, gpu, request, seen) is None
+        if is_whole and not seen.procs:
+            return not rules.disabled and not rules.drained and self._busy(node, gpu, request, seen) is None
         return self.refuses(node, gpu, request) is None
 
     def refuses(self, node: Node, gpu: Gpu, request: Request) -> Reason | None:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import signal
+import subprocess
 import tempfile
+import threading
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import msgspec
@@ -16,7 +22,6 @@ from roost.links.targets import Target
 CONTACT_S = 45.0
 """How long one contact may take."""
 _SAID_BYTES = 1 << 20
-_LINGER_S = 1.0
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -59,47 +64,45 @@ async def is_known(target: Target, key: ssh.HostKey) -> bool:
 
 
 async def _run(command: list[str], program: bytes | None, identity: dict[str, Any]) -> Said:
-    pipe = asyncio.subprocess.PIPE
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=pipe, cwd="/", start_new_session=True, **identity
+    """In a thread: the loop itself cannot start a process as somebody else."""
+    return await asyncio.to_thread(_contact, command, program, identity)
+
+
+def _contact(command: list[str], program: bytes | None, identity: dict[str, Any]) -> Said:
+    with tempfile.TemporaryFile() as errors:  # not a pipe: a helper of ssh may hold it open for ever
+        try:
+            process = subprocess.Popen(
+                command, stdin=PIPE, stdout=PIPE, stderr=errors, cwd="/", start_new_session=True, **identity
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            return Said(127, b"", f"cannot run {command[0]}: {getattr(error, 'strerror', None) or error}")
+        is_late = threading.Event()
+
+        def end() -> None:
+            is_late.set()
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+        timer = threading.Timer(CONTACT_S, end)
+        timer.start()
+        with process:
+            out = _talk(process, program)
+            if len(out) >= _SAID_BYTES:
+                end()
+        timer.cancel()
+        errors.seek(0)
+        return Said(
+            None if is_late.is_set() else process.returncode, out, errors.read(_SAID_BYTES).decode("utf-8", "replace")
         )
-    except OSError as error:
-        return Said(127, b"", f"cannot run {command[0]}: {error.strerror}")
-    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    errors = asyncio.create_task(_all(process.stderr))
-    code: int | None = None
-    out = b""
-    try:
-        async with asyncio.timeout(CONTACT_S):
-            out = await process.stdout.read(len(PUSH) + 1) if program is not None else b""
-            if out == PUSH + b"\n" and program is not None:
-                process.stdin.write(program)
-                await process.stdin.drain()
-                out = b""
-            process.stdin.close()
-            out += await _all(process.stdout)
-            code = await process.wait()
-    except (TimeoutError, ConnectionError):
-        pass
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    return Said(code, out, (await _last_words(errors)).decode("utf-8", "replace"))
 
 
-async def _all(stream: asyncio.StreamReader) -> bytes:
-    """What it says to its end, or as much as anybody listens to."""
-    said = b""
-    while len(said) < _SAID_BYTES and (piece := await stream.read(_SAID_BYTES)):
-        said += piece
-    return said
-
-
-async def _last_words(errors: asyncio.Task[bytes]) -> bytes:
-    """What was said on the way; a helper of ssh may hold the line open for ever."""
-    try:
-        return await asyncio.wait_for(errors, _LINGER_S)
-    except TimeoutError:
-        return b""
+def _talk(process: subprocess.Popen[bytes], program: bytes | None) -> bytes:
+    """What it says to its end, or as much as anybody listens to; the program is pushed when it is asked for."""
+    assert process.stdin is not None and process.stdout is not None
+    out = process.stdout.read(len(PUSH) + 1) if program is not None else b""
+    with contextlib.suppress(OSError):  # it left in the middle: what it said is why
+        if out == PUSH + b"\n" and program is not None:
+            out = b""
+            process.stdin.write(program)
+        process.stdin.close()
+    return out + process.stdout.read(_SAID_BYTES - len(out))

@@ -233,10 +233,11 @@ class Fleet:
 
     async def login(self, caller: Caller, name: str, user: str | None, target: str, key: str | None) -> Json:
         """Let the jobs of a user (None: the caller's) run there through a login of his own. Answers with the login."""
-        access, whose = self._remote(name), user or caller.name
+        whose = user or caller.name
+        as_him = self._ssh_as(caller, whose, name)
+        access = self._remote(name)
         _refused(targets.parse, target)
         _check_path("key", key)
-        as_him = self._ssh_as(caller, whose, name)
         identity = as_account(as_him) if as_him else None
         asked = Access(target, access.host_key, key=key, sim=access.sim, dir=None)
         found = await self._probe(name, asked, identity)

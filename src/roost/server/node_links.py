@@ -140,7 +140,7 @@ class NodeLinks:
             await self._let_go(key)
 
     async def reopen(self, node: str) -> None:
-        """How it is reached has changed."""
+        """How it is reached has changed: for its own program, and for every other that somebody waits to hear from."""
         for key in [key for key in self._links if key[0] == node]:
             self._close(key)
         self._open_needed()

@@ -57,7 +57,7 @@ def set_login(turn: Turn, command: SetLogin) -> dict[str, Any]:
     has = [a for a in turn.cluster.active.values() if a.node == command.node and a.job.shape.user == command.user]
     if has:
         raise Conflict(
-            f"{command.user} has {len(has)} jobs on {command.node}, which were started otherwise",
+            f"{command.user} has jobs on {command.node} that were started otherwise ({len(has)})",
             f"wait for them: roost ls --user {command.user} --node {command.node}",
         )
     turn.record(ev.LoginSet(command.node, command.user, command.login), command.actor)

@@ -58,7 +58,10 @@ class Ways:
     def _login(self, node: str, channel: str, login: Login, access: Access) -> Route:
         way = self.way(node, Access(login.target, access.host_key, key=login.key))
         # A directory of its own: the login may be the very one by which the node itself is reached.
-        wanted = Wanted(self._server, f"{node}{channel}", ssh.attach_words(access.sim), None, None, access.sim is not None)
+        words = ssh.attach_words(access.sim)
+        if access.each:  # root's own program has claimed every GPU there, for all of us
+            words += ["--claims", "none"]
+        wanted = Wanted(self._server, f"{node}{channel}", words, None, None, access.sim is not None)
         identity = as_account(login.ssh_as) if login.ssh_as else {}
         return self._remote(way, wanted, is_wary=True, identity=identity)
 

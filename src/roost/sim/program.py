@@ -5,6 +5,7 @@ What it finds on the machine's disk after a death it adopts, as the real one doe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from roost.sim.clock import Clock
@@ -22,9 +23,18 @@ LOOK_MS = 2_000
 class Program:
     """The node program of one machine, alive or not."""
 
-    def __init__(self, name: str, clock: Clock, chance: Chance, truth: Truth, machine: Machine) -> None:
+    def __init__(
+        self,
+        name: str,
+        clock: Clock,
+        chance: Chance,
+        truth: Truth,
+        machine: Machine,
+        script: Callable[[], Script] | None = None,
+    ) -> None:
         self.name, self.machine = name, machine
         self._clock, self._chance, self._truth = clock, chance, truth
+        self._script = script or self._any_script
         self.wire = Wire(clock, chance)
         self.wire.on_command = self._obey
         machine.on_begun, machine.on_gone = self._begun, self._gone
@@ -144,19 +154,24 @@ class Program:
         """Read the GPUs and say what is on them."""
         self._is_looking = False
         host = {"mem_available_mib": 60_000, "mem_mib": 64_000, "load": 1.0}
-        gpus = [self._device(device) for device in self.machine.devices]
+        processes = self._processes()
+        gpus = [self._device(device, processes.get(device.uuid, [])) for device in self.machine.devices]
         self._say({"op": "sample", "at_ms": self._clock.now_ms, "host": host, "gpus": gpus})
 
-    def _device(self, device: Device) -> dict[str, Any]:
-        procs: list[dict[str, Any]] = [{"pid": p, "user": "stranger", "mem_mib": mem} for p, mem in device.foreign]
-        procs += [process for f in self.machine.living() if (process := self._process_on(f, device.uuid))]
-        return {"uuid": device.uuid, "mem_used_mib": 0, "util": 10, "fault": device.fault, "procs": procs}
+    def _device(self, device: Device, processes: list[dict[str, Any]]) -> dict[str, Any]:
+        procs = [{"pid": p, "user": "stranger", "mem_mib": mem} for p, mem in device.foreign]
+        return {"uuid": device.uuid, "mem_used_mib": 0, "util": 10, "fault": device.fault, "procs": [*procs, *processes]}
 
-    def _process_on(self, files: Files, uuid: str) -> dict[str, Any] | None:
-        shown = files.started_ms is not None and self._clock.now_ms >= files.started_ms + files.script.shows_ms
-        if not shown or uuid not in files.spec["gpus"]:
-            return None
-        return {"pid": files.pid, "run": files.run, "user": "job", "mem_mib": int(8000 * files.script.uses)}
+    def _processes(self) -> dict[str, list[dict[str, Any]]]:
+        """What the driver shows of the runs, by GPU."""
+        shown: dict[str, list[dict[str, Any]]] = {}
+        for files in self.machine.living():
+            if files.started_ms is not None and self._clock.now_ms >= files.started_ms + files.script.shows_ms:
+                mem_mib = int(8000 * files.script.uses)
+                for uuid in files.spec["gpus"]:
+                    process = {"pid": files.pid, "run": files.run, "user": "job", "mem_mib": mem_mib}
+                    shown.setdefault(uuid, []).append(process)
+        return shown
 
     def _look_soon(self) -> None:
         """Something changed."""
@@ -213,7 +228,7 @@ class Program:
         self.machine.fork(files)
         self._may_die()
 
-    def _script(self) -> Script:
+    def _any_script(self) -> Script:
         pick, pause = self._chance.random, self._chance.pause_ms
         status = pick.choice((0, 0, 0, 0, 1, 3, 137))
         obeys = pick.choice((None, 5, 500))

@@ -1,7 +1,18 @@
 from __future__ import annotations
 
 import pytest
-from bench.spans import LINE_BYTES, Span, faults, gaps_ms, jobs_per_second, median, most_at_once, parse_spans, quiet_laps
+from bench.spans import (
+    LINE_BYTES,
+    Span,
+    faults,
+    gaps_ms,
+    jobs_per_second,
+    median,
+    most_at_once,
+    parse_spans,
+    quiet_laps,
+    refill_gaps_ms,
+)
 
 MS = 1_000_000
 
@@ -36,6 +47,10 @@ def test_one_run_has_no_rate() -> None:
 
 def test_gaps_go_from_end_to_next_begin() -> None:
     assert gaps_ms(spans((0, 10), (12, 20), (25, 30))) == [2.0, 5.0]
+
+
+def test_a_place_that_becomes_free_is_taken_by_the_next_begin() -> None:
+    assert refill_gaps_ms(spans((0, 10), (1, 30), (14, 20), (23, 60), (37, 50)), slots=2) == [4.0, 3.0, 7.0]
 
 
 def test_the_median_of_nothing_is_unknown() -> None:

@@ -62,7 +62,7 @@ def test_jobs_by_label_are_fixed_when_the_wait_begins(roost: Roost, server: Fake
     assert server.queries("GET /jobs/wait") == [{"ids": "3,5"}]
     assert server.queries("GET /jobs")[0]["label"] == "sweep"
     assert roost("wait", "--node", "lab3", "-q").code == 0
-    assert server.queries("GET /jobs")[1]["node"] == "lab3"
+    assert server.queries("GET /jobs")[2]["node"] == "lab3"
 
 
 def test_all_means_what_has_not_ended(roost: Roost, server: FakeServer) -> None:

@@ -10,6 +10,7 @@ describe("what can be done", () => {
     const names = (state: Actable["state"]) => ACTIONS.filter((one) => one.isPossible(job(state), root)).map((one) => one.name);
     expect(names("queued")).toEqual(["kill", "clone", "hold", "move", "start", "rm"]);
     expect(names("running")).toEqual(["kill", "clone", "pause", "preempt", "rm"]);
+    expect(names("unknown")).toEqual(["kill", "clone", "rm"]);
     expect(names("ended")).toEqual(["rerun", "clone", "rm"]);
   });
 
@@ -29,6 +30,7 @@ describe("what can be done", () => {
   it("is asked of those to which it can be done", () => {
     expect(narrowed(actionOf("rerun"), { all: true, states: ["failed", "queued"] })).toEqual({ all: true, states: ["failed"] });
     expect(narrowed(actionOf("hold"), { all: true })).toEqual({ all: true, states: ["queued"] });
+    expect(narrowed(actionOf("kill"), { all: true })?.states).not.toContain("unknown"); // a state on the screen, not one to ask for
     expect(narrowed(actionOf("hold"), { all: true, states: ["failed"] })).toBeNull();
     expect(narrowed(actionOf("rm"), { all: true, user: "ada" })).toEqual({ all: true, user: "ada" });
   });

@@ -11,6 +11,7 @@ export type Actor = { user: string; admin: boolean } | null;
 export type Select = Partial<Schemas["Select"]> & { node?: string | null; search?: string };
 export type Acted = Schemas["Acted"];
 type State = BriefJob["state"];
+type Stored = Exclude<State, "unknown">;
 
 export interface Action {
   name: ActionName;
@@ -33,7 +34,8 @@ export interface Action {
 }
 
 const WAITING: State[] = ["queued", "held"];
-const UNENDED: State[] = ["queued", "held", "starting", "running", "paused", "stopping"];
+/** Of one that nobody knows about it is known that it did not end. */
+const UNENDED: State[] = ["queued", "held", "starting", "running", "paused", "stopping", "unknown"];
 const ANY: State[] = [...UNENDED, "ended"];
 
 interface Rule {
@@ -97,7 +99,7 @@ export function refusalOfAll(one: Action, jobs: readonly Actable[], me: Actor): 
 export function narrowed(one: Action, select: Select): Select | null {
   if (one.from === ANY) return select;
   const isPossible = (state: string): boolean => one.from.includes((UNENDED as string[]).includes(state) ? (state as State) : "ended");
-  const states = select.states?.length ? select.states.filter(isPossible) : [...one.from];
+  const states = select.states?.length ? select.states.filter(isPossible) : one.from.filter((state): state is Stored => state !== "unknown");
   return states.length ? { ...select, states } : null;
 }
 

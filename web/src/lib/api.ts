@@ -15,6 +15,8 @@ export class Refused extends Error {
     readonly hint: string | null,
     /** Where several jobs were sent: the position of the bad one. */
     readonly index: number | null = null,
+    /** The key that a node has, which nobody has said to be right. */
+    readonly hostKey: string | null = null,
   ) {
     super(message);
   }
@@ -66,8 +68,8 @@ export async function raw(method: string, path: string, body?: unknown, signal?:
 
 export async function refusalOf(answer: Response): Promise<Refused> {
   try {
-    const { error } = (await answer.json()) as { error: { code: string; message: string; hint: string | null; index?: number } };
-    return new Refused(answer.status, error.code, error.message, error.hint, error.index ?? null);
+    const { error } = (await answer.json()) as { error: { code: string; message: string; hint: string | null; index?: number; host_key?: string } };
+    return new Refused(answer.status, error.code, error.message, error.hint, error.index ?? null, error.host_key ?? null);
   } catch {
     return new Refused(answer.status, "error", answer.statusText || `HTTP ${answer.status}`, null);
   }

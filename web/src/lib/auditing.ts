@@ -7,6 +7,7 @@ export type Line = Schemas["AuditLine"];
 export const ACTIONS = [
   "submit", "kill", "pause", "resume", "hold", "release", "rerun", "preempt", "move", "start", "edit", "clone", "rm",
   "sweep", "sweep limit",
+  "node add", "node trust", "node rm", "node lost", "node login",
   "drain", "undrain", "gpu drain", "gpu undrain", "gpu disable", "gpu enable", "gpu release", "gpu set",
   "set", "scheduler", "notice",
   "user add", "user change", "user set", "user del", "link",
@@ -19,7 +20,8 @@ export const wordOf = (action: string): string => `audit.action.${action.replace
 
 const JOBS = new Set<string>(["submit", "kill", "pause", "resume", "hold", "release", "rerun", "preempt", "move", "start", "edit", "clone", "rm"]);
 const USERS = new Set<string>(["user add", "user change", "user set", "link", "login", "login refused", "logout", "password", "defaults"]);
-const DANGEROUS = new Set<string>(["login refused", "user del", "kill", "rm"]);
+const NODES = new Set<string>(["node add", "node trust", "node lost"]);
+const DANGEROUS = new Set<string>(["login refused", "user del", "kill", "rm", "node rm", "node lost"]);
 
 export const isStrong = (action: string): boolean => DANGEROUS.has(action);
 
@@ -32,6 +34,7 @@ export interface Piece {
 export function piecesOf(line: Line): Piece[] {
   if (JOBS.has(line.action)) return jobsOf(line.target);
   if (USERS.has(line.action)) return [{ text: line.target, href: `/users/${encodeURIComponent(line.target)}` }];
+  if (NODES.has(line.action)) return [{ text: line.target, href: `/nodes/${encodeURIComponent(line.target)}` }];
   const sweep = /^sweep (\d+)$/.exec(line.target);
   if (sweep) return [{ text: line.target, href: `/sweeps/${sweep[1]}` }];
   return [{ text: line.target }];

@@ -11,6 +11,11 @@ test("a drained GPU with a job on it is in use; unknown numbers do not count", (
   expect(all).toEqual({ total: 3, free: 1, used: 1, out: 1, util: 40, memUsedMib: 0, memMib: 3000, powerW: 300 });
 });
 
+test("what was last seen of a GPU whose node is away is not counted, but it is not free and its job is there", () => {
+  const all = sums([gpu({ util: 10 }), gpu({ state: "unreachable", util: 90, mem_used_mib: 900, power_w: 300 }), gpu({ state: "unreachable", jobs: [on(1, "ana")], util: 90 })]);
+  expect(all).toEqual({ total: 3, free: 1, used: 1, out: 1, util: 10, memUsedMib: 0, memMib: 3000, powerW: null });
+});
+
 test("no GPUs have no mean", () => {
   expect(sums([]).util).toBeNull();
 });
@@ -35,4 +40,9 @@ test("who has the most GPUs comes first; a job on two counts once", () => {
 
 test.each([[1, 1], [2, 2], [4, 2], [8, 4], [64, 8]])("%i GPUs stand in %i columns on a wide screen", (count, columns) => {
   expect(columnsFor(count, 1880, 900)).toBe(columns);
+});
+
+test("the GPUs of a node stand in a row of their own where that costs little", () => {
+  expect(columnsFor(32, 1880, 900, 1.6, 8)).toBe(8);
+  expect(columnsFor(24, 900, 1600, 1.6, 8) % 4).toBe(0);
 });

@@ -39,6 +39,7 @@ export function sums(gpus: Tile[]): Sums {
     else if (gpu.state === "free") found.free++;
     else found.out++;
     found.memMib += gpu.mem_mib;
+    if (gpu.state === "unreachable") continue; // what was last seen of it
     found.memUsedMib += gpu.mem_used_mib ?? 0;
     if (gpu.power_w !== null) found.powerW = (found.powerW ?? 0) + gpu.power_w;
     if (gpu.util !== null) {
@@ -87,14 +88,15 @@ export function people(gpus: Tile[]): Person[] {
   return all.sort((a, b) => b.gpus - a.gpus || (a.user < b.user ? -1 : 1));
 }
 
-/** How many columns fill a screen best: tiles that are large, in rows that are full. */
-export function columnsFor(count: number, width: number, height: number, shape = 1.6): number {
+/** How many columns fill a screen best: tiles that are large, in rows that are full, `together` of them not torn apart. */
+export function columnsFor(count: number, width: number, height: number, shape = 1.6, together = 1): number {
   let best = 1;
   let largest = 0;
   for (let columns = 1; columns <= count; columns++) {
     const wide = width / columns;
     const rows = Math.ceil(count / columns);
-    const size = (Math.min(wide, (height / rows) * shape) * count) / (rows * columns);
+    const isWhole = columns % together === 0 || together % columns === 0;
+    const size = ((Math.min(wide, (height / rows) * shape) * count) / (rows * columns)) * (isWhole ? 1 : 0.6);
     if (size > largest) [best, largest] = [columns, size];
   }
   return best;

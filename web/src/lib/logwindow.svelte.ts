@@ -132,13 +132,13 @@ export class LogWindow {
 
   /** A piece; while the server or the node is away it is waited for. */
   async #patiently(stream: Stream, how: { offset?: number; lines?: number; limit: number }): Promise<Piece> {
-    for (;;) {
+    for (let pauseMs = 1000; ; pauseMs = Math.min(5000, pauseMs * 2)) {
       try {
         return await read(this.which, stream, how, this.#whole.signal);
       } catch (error) {
         if (!isPassing(error)) throw error;
         this.phase = "reconnecting";
-        await pause(1000, this.#whole.signal);
+        await pause(pauseMs, this.#whole.signal);
       }
     }
   }

@@ -127,7 +127,7 @@ export function nextSort(now: string, key: SortKey): string {
 
 /** Whether a job may be among those wanted: the server knows for sure. */
 export function mayMatch(wanted: Wanted, job: BriefJob): boolean {
-  if (wanted.states.length && !wanted.states.includes(job.state) && !wanted.states.includes(job.outcome ?? "")) return false;
+  if (wanted.states.length && !isIn(wanted.states, job)) return false;
   if (wanted.ids && !isAmong(wanted.ids, job.id)) return false;
   if (wanted.user && job.user !== wanted.user) return false;
   if (wanted.label && !job.labels.includes(wanted.label)) return false;
@@ -136,6 +136,12 @@ export function mayMatch(wanted: Wanted, job: BriefJob): boolean {
   const search = wanted.search.trim().toLowerCase();
   if (!search || job.command_line.length >= 200) return true;
   return search === String(job.id) || [job.name, job.command_line, job.user, ...job.labels].some((text) => text.toLowerCase().includes(search));
+}
+
+/** One whose node cannot be reached is still one that runs, to the server. */
+function isIn(states: readonly string[], job: BriefJob): boolean {
+  if (job.state === "unknown") return GROUPS[0]!.states.some((state) => states.includes(state));
+  return states.includes(job.state) || states.includes(job.outcome ?? "");
 }
 
 function isAmong(ids: string, id: number): boolean {

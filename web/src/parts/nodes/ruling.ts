@@ -15,6 +15,7 @@ export const modelOf = (gpu: Tile): string => gpu.model.replace(/^NVIDIA (GeForc
 
 /** Why it cannot be used: the server's words, but for what is known here in the reader's own. */
 export function reasonOf(gpu: Tile): string | null {
+  if (gpu.state === "unreachable") return null; // its node says it, once for all
   if (gpu.state !== "foreign" || !gpu.procs.length) return gpu.reason;
   return gpu.procs.map((process) => `${process.user ?? "?"} (${process.pid}, ${memory(process.mem_mib)})`).join(", ");
 }

@@ -97,6 +97,7 @@ export const frame = {
   "state.running": "running",
   "state.paused": "paused",
   "state.stopping": "stopping",
+  "state.unknown": "unknown",
   "state.ended": "ended",
   "outcome.succeeded": "succeeded",
   "outcome.failed": "failed",

@@ -34,6 +34,12 @@ export const job = {
   "job.edit_title": "Edit job {id}",
   "job.edited": "The job was changed",
 
+  // its node cannot be reached
+  "job.away_node": "Its node",
+  "job.away": "cannot be reached, for",
+  "job.away_was": " now; it was {state} then.",
+  "job.away_again": "Nothing is lost: the node is asked again by itself, and the job is as it is there.",
+
   // facts
   "job.facts": "Command",
   "job.asked": "Asked for",

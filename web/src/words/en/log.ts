@@ -22,6 +22,7 @@ export const log = {
   "log.paused": "not following",
   "log.over": "complete",
   "log.nothing": "Nothing was written.",
+  "log.away": "It cannot be read now; it is asked for again.",
   "log.nothing_yet": "Nothing was written yet.",
   "log.not_started": "The job has not started: there is no log yet.",
   "log.never": "It never started: nothing was written.",

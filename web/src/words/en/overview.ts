@@ -17,7 +17,12 @@ export const overview = {
   // GPUs
   "overview.gpus": "GPUs",
   "overview.n_gpus": "{n} GPUs",
+  "overview.density": "Size",
+  "overview.roomy": "Large",
   "overview.compact": "Compact",
+  "overview.dense": "Dense",
+  "overview.n_free": "{n} free",
+  "overview.cell": "GPU {gpu}: {state} {users}",
   "overview.memory_roost": "Roost",
   "overview.memory_foreign": "others",
   "overview.memory_free": "free",
@@ -72,7 +77,7 @@ export const overview = {
   "overview.no_job": "No job yet",
   "overview.no_job_hint": "Put roost run before the command that you would type anyway:",
   "overview.submit_here": "Submit one here",
-  "overview.key_density": "small or large tiles",
+  "overview.key_density": "another size of tiles",
   "overview.key_wall": "wall screen",
   // the wall
   "wall.title": "Wall",

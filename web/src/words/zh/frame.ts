@@ -99,6 +99,7 @@ export const frame: Record<keyof typeof en, string> = {
   "state.running": "运行中",
   "state.paused": "已暂停",
   "state.stopping": "停止中",
+  "state.unknown": "未知",
   "state.ended": "已结束",
   "outcome.succeeded": "成功",
   "outcome.failed": "失败",

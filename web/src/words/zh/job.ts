@@ -36,6 +36,12 @@ export const job: Record<keyof typeof en, string> = {
   "job.edit_title": "修改任务 {id}",
   "job.edited": "任务已修改",
 
+  // 节点无法连接
+  "job.away_node": "所在节点",
+  "job.away": "无法连接，已持续",
+  "job.away_was": "；失联前状态：{state}。",
+  "job.away_again": "没有丢失任何东西：服务器会自动重新连接该节点，任务在那里的状态不受影响。",
+
   // facts
   "job.facts": "命令",
   "job.asked": "申请",

@@ -24,6 +24,7 @@ export const log: Record<keyof typeof en, string> = {
   "log.paused": "未跟踪",
   "log.over": "已完整",
   "log.nothing": "没有任何输出。",
+  "log.away": "现在无法读取，正在重试。",
   "log.nothing_yet": "尚无输出。",
   "log.not_started": "任务尚未启动，暂无日志。",
   "log.never": "任务从未启动，没有任何输出。",

@@ -19,7 +19,12 @@ export const overview: Record<keyof typeof en, string> = {
   // GPUs
   "overview.gpus": "GPU",
   "overview.n_gpus": "{n} 个 GPU",
+  "overview.density": "大小",
+  "overview.roomy": "大",
   "overview.compact": "紧凑",
+  "overview.dense": "密集",
+  "overview.n_free": "{n} 空闲",
+  "overview.cell": "GPU {gpu}：{state} {users}",
   "overview.memory_roost": "Roost",
   "overview.memory_foreign": "外部",
   "overview.memory_free": "空闲",
