@@ -58,7 +58,18 @@ class EvilNode:
         self.python = self.directory / "python"
         self.python.write_text(f'#!/bin/sh\nexec {sys.executable} {script} "$@"\n')
         self.python.chmod(0o755)
-        box.do("node", "add", name, "pipe:", "--dir", self.directory / "base", "--python", self.python, "--sim", "2x24G")
+        box.do(
+            "node",
+            "add",
+            name,
+            "pipe:",
+            "--dir",
+            str(self.directory / "base"),
+            "--python",
+            str(self.python),
+            "--sim",
+            "2x24G",
+        )
 
     def plays(self, text: str, *, knocks: int = 1) -> None:
         """From its next contact on, which is now; waits until it was contacted so often."""

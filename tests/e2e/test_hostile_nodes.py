@@ -1,4 +1,5 @@
 """Attempts with a node whose program is broken or malicious: the jobs of other nodes run as if it were not there."""
+# ruff: noqa: E501 (plays are programs in strings)
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class Scene:
     def __init__(self, box: Box) -> None:
         self.box = box
         box.do("set", "node.retry_s", 1)
-        box.do("node", "add", "good", "pipe:", "--dir", box.work / "good", "--sim", "2x24G")
+        box.do("node", "add", "good", "pipe:", "--dir", str(box.work / "good"), "--sim", "2x24G")
         self.evil = EvilNode(box)
         self.victims = [box.submit("-g", 1, "--node", node, "sleep 600") for node in ("good", self.own)]
         for job in self.victims:
@@ -279,7 +280,7 @@ def test_a_half_pushed_program_is_pushed_again(scene: Scene) -> None:
 
 def test_one_machine_under_two_names_is_refused(scene: Scene) -> None:
     """The same directory, so the same program: also its runs are left alone."""
-    said = scene.box.refused(1, "node", "add", "again", "pipe:", "--dir", scene.box.work / "good", "--sim", "2x24G")
+    said = scene.box.refused(1, "node", "add", "again", "pipe:", "--dir", str(scene.box.work / "good"), "--sim", "2x24G")
     assert "again is the machine of good: they have the same GPUs" in said
     assert "again" not in scene.box.do("nodes")
     until("good is back", lambda: scene.box.http("GET", "/nodes/good").json["node"]["state"] == "up")

@@ -86,7 +86,12 @@ class Link:
     """Keeps one node attached."""
 
     def __init__(
-        self, node: str, route: Route, on_report: Callable[[str, m.Report], None], on_lost: Callable[[str, str], None]
+        self,
+        node: str,
+        route: Route,
+        on_report: Callable[[str, m.Report], None],
+        on_lost: Callable[[str, str], None],
+        is_behind: Callable[[], bool] = lambda: False,
     ) -> None:
         self.node, self.route, self._bounds = node, route, route.bounds
         self._heard_s = 0.0
@@ -94,7 +99,7 @@ class Link:
         self._hurry = asyncio.Event()
         self._hellos = self._complaints = 0
         self.hello: m.Hello | None = None
-        self._on_report, self._on_lost = on_report, on_lost
+        self._on_report, self._on_lost, self._is_behind = on_report, on_lost, is_behind
         self._wire: _Wire | None = None
         self._asked: dict[int, asyncio.Queue[m.Answer | None]] = {}
         self._last_id = 0
@@ -161,7 +166,7 @@ class Link:
                 return f"cannot run {route.command[0]}: {getattr(error, 'strerror', None) or error}"
             finally:
                 theirs.close()
-            wire = _Wire(self._take_line, self._bounds)
+            wire = _Wire(self._take_line, self._bounds, self._is_behind)
             self._hellos = self._complaints = 0
             self._is_pushed = False
             self._heard_s = time.monotonic()
@@ -298,8 +303,8 @@ class Link:
 class _Wire(asyncio.Protocol):
     """Lines in, bytes out, over one socket. A bad line ends it with the reason."""
 
-    def __init__(self, on_line: Callable[[bytes], None], bounds: Bounds) -> None:
-        self._on_line, self._bounds = on_line, bounds
+    def __init__(self, on_line: Callable[[bytes], None], bounds: Bounds, is_behind: Callable[[], bool]) -> None:
+        self._on_line, self._bounds, self._is_behind = on_line, bounds, is_behind
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
         self._lines: deque[bytes] = deque()
@@ -333,7 +338,7 @@ class _Wire(asyncio.Protocol):
         lines, room = self._left
         if self._slice is None:
             self._slice = asyncio.get_running_loop().call_later(SLICE_S, self._next_slice)
-        if lines <= 0 or room <= 0:
+        if lines <= 0 or room <= 0 or self._is_behind():
             if self._transport is not None and not self._transport.is_closing():
                 self._transport.pause_reading()
             return False

@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeGuard
 
 from roost.core import events as ev
 from roost.core.errors import RoostError
 from roost.links.link import Link
-from roost.links.messages import Report
+from roost.links.messages import Inventory, Report
 from roost.server.clock import now_ms
 from roost.server.commands import Command
 from roost.server.controller import STARTS_A_ROUND, Controller, Input, Round
@@ -28,6 +28,8 @@ from roost.store.store import CommitFailed
 LAZY_S = 0.2
 """How long a fact that the node keeps as well may wait for a commit."""
 RECOVER_S = 0.5
+MOST_WAITING = 200
+"""Reports of one program that may wait for a round; what it says beyond them waits with it."""
 SMALL, QUICK_S = 64, 0.003
 """Commits of so few events, on a disk that has lately been so quick, are made in the loop itself."""
 
@@ -45,6 +47,8 @@ class Engine:
         self.health: deque[str] = deque(maxlen=20)
         self.watchers: set[Callable[[ev.Event], None]] = set()
         self._inbox: list[tuple[Input, asyncio.Future[Any] | None]] = []
+        self._waiting: Counter[tuple[str, str]] = Counter()
+        """Reports of each program that no round has taken in yet."""
         self._wake = asyncio.Event()
         self._writer = ThreadPoolExecutor(1, "store")
         self._timer: asyncio.TimerHandle | None = None
@@ -69,8 +73,13 @@ class Engine:
 
     def report(self, node: str, message: Report, account: str = "") -> None:
         """A node said something, through the program that works there as `account`."""
+        self._waiting[node, account] += 1
         self._inbox.append((NodeReport(node, message, account), None))
         self._wake.set()
+
+    def is_behind(self, node: str, account: str) -> bool:
+        """Whether so much of what a program said is still to be taken in that nobody should listen to it now."""
+        return self._waiting[node, account] >= MOST_WAITING
 
     def lost(self, node: str, reason: str, account: str = "", for_good: bool = False) -> None:
         """A link ended."""
@@ -88,12 +97,18 @@ class Engine:
             taken, self._inbox = self._inbox, []
             self._in_round = True
             try:
-                await self._round(taken)
+                await self._round(_newest(taken))
             except Exception as error:
                 self._broken(taken, error)
                 await self._recover()
             self._in_round = False
+            self._count_taken(taken)
         await self._flush()
+
+    def _count_taken(self, taken: list[tuple[Input, asyncio.Future[Any] | None]]) -> None:
+        for item, _ in taken:
+            if isinstance(item, NodeReport):
+                self._waiting[item.node, item.account] -= 1
 
     async def stop(self) -> None:
         """Finish what is in the inbox, commit it, and end `run`."""
@@ -215,3 +230,13 @@ class Engine:
     def _ring(self) -> None:
         self._timer, self._timer_ms = None, None
         self._wake.set()
+
+
+def _newest(taken: list[tuple[Input, asyncio.Future[Any] | None]]) -> list[tuple[Input, asyncio.Future[Any] | None]]:
+    """The same without lists of GPUs that the same program has already replaced: each of them would be written down."""
+    last = {item.node: i for i, (item, _) in enumerate(taken) if _is_inventory(item)}
+    return [it for i, it in enumerate(taken) if not _is_inventory(it[0]) or last[it[0].node] == i] if last else taken
+
+
+def _is_inventory(item: Input) -> TypeGuard[NodeReport]:
+    return isinstance(item, NodeReport) and isinstance(item.message, Inventory) and not item.account

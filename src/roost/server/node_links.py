@@ -67,7 +67,9 @@ class NodeLinks:
         except (KeyError, OSError) as error:
             self._engine.lost(node, f"{CANNOT}{channel}: {error}", channel, True)
             return None
-        link = self._links[key] = Link(node, route, report, lambda _, reason: self._lost(key, reason))
+        link = self._links[key] = Link(
+            node, route, report, lambda _, reason: self._lost(key, reason), lambda: self._engine.is_behind(node, channel)
+        )
         self._tasks[key] = asyncio.create_task(link.run())
         self._logins[key] = self._login(key)
         return link

@@ -29,6 +29,7 @@ class Made:
         self.is_full = False
         controller = SimpleNamespace(cluster=self.cluster)
         engine = SimpleNamespace(controller=controller, health=[], lost=lambda *_: None, report=lambda *_: None)
+        engine.is_behind = lambda *_: False
         self.links = NodeLinks(cast(Engine, engine), cast(Ways, self))
 
     def route(self, at: str, channel: str) -> Route:
