@@ -23,7 +23,7 @@ from roost.node.clock import boot_id, wall_ms
 from roost.node.gpus import Driver, DriverError
 from roost.node.homes import look_at_home
 from roost.node.logout import look_at_logout, max_sessions
-from roost.node.state import StateError
+from roost.node.state import StateError, read_text
 
 VERSION = 1
 LIMIT_S = 8.0
@@ -72,6 +72,7 @@ def gather(asked: Asked) -> Facts:
 def _questions(asked: Asked) -> Dict[str, Question]:
     questions: Dict[str, Question] = {
         "login": _login,
+        "state_id": partial(read_text, os.path.join(asked.state, "state_id")),
         "gpus": partial(_gpus, asked.sim),
         "disk": partial(_disk, asked.state),
         "cgroups": _cgroups,

@@ -85,12 +85,26 @@ class Fleet:
             _check_pipe(caller, asked)
         access = Access(target, key, key=asked.key, python=asked.python, dir=asked.dir, sim=asked.sim)
         found = await self._probe(asked.name, access)
+        await self._check_is_new(access, found)
         is_root = found.get("uid") == 0 and target != PIPE
         own = self._people.own.name if is_root and not self._people.is_root else ""
         access = msgspec.structs.replace(access, each=is_root, own=own)
         await self._ask(caller, KnowNode(caller.name, asked.name, access))
         await self._come(asked.name)
         return self._show(asked.name)
+
+    async def _check_is_new(self, access: Access, found: Json) -> None:
+        """Raise `Conflict` when that machine is a node already: two names would take its program from one another.
+
+        Machines that were copied may have one host key, so that alone says nothing.
+        """
+        here = found.get("state_id")
+        for name, node in sorted(self._cluster.nodes.items()) if isinstance(here, str) else []:
+            if node.access is None or access.host_key is None or node.access.host_key != access.host_key:
+                continue
+            with contextlib.suppress(TryLater):
+                if (await self._probe(name, node.access)).get("state_id") == here:
+                    raise Conflict(f"that machine is a node already: {name}", f"roost node show {name}")
 
     async def _come(self, node: str) -> None:
         """Wait until it is attached, but not for ever."""
@@ -175,7 +189,7 @@ class Fleet:
         if node is None:
             raise NotFound(f"there is no node {name}", "roost nodes")
         if node.access is None:
-            raise Conflict(f"{name} is the server's own machine", f"roost drain {name} keeps jobs away from it")
+            raise Conflict(f"{name} is the server's own machine, which is not reached over SSH", "roost status")
         return node.access
 
     # -- going ------------------------------------------------------------------------------------------------------
