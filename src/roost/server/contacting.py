@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from roost.links.targets import Target
 
 CONTACT_S = 45.0
 """How long one contact may take."""
+LOOK_S = 0.01
 _SAID_BYTES = 1 << 20
 
 
@@ -58,31 +62,52 @@ async def is_known(target: Target, key: ssh.HostKey) -> bool:
 
 
 async def _run(command: list[str], program: bytes | None, identity: dict[str, Any]) -> Said:
-    pipe = asyncio.subprocess.PIPE
+    """Run it to its end. Not by asyncio's own means: uvloop's cannot run anything as another account."""
+    ours, theirs = socket.socketpair()
+    with tempfile.TemporaryFile() as errors:
+        try:
+            end = theirs.fileno()
+            process = subprocess.Popen(
+                command, stdin=end, stdout=end, stderr=errors, cwd="/", start_new_session=True, **identity
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            ours.close()
+            return Said(127, b"", f"cannot run {command[0]}: {getattr(error, 'strerror', None) or error}")
+        finally:
+            theirs.close()
+        out = bytearray()
+        code: int | None = None
+        try:
+            async with asyncio.timeout(CONTACT_S):
+                with contextlib.suppress(ConnectionError):  # it left: how is what counts
+                    await _converse(ours, program, out)
+                while (code := process.poll()) is None:
+                    await asyncio.sleep(LOOK_S)
+        except TimeoutError:
+            pass
+        finally:
+            if process.poll() is None:
+                process.kill()
+                await asyncio.to_thread(process.wait)
+        errors.seek(0)
+        return Said(code, bytes(out), errors.read(_SAID_BYTES).decode("utf-8", "replace"))
+
+
+async def _converse(ours: socket.socket, program: bytes | None, out: bytearray) -> None:
+    """All that is said, into `out`; the program is pushed when it is asked for."""
+    reader, writer = await asyncio.open_connection(sock=ours)
+    wish = PUSH + b"\n"
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=pipe, cwd="/", start_new_session=True, **identity
-        )
-    except OSError as error:
-        return Said(127, b"", f"cannot run {command[0]}: {error.strerror}")
-    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    errors = asyncio.create_task(process.stderr.read(_SAID_BYTES))
-    code: int | None = None
-    out = b""
-    try:
-        async with asyncio.timeout(CONTACT_S):
-            out = await process.stdout.read(len(PUSH) + 1) if program is not None else b""
-            if out == PUSH + b"\n" and program is not None:
-                process.stdin.write(program)
-                await process.stdin.drain()
-                out = b""
-            process.stdin.close()
-            out += await process.stdout.read(_SAID_BYTES)
-            code = await process.wait()
-    except (TimeoutError, ConnectionError):
-        pass
+        while program is not None and len(out) < len(wish) and wish.startswith(out):
+            if not (piece := await reader.read(len(wish) - len(out))):
+                break
+            out += piece
+        if out == wish and program is not None:
+            out.clear()
+            writer.write(program)
+            await writer.drain()
+        writer.write_eof()
+        while len(out) < _SAID_BYTES and (piece := await reader.read(_SAID_BYTES)):
+            out += piece
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    return Said(code, out, (await errors).decode("utf-8", "replace"))
+        writer.close()
