@@ -1,7 +1,8 @@
 """Somebody who types what a page says, with a server, jobs 1 to 30, users and files.
 
 Before each command all of it is brought to where the command begins. What a verb
-presupposes is in `_BEFORE`: `resume` a paused job, `user lock` a user who is there.
+presupposes is in `_BEFORE`: `resume` a paused job, `user lock` a user who is there. `lab3` is the reader's own machine,
+but for the verbs about nodes: for these it is another one, which is there while such a command is typed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from tests.box import Box, Ran, until
 from tests.docs.typed import Typed
+from tests.hosts import Hosts
 
 from roost.cli.dispatch import verb_of
 from roost.client.client import Roost
@@ -41,12 +43,21 @@ FILES = {
 _ACTIVE = ["starting", "running", "paused", "stopping"]
 
 
-class Reader:
-    """One person before one machine."""
+FAR = "lab3"
+ABOUT_NODES = tuple(f"node {action}" for action in ("add", "show", "check", "rm", "lost", "trust", "login"))
 
-    def __init__(self, box: Box, hook: str) -> None:
+
+def is_about_a_node(command: Typed) -> bool:
+    """Whether there must be another machine to type it."""
+    return FAR in command.words and verb_of(command.words)[0] in ABOUT_NODES
+
+
+class Reader:
+    """One person before one machine, perhaps with another to reach."""
+
+    def __init__(self, box: Box, hook: str, hosts: Hosts | None = None) -> None:
         self.box = box
-        self._hook = hook
+        self._hook, self._hosts = hook, hosts
         for name, text in FILES.items():
             (box.work / name).parent.mkdir(parents=True, exist_ok=True)
             (box.work / name).write_text(text)
@@ -81,12 +92,16 @@ class Reader:
             timeout=60,
         )
         self._go.unlink(missing_ok=True)
+        if verb in ABOUT_NODES:
+            self.node_gone([])  # later jobs of the page begin in directories that are here alone
         if verb == "defaults set":
             self.box.do("defaults", "clear")  # they are for the next lines of the page, not for ours
         return Ran(done.returncode, done.stdout, done.stderr)
 
     def _here(self, line: str, verb: str) -> str:
         """The same line for this machine: what a page says of its reader's is said of ours."""
+        if verb in ABOUT_NODES:
+            return self._there(line, verb)
         for theirs, ours in (
             ("http://lab.example:7667", self.roost.status()["server"]["url"] if verb == "login" else ""),
             ("0.0.0.0", "127.0.0.1"),
@@ -97,6 +112,17 @@ class Reader:
         line = re.sub(r"--unix \w+", f"--unix {getpass.getuser()}", line)
         line = re.sub(r"mailtos?://\S+|feishu://\S+|ntfy://\S+", self._hook, line)
         return line + " --dry-run" if verb in ("install", "uninstall") and "--dry-run" not in line else line
+
+    def _there(self, line: str, verb: str) -> str:
+        """The same line for the machine that we have: its address and its key. Its disk is small, and a check says so."""
+        if self._hosts is not None:
+            line = line.replace("~/.ssh/lab", str(self._hosts.key))
+            line = re.sub(r"ssh://\w+@10\.0\.0\.3(:\d+)?", self._hosts[0].url(), line)
+        return line + {"node add": self._adding, "node check": " || test $? = 1"}.get(verb, "")
+
+    @property
+    def _adding(self) -> str:
+        return f" --yes --sim 1x8G --key {self._hosts.key}" if self._hosts is not None else ""
 
     @property
     def _go(self) -> Path:
@@ -158,6 +184,19 @@ class Reader:
         for user in self.roost.users():
             if user["added"] and user["unix"] == getpass.getuser():
                 self.box.do("user", "set", str(user["user"]), "--unix", "none")
+
+    def node_gone(self, _: list[str]) -> None:
+        """No other machine."""
+        if any(node["name"] == FAR for node in self.roost.nodes()["nodes"]):
+            self.box.do("node", "rm", "--force", FAR)
+
+    def node_there(self, words: list[str]) -> None:
+        """Another machine, with a login of ours when one is to be taken back."""
+        if FAR in words and self._hosts is not None:
+            url, key = self._hosts[0].url(), str(self._hosts.key)
+            self.box.do("node", "add", FAR, url, *self._adding.split())
+            if "--rm" in words:
+                self.box.do("node", "login", FAR, url, "--key", key)
 
     def password_set(self, _: list[str]) -> None:
         """A password to log in with, under our own name."""
@@ -320,6 +359,8 @@ _BEFORE: dict[str, Callable[[Reader, list[str]], None]] = {
     "restore": Reader.backed_up,
     "user add": Reader.users_gone,
     **{f"user {action}": Reader.users_there for action in ("del", "admin", "lock", "unlock", "set", "link", "show")},
+    **dict.fromkeys(ABOUT_NODES, Reader.node_there),
+    "node add": Reader.node_gone,
     "login": Reader.password_set,
     "logout": Reader.logged_in,
     "notify test": Reader.target_there,

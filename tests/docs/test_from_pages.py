@@ -7,8 +7,10 @@ import re
 import pytest
 from tests.box import Box
 from tests.docs.pages import code_spans, read
-from tests.docs.reader import Reader, a_hook
+from tests.docs.reader import Reader, a_hook, is_about_a_node
 from tests.docs.typed import typed
+from tests.hosts import Hosts
+from tests.hosts.commands import obstacle
 
 PAGES = (
     "docs/from-gpu-manager.md",
@@ -63,14 +65,18 @@ OLD_WORDS = {
 def test_every_command_of_the_page_ends_as_it_says(page: str, box: Box) -> None:
     commands = typed(read(page))
     assert len(commands) >= LEAST
+    far = [command for command in commands if is_about_a_node(command)]
+    why = obstacle() if far else None
     wrong = []
-    with a_hook() as hook:
-        reader = Reader(box, hook)
-        for command in commands:
+    with a_hook() as hook, Hosts(1 if far and why is None else 0) as hosts:
+        reader = Reader(box, hook, hosts if len(hosts) else None)
+        for command in commands if why is None else [each for each in commands if each not in far]:
             ran = reader.types(command)
             if ran.code != command.code:
                 wrong.append(f"{command.line}: exit code {ran.code}, not {command.code}: {ran.out[-300:]}{ran.err[-500:]}")
     assert wrong == [], "\n".join(wrong)
+    if why is not None:
+        pytest.skip(f"NOT TESTED, {why}: {', '.join(command.line for command in far)}")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -80,6 +80,25 @@ def lab(there: tuple[Hosts, str]) -> Iterator[Lab]:
         box.close()
 
 
+def test_what_a_person_gets_wrong_is_said(lab: Lab) -> None:
+    host, own = lab.hosts[0], lab.box.json("nodes")["nodes"][0]["name"]
+    name = lab.add(host, name="lab1")
+    more = ("--key", str(lab.hosts.key), "--sim", SIM)
+    assert "a node already: lab1\n" in lab.box.refused(1, "node", "add", "twice", host.url("root"), "--yes", *more)
+    assert lab.node(name)["state"] == "up"
+    assert "(a-z, A-Z, 0-9, " in lab.box.refused(2, "node", "add", "实验室", host.url("root"))
+    assert lab.box.refused(2, "drain", "lab9").splitlines()[0] == "roost: there is no node or GPU lab9"
+    assert "own machine, which is not reached over SSH" in lab.box.refused(1, "node", "check", own)
+    assert "nothing of it is lost" in lab.box.refused(1, "node", "lost", name)
+    job = lab.submit("--node", name, FOREVER)
+    lab.is_job(job, "running")
+    assert "hint: roost drain lab1, then wait; " in lab.box.refused(1, "node", "rm", name)
+    host.cut()
+    lab.becomes(name, "unreachable")
+    assert "hint: roost node lost lab1, if it will not come back; " in lab.box.refused(1, "node", "rm", name)
+    assert f"hint: roost log -f {job} waits until lab1 is back\n" in lab.box.refused(75, "log", job)
+
+
 def test_a_host_is_a_node_once_somebody_said_that_its_key_is_right(lab: Lab) -> None:
     host = lab.hosts[0]
     words = ("node", "add", "lab1", host.url("root"), "--key", str(lab.hosts.key), "--sim", SIM)

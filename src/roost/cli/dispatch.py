@@ -45,6 +45,8 @@ def dispatch(words: list[str]) -> int:
     if name not in VERBS or _is_former(words):
         raise _unknown(name, words)
     module = load(name)
+    if argv and not (module.VERB.operands or argv[0].startswith("-")) and _parts(name):
+        raise _unknown_part(name, argv[0])
     try:
         args = parse(module.VERB, argv)
     except HelpAsked:
@@ -80,6 +82,20 @@ def load(name: str) -> "ModuleType":
 def _is_former(words: list[str]) -> bool:
     """`remove device` and the like: not a job named device."""
     return words[:1] in (["remove"], ["add"]) and words[1:2] in (["device"], ["node"], ["server"])
+
+
+def _parts(name: str) -> list[str]:
+    """The second words that may follow: `add`, `show`, …"""
+    return [verb.partition(" ")[2] for verb in (*VERBS, *ALIASES) if verb.startswith(name + " ")]
+
+
+def _unknown_part(name: str, word: str) -> UsageError:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, _parts(name), 1)
+    return UsageError(
+        f"no such verb: {name} {word}", f"did you mean: roost {name} {close[0]}?" if close else f"roost {name} --help"
+    )
 
 
 def _unknown(name: str, words: list[str]) -> UsageError:

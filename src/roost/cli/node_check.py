@@ -76,8 +76,19 @@ def _one(name: str) -> "Json":
 
 
 def lines(answer: "Json", shown: Screen) -> list[str]:
-    """Every check: a line, and below it what to do."""
-    return [line for check in answer["checks"] for line in _check(check, shown, "")]
+    """Every check: a line, and below it what to do. Those of which the same is not known share one."""
+    return [line for check in _joined(answer["checks"]) for line in _check(check, shown, "")]
+
+
+def _joined(checks: "list[Json]") -> "list[Json]":
+    found: list[Json] = []
+    for check in checks:
+        last = found[-1] if found else {}
+        if check["ok"] is None and not check.get("hint") and (last.get("ok", 0), last.get("text")) == (None, check["text"]):
+            found[-1] = {**last, "name": f"{last['name']}, {check['name']}"}
+        else:
+            found.append(check)
+    return found
 
 
 def brief_lines(answer: "Json", shown: Screen) -> list[str]:

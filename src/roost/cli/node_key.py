@@ -3,7 +3,7 @@
 import sys
 
 from roost.cli.failures import say
-from roost.client.errors import ApiError
+from roost.client.errors import ApiError, RoostError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ UNKNOWN = "host_key_unknown"
 def believed(args: "Args", call: "Callable[[str | None], Json]") -> "Json":
     """What the call gives; when it is refused for a host key that nobody has named, and somebody says yes, again with it.
 
-    The refusal itself is raised where nobody can be asked, or the answer is no, or a key was named that it does not have.
+    The refusal itself is raised where nobody can be asked, or a key was named that it does not have.
     """
     try:
         return call(args.host_key)
@@ -28,15 +28,17 @@ def believed(args: "Args", call: "Callable[[str | None], Json]") -> "Json":
         key = refusal.host_key
         if refusal.code != UNKNOWN or key is None or args.host_key is not None:
             raise
-        if not args.yes and not _is_right(args.name, refusal):
-            raise
+        if not args.yes:
+            _ask(args.name, refusal)
         return call(key)
 
 
-def _is_right(node: str, refusal: ApiError) -> bool:
+def _ask(node: str, refusal: ApiError) -> None:
+    """Return when the answer is yes."""
     if not sys.stdin.isatty():
-        return False
+        raise refusal
     from roost.cli.asking import is_meant
 
     say(refusal.message, (refusal.hint or "").partition(", then say:")[0])
-    return is_meant(f"Is that the key of {node}?")
+    if not is_meant(f"Is that the key of {node}?"):
+        raise RoostError("nothing was done")

@@ -25,8 +25,8 @@ def in_order(name: str) -> "list[tuple[int, str]]":
     """For sorting: lab2 comes before lab10."""
     parts: list[tuple[int, str]] = []
     word = ""
-    for char in name + "\0":
-        if word and word.isdecimal() != char.isdecimal():
+    for char in [*name, ""]:
+        if word and (not char or word.isdecimal() != char.isdecimal()):
             parts.append((int(word), "") if word.isdecimal() else (-1, word))
             word = ""
         word += char

@@ -545,14 +545,12 @@ def impossible(cluster: Cluster, request: Request) -> Impossible | None:
     gpus = [(n, g) for n, g in cluster.gpus() if not cluster.rules_of(g.uuid).disabled]
     for name in request.nodes:
         if name not in cluster.nodes:
-            return Impossible(
-                f"there is no node {name}: there are {', '.join(sorted(cluster.nodes)) or 'none'}", "roost gpus"
-            )
+            return Impossible(f"there is no node {name}: {_nodes_there(cluster)}", "roost nodes")
     if request.gpus == 0:
         return Impossible("no node is there to run it") if not cluster.nodes else None
     if not gpus:
         return Impossible(
-            "this machine has no GPU",
+            "this machine has no GPU" if len(cluster.nodes) == 1 else "no node has a GPU",
             "-g 0 runs without one; `roost down && roost up --sim 4x24G --detach` simulates some",
         )
     for name in request.gpu_ids:
@@ -565,6 +563,16 @@ def impossible(cluster: Cluster, request: Request) -> Impossible | None:
     if best >= request.gpus:
         return None
     return Impossible(_most(cluster, gpus, request, best))
+
+
+_NAMED = 8
+"""Nodes that a refusal lists."""
+
+
+def _nodes_there(cluster: Cluster) -> str:
+    names = sorted(cluster.nodes)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"there are {', '.join(names[:_NAMED]) or 'none'}{more}"
 
 
 def _could_fit(cluster: Cluster, node: Node, gpu: Gpu, request: Request) -> bool:

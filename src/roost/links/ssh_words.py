@@ -161,7 +161,7 @@ _RULES = (
         LOGIN,
         r"^.*Permission denied \(([^)]*)\)",
         "{line}",
-        "the server's account needs a key there that asks for nothing (a passphrase: in its agent): {copy_id}",
+        "ssh must get in without being asked for anything (a passphrase: in the agent); --key FILE, or: {copy_id}",
     ),
     _Rule(
         LOGIN,

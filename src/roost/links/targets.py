@@ -63,7 +63,7 @@ def _split_port(text: str) -> tuple[str, int | None]:
 def check_name(name: str) -> None:
     """Raise `BadTarget` unless it can be the name of a node: it is part of paths, of `node:2`, and of lists."""
     if not _NODE.match(name) or name.isdigit() or name == "all":
-        raise BadTarget(f"not a name for a node: {_shown(name)} (letters, digits, '-', '_', '.'; not only digits)")
+        raise BadTarget(f"not a name for a node: {_shown(name)} (a-z, A-Z, 0-9, '-', '_', '.'; not only digits)")
 
 
 def check_fingerprint(text: str) -> str:

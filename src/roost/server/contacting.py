@@ -21,6 +21,7 @@ from roost.links.targets import Target
 
 CONTACT_S = 45.0
 """How long one contact may take."""
+LOOK_S = 0.01
 _SAID_BYTES = 1 << 20
 
 

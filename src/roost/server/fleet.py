@@ -88,6 +88,7 @@ class Fleet:
             _check_pipe(caller, asked)
         access = Access(target, key, key=asked.key, python=asked.python, dir=asked.dir, sim=asked.sim)
         found = await self._probe(asked.name, access)
+        self._check_machine(access, found)
         is_root = found.get("uid") == 0 and target != PIPE
         own = self._people.own.name if is_root and not self._people.is_root else ""
         access = msgspec.structs.replace(access, each=is_root, own=own)
@@ -95,6 +96,14 @@ class Fleet:
         await self._come(asked.name)
         await self._check_new(caller, asked.name)
         return self._show(asked.name)
+
+    def _check_machine(self, access: Access, found: Json) -> None:
+        """Raise when it is a node already: the same boot of a machine with the same host key."""
+        for name, node in sorted(self._cluster.nodes.items()):
+            link = self._links.get(name)
+            is_same = node.access is not None and access.host_key is not None and node.access.host_key == access.host_key
+            if is_same and link is not None and link.hello is not None and link.hello.boot == found.get("boot"):
+                raise Conflict(f"that machine is a node already: {name}", f"roost node show {name}")
 
     async def _check_new(self, caller: Caller, node: str) -> None:
         """Raise, and forget it again, when it is a machine that is a node already."""
@@ -191,7 +200,7 @@ class Fleet:
         if node is None:
             raise NotFound(f"there is no node {name}", "roost nodes")
         if node.access is None:
-            raise Conflict(f"{name} is the server's own machine", f"roost drain {name} keeps jobs away from it")
+            raise Conflict(f"{name} is the server's own machine, which is not reached over SSH", "roost status")
         return node.access
 
     # -- going ------------------------------------------------------------------------------------------------------

@@ -95,7 +95,9 @@ class Logs:
         if node is None:
             return NotFound(f"{where} is no longer a node here, and of what job {attempt.job} wrote there is no copy")
         why = said if node.attached and said else f"{where} cannot be reached ({node.reason})"
-        return TryLater(f"{why}: what job {attempt.job} wrote is there", f"try again when {where} is back: roost nodes")
+        return TryLater(
+            f"{why}: what job {attempt.job} wrote is there", f"roost log -f {attempt.job} waits until {where} is back"
+        )
 
     async def read(self, attempt: AttemptRow, **how: Any) -> m.Log:
         """A piece of a log."""

@@ -100,7 +100,7 @@ def _answered(contact: Contact, known: Known, facts: Facts) -> dict[str, Verdict
         "clock": _clock(contact, facts),
         "accounts": check_accounts(facts, known.accounts, shared),
         "shared home": check_homes(shared),
-        "cgroups": _cgroups(facts.cgroups),
+        "cgroups": _cgroups(facts.cgroups, facts.uid == 0),
         "logout": _logout(facts),
     }
 
@@ -179,11 +179,12 @@ def _clock(contact: Contact, facts: Facts) -> Verdict:
     return bad(text, "set up NTP there: timedatectl set-ntp true")
 
 
-def _cgroups(usable: bool | Unknown) -> Verdict:
+def _cgroups(usable: bool | Unknown, is_root: bool) -> Verdict:
     if usable is True:
         return good("every run has its own")
     why = f" ({usable.why})" if isinstance(usable, Unknown) else ""
-    hint = "a root login, or cgroup v2 with delegation, would let whole jobs be counted, paused and ended at once"
+    what = "cgroup v2 at /sys/fs/cgroup" if is_root else "a root login, or cgroup v2 with delegation,"
+    hint = f"{what} would let whole jobs be counted, paused and ended at once"
     return unsure(f"cannot be used{why}: runs are kept together by their sessions and marks", hint)
 
 

@@ -30,9 +30,12 @@ def remove_node(turn: Turn, command: RemoveNode) -> dict[str, Any]:
     jobs = [a.job.id for a in turn.cluster.active.values() if a.node == command.node]
     if jobs and not command.force:
         count = f"{len(jobs)} job{'s' if len(jobs) > 1 else ''}"
+        first = (
+            "drain {}, then wait" if turn.cluster.nodes[command.node].attached else "node lost {}, if it will not come back"
+        )
         raise Conflict(
             f"{command.node} has {count} that did not end",
-            f"roost drain {command.node}, then wait; --force gives them up as lost",
+            f"roost {first.format(command.node)}; --force gives them up as lost",
         )
     lost = give_up(turn, command.node, f"{command.node} was removed")
     turn.record(ev.NodeRemoved(command.node), command.actor)

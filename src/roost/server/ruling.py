@@ -63,7 +63,7 @@ def _gpus_named(turn: Turn, name: str) -> list[str]:
     every = name == "all"
     found = [gpu.uuid for node, gpu in turn.cluster.gpus() if every or is_named(turn.cluster, node, gpu, (name,))]
     if not found:
-        raise NotFound(f"there is no GPU {name}", "roost gpus")
+        raise NotFound(f"there is no node or GPU {name}", "roost nodes, roost gpus")
     return found
 
 

@@ -89,8 +89,8 @@ def test_the_state_of_a_node_is_painted() -> None:
 
 
 def test_names_are_in_the_order_of_their_numbers() -> None:
-    names = ["lab10", "lab2", "a", "lab2b", "10", "9", "lab1-10", "lab1-9"]
-    assert sorted(names, key=in_order) == ["a", "lab1-9", "lab1-10", "lab2", "lab2b", "lab10", "9", "10"]
+    names = ["lab10", "lab2", "vm", "a", "lab2b", "10", "9", "lab1-10", "lab1-9", "lab2a"]
+    assert sorted(names, key=in_order) == ["a", "lab1-9", "lab1-10", "lab2", "lab2a", "lab2b", "lab10", "vm", "9", "10"]
 
 
 def test_a_node_whole() -> None:
@@ -309,7 +309,7 @@ def test_on_a_terminal_the_key_is_asked_about(
     assert found.code == code and "Is that the key of lab3? [y/N] " in found.err
     assert found.err.startswith(f"roost: the host key of lab3 is {KEY} (ED25519)")
     assert sent(strange) == ([None, KEY] if code == 0 else [None])
-    assert bool(found.out) == (code == 0)
+    assert bool(found.out) == (code == 0) and found.err.endswith("[y/N] roost: nothing was done\n") == (code != 0)
 
 
 @BOTH
@@ -380,6 +380,15 @@ def test_a_check_is_a_line_each_with_what_to_do() -> None:
         "? shared home: not known",
     ]
     assert node_check.lines(checked("lab3", GOOD), Screen(80, colour=True))[0].startswith("\033[32m✓\033[0m reachable")
+
+
+def test_what_is_not_known_for_one_reason_is_one_line() -> None:
+    behind = [{"name": name, "ok": None, "text": "not known before reachable is right", "hint": None} for name in "abc"]
+    other = {**behind[0], "text": "nobody's to look at"}
+    assert node_check.lines(checked("lab3", BAD, *behind, other), Screen(80))[-2:] == [
+        "? a, b, c: not known before reachable is right",
+        "? a: nobody's to look at",
+    ]
 
 
 def test_one_node_is_checked(roost: Roost, server: FakeServer) -> None:

@@ -65,6 +65,18 @@ def test_a_misspelt_verb(roost: Roost, typed: str, meant: str) -> None:
     assert roost(typed) == (2, "", f"roost: no such verb: {typed}\nhint: did you mean: roost {meant}?\n")
 
 
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("node chek", "did you mean: roost node check?"),
+        ("node lab3", "roost node --help"),
+        ("token nwe", "did you mean: roost token new?"),
+    ],
+)
+def test_a_misspelt_second_word(roost: Roost, typed: str, hint: str) -> None:
+    assert roost(*typed.split()) == (2, "", f"roost: no such verb: {typed}\nhint: {hint}\n")
+
+
 def test_a_word_that_is_like_nothing(roost: Roost) -> None:
     assert roost("frobnicate") == (2, "", "roost: no such verb: frobnicate\nhint: roost help\n")
 

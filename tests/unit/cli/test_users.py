@@ -55,7 +55,7 @@ def test_a_user_is_shown_and_ruled(roost: Roost, server: FakeServer) -> None:
         ("set ana --weight=-inf", "--weight -inf: a weight lies between -1,000,000 and 1,000,000"),
         ("set ana --weight much", "--weight much: a number is meant, like 2 or 0.5"),
         ("set ana --max-jobs -1", "--max-jobs -1: it cannot be negative"),
-        ("give ana", "too many arguments: give ana"),
+        ("give ana", "no such verb: user give"),
         ("add", "whom?"),
         ("add -- -x", "not a name of a user: '-x'"),
         ("lock ana a/b", "not a name of a user: 'a/b'"),

@@ -35,6 +35,18 @@ def test_the_largest_node_counts_not_the_sum() -> None:
     assert found is not None and found.message == "asked for 4 GPUs, the largest node has 3"
 
 
+def test_a_node_that_is_not_there() -> None:
+    few = impossible(cluster(nodes=[node("n2", 2), node("n1", 3)]), Request(1, nodes=("n9",)))
+    assert few is not None and (few.message, few.hint) == ("there is no node n9: there are n1, n2", "roost nodes")
+    many = impossible(cluster(nodes=[node(f"n{number}", 1) for number in range(30)]), Request(1, nodes=("lab",)))
+    assert many is not None and many.message.endswith("n14, n15 and 22 more")
+
+
+def test_many_nodes_without_a_gpu() -> None:
+    found = impossible(cluster(nodes=[node("n1", 0), node("n2", 0)]), Request(1))
+    assert found is not None and found.message == "no node has a GPU"
+
+
 def test_a_disabled_gpu_does_not_count_and_a_drained_one_does() -> None:
     here = cluster(gpus=2)
     here.apply(ev.GpuRuled("n1-0", GpuRules(drained=True)))
