@@ -73,11 +73,19 @@ def lab(there: tuple[Hosts, str]) -> Iterator[Lab]:
         box.up()
         box.do("set", "node.retry_s", "0.5")
         yield Lab(box, hosts, ana)
+        for host in hosts:
+            host.heal()
         box.run("kill", "all", "--grace", "0")
+        until("nothing is left for the next test", lambda: not any(_loops(host) for host in hosts))
     finally:
         for host in hosts:
             host.heal()
         box.close()
+
+
+def _loops(host: Host) -> bool:
+    """Whether a job that never ends by itself is there."""
+    return any("while :" in line for line in host.processes().values())
 
 
 def test_what_a_person_gets_wrong_is_said(lab: Lab) -> None:
@@ -161,11 +169,11 @@ def test_what_was_given_up_runs_elsewhere_and_is_ended_before_its_gpu_is_given_o
     moved = until("it runs elsewhere", lambda: (f := lab.job(job))["state"] == "running" and f)
     assert [a["node"] for a in moved["attempts"]] == [here, there]
     assert moved["attempts"][0]["outcome"] == "lost" and "given up" in moved["attempts"][0]["error"]
-    assert any("while :" in line for line in first.processes().values()), "the old attempt runs on, cut off"
+    assert _loops(first), "the old attempt runs on, cut off"
     waiting = lab.submit("--node", here, "sleep 0.1; true")
     first.heal()
     lab.is_job(waiting, "succeeded")
-    assert not any("while :" in line for line in first.processes().values())
+    assert not _loops(first)
     assert lab.job(job)["state"] == "running"
 
 
@@ -268,7 +276,7 @@ def test_a_node_with_jobs_is_not_removed_by_accident(lab: Lab) -> None:
     lab.add(lab.hosts[0])
     waiting = lab.submit("--node", name, "true")
     lab.is_job(waiting, "succeeded")
-    until("the old run is gone", lambda: not any("while :" in line for line in lab.hosts[0].processes().values()))
+    until("the old run is gone", lambda: not _loops(lab.hosts[0]))
 
 
 def test_jobs_run_on_while_the_server_is_gone_and_its_program_is_another(lab: Lab) -> None:
