@@ -186,7 +186,8 @@ class Link:
         """Why the command ended, from its own mouth."""
         lines = words.strip().splitlines()
         if not lines:
-            return f"the node program left (exit code {code})"
+            is_cut = code == 255 and self.route.program is not None  # ssh, which had nothing to say
+            return f"the connection to {self.node} was cut" if is_cut else f"the node program left (exit code {code})"
         return self.route.explain(words) if self.route.explain is not None else lines[-1]
 
     async def _listen_for_silence(self, wire: _Wire) -> None:
