@@ -105,6 +105,10 @@ def test_what_a_person_gets_wrong_is_said(lab: Lab) -> None:
     lab.becomes(name, "unreachable")
     assert "hint: roost node lost lab1, if it will not come back; " in lab.box.refused(1, "node", "rm", name)
     assert f"hint: roost log -f {job} waits until lab1 is back\n" in lab.box.refused(75, "log", job)
+    host.heal()
+    lab.becomes(name, "up")
+    lab.box.do("kill", job, "--grace", "0")
+    lab.is_job(job, "killed")
 
 
 def test_a_host_is_a_node_once_somebody_said_that_its_key_is_right(lab: Lab) -> None:
