@@ -15,6 +15,7 @@ import pytest
 from tests.box import Box, until
 from tests.evil_node import EvilNode
 
+pytestmark = pytest.mark.crowded
 FAR = 1 << 53
 
 
