@@ -64,7 +64,10 @@ def test_the_log_of_a_running_job_on_a_node_that_is_away_is_refused_and_followed
     assert follower.stdout is not None and follower.stdout.readline() == "begun\n"
     cut(own, directory)
     said = own.refused(TRY_LATER, "log", job)
-    assert said.startswith("roost: far cannot be reached (") and f"): what job {job} wrote is there\nhint: try again" in said
+    assert (
+        said.startswith("roost: far cannot be reached (")
+        and f"): what job {job} wrote is there\nhint: roost log -f {job}" in said
+    )
     own.file("stay").unlink()
     directory.unlink()
     directory.with_name("away").rename(directory)

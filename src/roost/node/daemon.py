@@ -6,6 +6,7 @@ runs; a link that comes, goes or talks nonsense changes nothing for them.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -179,6 +180,8 @@ class Daemon:
     def _stop_listening(self) -> None:
         if self._listener.fileno() >= 0:
             self._loop.unwatch(self._listener.fileno())
+            with contextlib.suppress(OSError):  # also for a child of ours that has just been forked and still has it
+                self._listener.shutdown(socket.SHUT_RDWR)
             self._listener.close()
 
     # -- the link

@@ -97,7 +97,12 @@ def shown_state(cluster: Cluster, state: str, node: str | None, now_ms: int) -> 
     if state not in ACTIVE or node is None:
         return state, None
     known = cluster.nodes.get(node)
-    if known is None or known.attached or (known.away_ms is not None and now_ms - known.away_ms < AWAY_MS):
+    if (
+        known is None
+        or known.access is None
+        or known.attached
+        or (known.away_ms is not None and now_ms - known.away_ms < AWAY_MS)
+    ):
         return state, None
     return UNKNOWN, state
 
