@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -66,33 +67,37 @@ def test_a_login_of_ones_own_is_made_with_ones_own_key(there: There) -> None:
     ana, bob = there.lab.ana, there.lab.bob
     for person in (ana, bob):  # the server's key opens everything, and is none of their business
         assert "Permission denied" in person.refused("node", "login", "far", there.host.url(person.name), code=75)
-    _give_key(ana, there.hosts)
-    ana.do("node", "login", "far", there.host.url(ana.name))
-    try:
+    with _key_of_the_hosts(ana, there.hosts):
+        ana.do("node", "login", "far", there.host.url(ana.name))
         assert there.says(ana, "id -un") == [ana.name]
         assert ".roost/nodes/" in " ".join(there.host.processes().values())
         assert there.says(bob, "id -un") == [bob.name], "others go as before"
         assert [row["user"] for row in there.lab.box.json("node", "login")["logins"]] == [ana.name]
         assert ana.name not in bob.do("node", "login")
         bob.refused("node", "login", "far", "--rm", "--user", ana.name)
-    finally:
         ana.do("node", "login", "far", "--rm")
     assert there.says(ana, "id -un") == [ana.name]
 
 
 def test_a_login_is_to_the_node_and_nowhere_else(there: There) -> None:
     ana = there.lab.ana
-    _give_key(ana, there.hosts)
-    with Hosts(1, (ana.name,)) as others:
+    with _key_of_the_hosts(ana, there.hosts), Hosts(1, (ana.name,)) as others:
         said = ana.refused("node", "login", "far", others[0].url(ana.name), code=75)
     assert "key" in said or "denied" in said
     assert ana.name not in ana.do("node", "login")
 
 
-def _give_key(person: Person, hosts: Hosts) -> None:
+@contextlib.contextmanager
+def _key_of_the_hosts(person: Person, hosts: Hosts) -> Iterator[None]:
+    """In his own home, for as long as he is to have it."""
     directory = person.account.home / ".ssh"
     directory.mkdir(mode=0o700, exist_ok=True)
-    shutil.copyfile(hosts.key, directory / "id_ed25519")
-    (directory / "id_ed25519").chmod(0o600)
-    for path in (directory, directory / "id_ed25519"):
+    key = directory / "id_ed25519"
+    shutil.copyfile(hosts.key, key)
+    key.chmod(0o600)
+    for path in (directory, key):
         shutil.chown(path, person.account.uid, person.account.gid)
+    try:
+        yield
+    finally:
+        key.unlink()
