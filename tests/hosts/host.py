@@ -179,12 +179,16 @@ class Host:
 
     def stop_sshd(self, *, sessions: bool = False) -> None:
         """Stop it: nobody comes in. Who is in stays, and so do all processes; with `sessions` the sessions break."""
+        until(f"sshd of {self.name} is gone", lambda: not self._end_sshd(sessions))
+
+    def _end_sshd(self, sessions: bool) -> bool:
+        """Ask what there is of it to end, and again those that have only just come; whether there was anything."""
         listener = self._sshd_pid()
         victims = [pid for pid, line in self.processes().items() if line.startswith("sshd")] if sessions else []
         for pid in {*victims, *([listener] if listener else [])}:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
-        until(f"sshd of {self.name} is gone", lambda: self._sshd_pid() is None)
+        return listener is not None or bool(victims)
 
     def _sshd_pid(self) -> int | None:
         """The listening process, as the outside sees it."""
