@@ -76,7 +76,7 @@ class EvilNode:
         self._play.write_text(text)
         before = len(self.contacts())
         self.cut()
-        until(f"{self.name} plays", lambda: len(self.contacts()) >= before + knocks)
+        until(f"{self.name} plays", lambda: len(self.contacts()) >= before + knocks, within_s=40 * knocks)
 
     def stops(self) -> None:
         """It is honest again."""
