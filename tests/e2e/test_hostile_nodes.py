@@ -15,7 +15,6 @@ import pytest
 from tests.box import Box, until
 from tests.evil_node import EvilNode
 
-pytestmark = pytest.mark.crowded
 FAR = 1 << 53
 
 
@@ -152,6 +151,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.crowded
 @pytest.mark.parametrize("name", FLOODS)
 def test_a_flood_keeps_no_job_of_another_node_waiting(scene: Scene, name: str) -> None:
     """The same pace, in one run, with the flood and without it."""
