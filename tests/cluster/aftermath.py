@@ -154,7 +154,7 @@ def _left_behind(sky: Sky) -> list[str]:
         until("no process of a job is left", lambda: not _of_jobs(sky), within_s=20, shown=lambda: _of_jobs(sky))
         until("every GPU is free", lambda: not _in_use(sky), within_s=20, shown=lambda: _in_use(sky))
         sky.box.do("down")
-        until("the hosts are left", lambda: not _strays(sky), within_s=20, shown=lambda: _strays(sky))
+        until("the hosts are left", lambda: not _unwanted(sky), within_s=20, shown=lambda: _unwanted(sky))
     except AssertionError as problem:
         return [str(problem)]
     return []
@@ -175,6 +175,12 @@ def _is_of_a_job(pid: int) -> bool:
 
 def _in_use(sky: Sky) -> list[Json]:
     return [gpu for gpu in sky.box.http("GET", "/gpus").json["gpus"] if gpu["state"] != "free"]
+
+
+def _unwanted(sky: Sky) -> dict[str, list[str]]:
+    """All but idle programs of accounts: one whose link was cut while no server was there is not asked for again."""
+    kept = {host: [line for line in lines if "--identity" not in line] for host, lines in _strays(sky).items()}
+    return {host: lines for host, lines in kept.items() if lines}
 
 
 def _strays(sky: Sky) -> dict[str, list[str]]:
