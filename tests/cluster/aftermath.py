@@ -178,7 +178,8 @@ def _in_use(sky: Sky) -> list[Json]:
 
 
 def _unwanted(sky: Sky) -> dict[str, list[str]]:
-    """All but idle programs of accounts: one whose link was cut while no server was there is not asked for again."""
+    """All but idle programs of accounts: one whose link was cut while no server was there is not asked for again, and
+    leaves by itself ten minutes later."""
     kept = {host: [line for line in lines if "--identity" not in line] for host, lines in _strays(sky).items()}
     return {host: lines for host, lines in kept.items() if lines}
 

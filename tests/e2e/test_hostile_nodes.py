@@ -226,6 +226,7 @@ for line in lines():
     scene.evil.stops()
     scene.box.run("kill", job)
     scene.box.ends(job)
+    assert "\x1b" not in (scene.box.home / "server.log").read_text()
 
 
 def test_an_exit_of_what_it_was_never_told_to_start_and_old_exits_again(scene: Scene) -> None:

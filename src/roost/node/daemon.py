@@ -1,7 +1,7 @@
 """The node daemon: joins the loop, the runs, the GPUs and the link. The only place where these parts meet.
 
-One thread. It leaves only by `shutdown`, or to make way for an `attach` of another version, whose daemon adopts the
-runs; a link that comes, goes or talks nonsense changes nothing for them.
+One thread. It leaves by `shutdown`, to make way for an `attach` of another version, whose daemon adopts the runs, or when
+no server has spoken to it for long and nothing runs; a link that comes, goes or talks nonsense changes nothing for runs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import platform
 import signal
 import socket
+import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from roost.node import cgroup, ending, libc, protocol
@@ -57,6 +58,8 @@ class Options(NamedTuple):
     """The name of the state directory of a root server's own program, when this one works as an account under it."""
     cgroup: Optional[str] = None
     sim_dir: Optional[str] = None
+    leave_s: float = 600.0
+    """How long it stays without a server when nothing runs: the next contact starts another."""
 
 
 def serve(state: StateDir, options: Options, is_ready: Callable[[], None]) -> None:
@@ -86,6 +89,7 @@ class Daemon:
         self._link: Optional[Link] = None
         self._waits_for_gpus = False
         self._leaves_when_idle = False
+        self._alone_since: Optional[float] = None
         self._ticks = 0
         self._boot = boot_id()
         self._node = socket.gethostname()
@@ -358,7 +362,19 @@ class Daemon:
             self._tell_memory()
         if self._ticks % _KEEP_TICKS == 0:
             self._keep_usage()
+        self._leave_if_alone(is_busy)
         self._loop.after(_TICK_S if is_busy else _TICK_S * _SLOW_TICKS, self._tick)
+
+    def _leave_if_alone(self, is_busy: bool) -> None:
+        """A server that never comes back must not leave programs on other people's machines."""
+        if is_busy or self._link is not None:
+            self._alone_since = None
+            return
+        now = time.monotonic()
+        self._alone_since = self._alone_since if self._alone_since is not None else now
+        if now - self._alone_since > self._options.leave_s:
+            self._journal.write(f"no server for {self._options.leave_s:.0f} s and nothing runs")
+            self._loop.stop()
 
     def _tell_memory(self) -> None:
         if self._link is None or self._is_congested():

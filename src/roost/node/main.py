@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument("--cgroup", metavar="DIR", help="the cgroup that root has made for this account")
         one.add_argument("--sim-dir", metavar="DIR", help="where simulated GPUs are kept, if not in the state directory")
         one.add_argument("--claims", choices=MODES, help="which GPUs to claim (default: root all, others what they use)")
+        one.add_argument("--leave-s", type=float, metavar="S", help="leave after so long without a server and without a run")
     other = verbs.add_parser("become", help="as root: attach as another account")
     for name in ("--account", "--state", "--identity"):
         other.add_argument(name, required=True)
@@ -99,9 +100,9 @@ def _attach(options: argparse.Namespace, program: str) -> int:
     command = [*own_command(), "daemon", "--state", state.path]
     command += ["--sim", sim] if sim is not None else []
     command += ["--no-cgroup"] if options.no_cgroup else []
-    for name in ("claims", "identity", "cgroup", "sim_dir"):
+    for name in ("claims", "identity", "cgroup", "sim_dir", "leave_s"):
         value = getattr(options, name)
-        command += ["--" + name.replace("_", "-"), value] if value is not None else []
+        command += ["--" + name.replace("_", "-"), str(value)] if value is not None else []
     attach(Wish(state, program, sim, command))
     return 0
 
@@ -124,6 +125,8 @@ def _daemon(options: argparse.Namespace, program: str) -> int:
         sim = remember_sim(state, _check_sim(options.sim))
         claims = options.claims or default_mode()
         asked = Options(program, sim, not options.no_cgroup, claims, options.identity, options.cgroup, options.sim_dir)
+        if options.leave_s is not None:
+            asked = asked._replace(leave_s=options.leave_s)
         serve(state, asked, lambda: say("ready"))
     except AlreadyServed:
         say("busy")

@@ -16,7 +16,7 @@ from roost.core import events as ev
 from roost.core.errors import NotFound, RoostError, TryLater
 from roost.core.nodes import channel
 from roost.links import messages as m
-from roost.links.link import Link, LinkDown
+from roost.links.link import Link, LinkDown, plain
 from roost.server import views
 from roost.server.clock import now_ms
 from roost.server.copied import Copies
@@ -115,7 +115,7 @@ class Logs:
         except LinkDown as error:
             raise self._refusal(attempt, str(error)) from None
         if isinstance(answer, m.NodeError):
-            raise NotFound(answer.message)
+            raise NotFound(plain(answer.message))
         if not isinstance(answer, m.Log):
             raise TryLater("the node gave a wrong answer")
         return answer
@@ -243,7 +243,7 @@ class Logs:
         run, link = f"{attempt.job}.{attempt.attempt}", await self.link(attempt)
         async for answer in link.listen("follow", run=run, stream=stream, offset=offset):
             if isinstance(answer, m.NodeError):
-                raise NotFound(answer.message)
+                raise NotFound(plain(answer.message))
             if not isinstance(answer, m.LogData):
                 return
             yield {"stream": stream, "data": answer.data, "offset": answer.offset + len(answer.data)}

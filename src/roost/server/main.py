@@ -21,6 +21,7 @@ from typing import Any
 import roost
 from roost.client import paths
 from roost.core.errors import RoostError
+from roost.links.link import plain
 from roost.node.gpus_sim import parse_sim_spec
 from roost.server.archiving import keep_bounded
 from roost.server.clock import now_ms
@@ -47,6 +48,9 @@ OFF = ("off", "none", "0")
 RUNS_KEPT = 500_000
 KEYS_KEPT_MS = 86_400_000
 """How long a submit may be repeated under its key."""
+
+LONGEST_MESSAGE = 4000
+"""Characters of one message in the server's log."""
 
 _log = logging.getLogger("roost.server")
 
@@ -145,9 +149,17 @@ def _keep(home: Path, settings: dict[str, Any]) -> None:
     partial.replace(home / "up.json")
 
 
+class PlainFormatter(logging.Formatter):
+    """A message is one line that steers no terminal, whoever's words are in it; only a traceback has more."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        record.message = plain(record.message, LONGEST_MESSAGE)
+        return super().formatMessage(record)
+
+
 def _open_log(home: Path) -> None:
     handler = logging.handlers.RotatingFileHandler(home / "server.log", maxBytes=5 << 20, backupCount=5, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(PlainFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("alembic").setLevel(logging.WARNING)
 

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -181,3 +182,20 @@ def test_another_version_takes_over(node: Node, tmp_path: Path) -> None:
     (run,) = node.attach()["runs"]
     assert (run["op"], run["pid"]) == ("started", pid)
     assert node.hello["pid"] != daemon
+
+
+def test_a_program_that_no_server_speaks_to_leaves_when_nothing_runs(make_node: NodeMaker, tmp_path: Path) -> None:
+    node = make_node("--sim", "2x24G", "--leave-s", "0.5")
+    pid = int(node.hello["pid"])
+    node.start("1.1", shell=f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; exit 6")
+    job = node.started("1.1")["pid"]
+    node.detach()
+    time.sleep(3)
+    assert alive(pid) and alive(job)
+    (tmp_path / "go").touch()
+    wait_until(lambda: not alive(pid), "it leaves")
+    assert "no server for" in node.journal()
+    (run,) = node.attach()["runs"]  # another one knows what it left
+    assert (run["op"], run["run"], run["status"]) == ("exited", "1.1", 6)
+    time.sleep(3)
+    assert alive(int(node.hello["pid"])), "a server speaks to it"
