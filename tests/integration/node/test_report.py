@@ -42,12 +42,8 @@ def err(node: Node, run: str) -> str:
 
 
 def test_an_empty_file_of_the_jobs_own_is_there_before_it_starts(node: Node) -> None:
-    assert (
-        node.run("1.1", shell='[ -f "$ROOST_REPORT" ] && [ ! -s "$ROOST_REPORT" ] && cp -p "$ROOST_REPORT" /dev/null')[
-            "status"
-        ]
-        == 0
-    )
+    empty = node.run("1.1", shell='[ -f "$ROOST_REPORT" ] && [ ! -s "$ROOST_REPORT" ]')
+    assert empty["status"] == 0
     found = (node.path("1.1") / "report").stat()
     assert stat.S_IMODE(found.st_mode) == 0o600 and found.st_uid == os.getuid()
     assert not [m for m in node.messages if m["op"] == "reported"]
