@@ -171,6 +171,33 @@ def test_a_flood_keeps_no_job_of_another_node_waiting(scene: Scene, name: str) -
     scene.is_well()
 
 
+@pytest.mark.crowded
+def test_a_flood_of_results_of_its_own_run_is_a_row_for_each_and_keeps_nobody_waiting(scene: Scene) -> None:
+    scene.evil.stops()
+    calm = statistics.median(scene.takes_s() for _ in range(7))
+    play = """
+say(hello())
+for line in lines():
+    if line["op"] == "start":
+        break
+run = line["run"]
+say({"op": "started", "run": run, "pid": 1, "at_ms": 1})
+import threading
+threading.Thread(target=lambda: [None for _ in lines()], daemon=True).start()
+for n in range(10**9):
+    say({"op": "reported", "run": run, "results": {f"k{i}": n for i in range(64)}})
+"""
+    scene.evil.plays(play)
+    job = scene.box.submit("-g", 0, "--node", "evil", "sleep 600")
+    until("they are shown while they come", lambda: len(scene.box.http("GET", f"/jobs/{job}").json["results"]) == 64)
+    flooded = statistics.median(scene.takes_s() for _ in range(7))
+    assert flooded < 5 * calm + 0.1, (calm, flooded)
+    scene.is_well()
+    scene.evil.stops()
+    scene.box.run("kill", job)
+    scene.box.ends(job)
+
+
 def test_hello_after_hello_and_death_after_death_are_met_with_growing_pauses(scene: Scene) -> None:
     scene.evil.stops()
     scene.box.do("set", "node.retry_s", 30)

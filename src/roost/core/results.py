@@ -79,7 +79,7 @@ def _is_strange(text: str) -> bool:
 
 
 def _is_key(key: str) -> bool:
-    return 0 < len(key) <= MAX_KEY_LENGTH and key.isprintable() and not any(c in "= " for c in key)
+    return 0 < len(key) <= MAX_KEY_LENGTH and key.isprintable() and "=" not in key and " " not in key
 
 
 def _is_short(text: str) -> bool:

@@ -84,7 +84,7 @@ def parse_value(text: str) -> Result:
 
 def problem_of(name: str, value: Any) -> Optional[str]:
     """Why that is no result; None when it is one."""
-    if not (0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and not any(c in "= " for c in name)):
+    if not (0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and "=" not in name and " " not in name):
         return f"not a name for a result: {_shown(name)}"
     if isinstance(value, str):
         is_short = len(value) <= MAX_TEXT_LENGTH and value.isprintable()

@@ -14,10 +14,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeGuard
 
+import msgspec
+
 from roost.core import events as ev
 from roost.core.errors import RoostError
+from roost.core.results import Result
 from roost.links.link import Link
-from roost.links.messages import Inventory, Report
+from roost.links.messages import Inventory, Report, RunReported
 from roost.server.clock import now_ms
 from roost.server.commands import Command
 from roost.server.controller import STARTS_A_ROUND, Controller, Input, Round
@@ -98,7 +101,7 @@ class Engine:
             taken, self._inbox = self._inbox, []
             self._in_round = True
             try:
-                await self._round(_newest(taken))
+                await self._round(_merged(_newest(taken)))
             except Exception as error:
                 self._broken(taken, error)
                 await self._recover()
@@ -243,6 +246,22 @@ def _newest(taken: list[tuple[Input, asyncio.Future[Any] | None]]) -> list[tuple
     """The same without lists of GPUs that the same program has already replaced: each of them would be written down."""
     last = {item.node: i for i, (item, _) in enumerate(taken) if _is_inventory(item)}
     return [it for i, it in enumerate(taken) if not _is_inventory(it[0]) or last[it[0].node] == i] if last else taken
+
+
+def _merged(taken: list[tuple[Input, asyncio.Future[Any] | None]]) -> list[tuple[Input, asyncio.Future[Any] | None]]:
+    """The same with one message for what a run has said of itself, where that came in many: the last word stands."""
+    said: dict[tuple[str, str, str], dict[str, Result]] = {}
+    found: list[tuple[Input, asyncio.Future[Any] | None]] = []
+    for item, future in taken:
+        if isinstance(item, NodeReport) and isinstance(item.message, RunReported):
+            key = (item.node, item.account, item.message.run)
+            if key in said:
+                said[key].update(item.message.results)
+                continue
+            said[key] = dict(item.message.results)
+            item = msgspec.structs.replace(item, message=RunReported(item.message.run, said[key]))
+        found.append((item, future))
+    return found if len(found) < len(taken) else taken
 
 
 def _is_inventory(item: Input) -> TypeGuard[NodeReport]:

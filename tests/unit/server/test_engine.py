@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
-from tests.builders import started
+from tests.builders import exited, started
 
 from roost.core import events as ev
 from roost.core.errors import DiskFull, RoostError
@@ -19,6 +19,7 @@ from roost.server.clock import now_ms, rfc3339
 from roost.server.commands import Command, Submit
 from roost.server.controller import Controller
 from roost.server.engine import Engine
+from roost.server.reports import _TAKE
 from roost.sim.world import fresh_store
 from roost.store import reads
 from roost.store.store import CommitFailed
@@ -139,6 +140,19 @@ async def test_it_is_committed_soon_though_a_program_never_stops_talking() -> No
         engine.report("n1", m.RunReported("1.1", {"loss": 0.5}))
         await until(lambda: store.read(reads.results, [1]), lambda: engine.controller.has_lazy)
         talking.cancel()
+
+
+async def test_what_a_run_says_of_itself_many_times_is_one_message_before_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[m.RunReported] = []
+    monkeypatch.setitem(_TAKE, m.RunReported, lambda turn, at, said, orphans: heard.append(said))
+    async with running() as (engine, _):
+        await engine.ask(Submit("ada", [JobSpec("true", gpus=0)]))
+        for n in range(100):
+            engine.report("n1", m.RunReported("1.1", {"loss": n, f"k{n % 3}": n}))
+        engine.report("n1", m.RunReported("2.1", {"loss": -1}))
+        engine.report("n1", exited("1.1"))
+        await until(lambda: engine.controller.store.read(reads.jobs, [1])[1].outcome, lambda: heard)
+    assert heard == [m.RunReported("1.1", {"loss": 99, "k0": 99, "k1": 97, "k2": 98}), m.RunReported("2.1", {"loss": -1})]
 
 
 async def test_what_is_in_the_inbox_at_the_end_is_committed() -> None:
