@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from roost.core.spec import JobSpec
-from roost.core.states import Outcome, State
+from roost.core.states import UNKNOWN, Outcome, State
 
 Time = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 Value = str | int | float | bool | None
@@ -26,7 +26,7 @@ class ShownState(StrEnum):
     PAUSED = State.PAUSED.value
     STOPPING = State.STOPPING.value
     ENDED = State.ENDED.value
-    UNKNOWN = "unknown"
+    UNKNOWN = UNKNOWN
 
 
 class Versioned(msgspec.Struct, kw_only=True):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from roost.client.client import Roost
 
-_ACTIVE = ("starting", "running", "paused", "stopping")
+_ACTIVE = ("starting", "running", "paused", "stopping", "unknown")
 VERB = Verb(
     "kill",
     "end jobs: TERM to every process, KILL after the grace",

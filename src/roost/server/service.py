@@ -122,7 +122,7 @@ class Service:
         is_whole = is_bare(msgspec.structs.replace(wanted, ended_since_ms=None)) and cut.sort == listing.QUEUE
         ask = self.read if is_whole and not cut.offset else self.search
         try:
-            found = await ask(listing.page, wanted, cut, not is_bare(wanted))
+            found = await ask(listing.page, self._as_shown(wanted), cut, not is_bare(wanted))
         except listing.BadCursor as error:
             raise BadRequest(str(error), "the same again without cursor") from None
         jobs = await (self.briefs if is_brief else self.views)(
@@ -135,13 +135,17 @@ class Service:
             "jobs": jobs,
             "total": total if is_counted else None,
             "total_at_least": total if is_counted else COUNTED,
-            "counts": views.counts_view(self.cluster),
+            "counts": views.counts_view(self.cluster, now_ms()),
             "next": found.next,
         }
 
+    def _as_shown(self, wanted: Filter) -> Filter:
+        """The same of the states that people see now."""
+        return msgspec.structs.replace(wanted, away=views.away(self.cluster, now_ms())) if wanted.states else wanted
+
     async def facets(self, viewer: str | None) -> Json:
         """What a listing can be narrowed to; of labels only the viewer's, if there is one."""
-        return await self._facets.view(views.counts_view(self.cluster), self.cluster.nodes, viewer)
+        return await self._facets.view(views.counts_view(self.cluster, now_ms()), self.cluster.nodes, viewer)
 
     async def views(self, rows: list[JobRow], is_top: bool = False) -> list[Json]:
         """Those rows, as they are shown. At the top of the listing the waiting ones are the head of the queue."""
@@ -233,7 +237,7 @@ class Service:
             return [wanted.ids[0][0]]
         if wanted.states and self.engine.controller.has_lazy:
             await self.engine.ask(Change_("", {}))  # a commit: what is shown as running is found as running
-        found = await (self.search if wanted.search else self.read)(listing.ids, wanted, MANY)
+        found = await (self.search if wanted.search else self.read)(listing.ids, self._as_shown(wanted), MANY)
         if not found:
             raise NotFound("no job matches", "roost ls --all")
         named = {a for a, b in wanted.ids if a == b}
@@ -340,7 +344,7 @@ class Service:
                 "log": str(self.home / "server.log"),
             },
             "nodes": nodes,
-            "jobs": views.counts_view(cluster),
+            "jobs": views.counts_view(cluster, now_ms()),
             "gpus": views.totals_view(cluster),
             "health": self.health(),
         }

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, func, literal_column, select, text, tuple_, union
+from sqlalchemy import Connection, and_, case, func, literal_column, select, text, tuple_, union
 
+from roost.core.states import UNKNOWN
 from roost.store import schema as t
 from roost.store.matching import of_sweep
 from roost.store.rows import (
@@ -189,10 +190,11 @@ def jobs_of_sweep(db: Connection, wanted: int) -> list[JobRow]:
     return [JobRow(*row) for row in db.execute(select(*_JOB).where(of_sweep(wanted)).order_by(t.jobs.c.id))]
 
 
-def sweep_counts(db: Connection, wanted: Sequence[int]) -> dict[int, dict[str, int]]:
-    """How many jobs of those sweeps are in which state, or ended how."""
+def sweep_counts(db: Connection, wanted: Sequence[int], away: Sequence[str] = ()) -> dict[int, dict[str, int]]:
+    """How many jobs of those sweeps are in which state, or ended how; those active on nodes that are `away`: unknown."""
     job = t.jobs.c
-    how = func.coalesce(job.outcome, job.state)
+    shown = case((and_(text(t.ACTIVE), job.node.in_(away)), UNKNOWN), else_=job.state) if away else job.state
+    how = func.coalesce(job.outcome, shown)
     query = select(job.sweep, how, func.count()).where(job.sweep.in_(wanted), text(t.IN_SWEEP)).group_by(job.sweep, how)
     found: dict[int, dict[str, int]] = {}
     for number, state, count in db.execute(query):

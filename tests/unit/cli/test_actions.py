@@ -100,7 +100,7 @@ def test_what_runs_is_still_ending_when_it_was_killed(roost: Roost, server: Fake
     answers(server, [1, 2, 3])
     server.routes["GET /jobs"] = {"jobs": [{"id": 2}, {"id": 9}], "next": None}
     assert roost("kill", "1-3") == (0, "killed 1, 3\nending 2\n", "")
-    assert server.queries("GET /jobs") == [{"state": "starting,running,paused,stopping", "limit": "1000"}]
+    assert server.queries("GET /jobs") == [{"state": "starting,running,paused,stopping,unknown", "limit": "1000"}]
 
 
 def test_a_kill_that_was_taken_is_said_though_the_server_goes_away(roost: Roost, server: FakeServer) -> None:

@@ -30,7 +30,8 @@ describe("what can be done", () => {
   it("is asked of those to which it can be done", () => {
     expect(narrowed(actionOf("rerun"), { all: true, states: ["failed", "queued"] })).toEqual({ all: true, states: ["failed"] });
     expect(narrowed(actionOf("hold"), { all: true })).toEqual({ all: true, states: ["queued"] });
-    expect(narrowed(actionOf("kill"), { all: true })?.states).not.toContain("unknown"); // a state on the screen, not one to ask for
+    expect(narrowed(actionOf("kill"), { all: true })?.states).toContain("unknown"); // it did not end, as far as anybody knows
+    expect(narrowed(actionOf("pause"), { all: true, states: ["running", "unknown"] })?.states).toEqual(["running"]);
     expect(narrowed(actionOf("hold"), { all: true, states: ["failed"] })).toBeNull();
     expect(narrowed(actionOf("rm"), { all: true, user: "ada" })).toEqual({ all: true, user: "ada" });
   });

@@ -11,7 +11,6 @@ export type Actor = { user: string; admin: boolean } | null;
 export type Select = Partial<Schemas["Select"]> & { node?: string | null; search?: string };
 export type Acted = Schemas["Acted"];
 type State = BriefJob["state"];
-type Stored = Exclude<State, "unknown">;
 
 export interface Action {
   name: ActionName;
@@ -99,7 +98,7 @@ export function refusalOfAll(one: Action, jobs: readonly Actable[], me: Actor): 
 export function narrowed(one: Action, select: Select): Select | null {
   if (one.from === ANY) return select;
   const isPossible = (state: string): boolean => one.from.includes((UNENDED as string[]).includes(state) ? (state as State) : "ended");
-  const states = select.states?.length ? select.states.filter(isPossible) : one.from.filter((state): state is Stored => state !== "unknown");
+  const states = select.states?.length ? select.states.filter(isPossible) : [...one.from];
   return states.length ? { ...select, states } : null;
 }
 
