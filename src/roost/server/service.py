@@ -15,8 +15,9 @@ import roost
 from roost.core import events as ev
 from roost.core import policy as policies
 from roost.core.cluster import Cluster
-from roost.core.errors import BadRequest, Conflict, NotFound, NotPermitted
+from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, NotPermitted
 from roost.core.model import UserRules
+from roost.core.placement import no_such_node
 from roost.core.settings import TABLE
 from roost.core.spec import JobSpec, check_defaults
 from roost.core.states import WAITING, State
@@ -457,7 +458,11 @@ class Service:
     async def set_defaults(self, caller: Caller, values: Json) -> Json:
         """Keep the caller's defaults, checked as a job would be."""
         values = {key: value for key, value in values.items() if value is not None}
-        check_defaults(values)
+        spec, before = check_defaults(values), self.people.defaults.get(caller.name, {})
+        old = {*before.get("nodes", ()), *before.get("prefer_nodes", ())}  # one that has gone is in nobody's way
+        new = tuple(name for name in (*spec.nodes, *spec.prefer_nodes) if name not in old)
+        if (missing := no_such_node(self.cluster, new)) is not None:
+            raise Impossible(missing.message, missing.hint)
         await self.people.set_defaults(caller.who, caller.name, values)
         return values
 
