@@ -321,11 +321,19 @@ class Skipped(msgspec.Struct):
     reason: str
 
 
+class Later(msgspec.Struct):
+    """A job on a node that cannot be reached: it is done when the node is back."""
+
+    id: int
+    node: str
+
+
 class Acted(Versioned):
-    """What was done; `ids` are those of new jobs."""
+    """What was done; `later` are those of them that hear of it only then, `ids` are those of new jobs."""
 
     done: list[int]
     skipped: list[Skipped]
+    later: list[Later] | UnsetType = UNSET
     ids: list[int] | UnsetType = UNSET
 
 
