@@ -103,3 +103,12 @@ async def test_once_it_is_back_nothing_is_unknown(away: Away) -> None:
     assert await away.ids("state=unknown") == []
     assert away.there in await away.ids("state=running")
     assert "unknown" not in (await away.api.get("/status"))["jobs"]
+
+
+async def test_that_a_node_is_drained_is_said_whether_it_can_be_reached_or_not(away: Away) -> None:
+    shown = {node["name"]: (node["state"], node["drained"]) for node in (await away.api.get("/nodes"))["nodes"]}
+    assert shown == {"far": ("unreachable", False), "n1": ("up", False)}
+    await away.api.post("/drain", {"targets": ["far", "n1"]})
+    shown = {node["name"]: (node["state"], node["drained"]) for node in (await away.api.get("/nodes"))["nodes"]}
+    assert shown == {"far": ("unreachable", True), "n1": ("drained", True)}
+    assert (await away.api.get("/nodes/far"))["node"]["drained"] is True

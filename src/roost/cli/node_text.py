@@ -42,13 +42,14 @@ def address(node: "Json") -> str:
 
 
 def gone_for(node: "Json", now: "datetime") -> str:
-    """`unreachable for 5m03s`, or its state alone."""
+    """`unreachable for 5m03s, drained`, or its state alone."""
     from roost.cli.job_text import moment
 
     since = moment(node.get("since"))
-    if node["state"] != "unreachable" or since is None:
+    if node["state"] != "unreachable":
         return str(node["state"])
-    return f"unreachable for {brief((now - since).total_seconds())}"
+    span = f" for {brief((now - since).total_seconds())}" if since is not None else ""
+    return f"unreachable{span}{', drained' if node.get('drained') else ''}"
 
 
 def account_text(node: "Json") -> str:

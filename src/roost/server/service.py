@@ -372,6 +372,7 @@ class Service:
         return {
             "name": name,
             "state": state,
+            "drained": node.drained,
             "reason": None if node.attached else node.reason,
             "pid": hello.pid if hello else None,
             "program": hello.program if hello else None,

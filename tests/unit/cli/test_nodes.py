@@ -118,6 +118,11 @@ def test_a_node_that_is_gone_whole() -> None:
     assert "  jobs:      3, unknown until it is reached again" in found
     assert "  GPUs:      4 GPUs (A100-SXM4-80GB)" in found
     assert "  clock:     65.4s behind the server's" in found
+    closed = {**GONE, "drained": True}
+    assert node_show.lines(closed, GPUS[12:], NOW, Screen(80))[0] == "node lab3  unreachable for 5m03s, drained"
+    assert nodes.lines([closed], GPUS[12:], NOW, Screen(80))[2].startswith(
+        "    unreachable for 5m03s, drained: lab3 refused"
+    )
 
 
 def test_models_in_words() -> None:
