@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.box import Box, until
 from tests.pipe_node import PipeNode
 
@@ -35,3 +37,23 @@ def test_what_is_asked_of_a_job_meanwhile_is_done_when_the_node_is_back(own: Box
     until("it is removed", lambda: own.http("GET", f"/jobs/{removed}").status == 404)
     assert own.do("ls", "-q", "--state", "paused").split() == [str(paused)]
     assert own.run("resume", paused).err == ""
+
+
+def test_files_of_a_job_that_was_removed_meanwhile_are_deleted_when_the_node_is_back(own: Box) -> None:
+    far = PipeNode(own)
+    job, kept = (own.submit("--node", "far", "echo written") for _ in range(2))
+    for each in (job, kept):
+        own.ends(each, "succeeded")
+    far.cut()
+    own.do("rm", job)
+    own.kill_server()
+    own.up()
+    assert files(far.directory.with_name("away"), job) and own.http("GET", f"/jobs/{job}").status == 404
+    far.heal()
+    until("they are deleted", lambda: not files(far.directory, job))
+    assert files(far.directory, kept)
+
+
+def files(directory: Path, job: int) -> list[Path]:
+    """What the node has of a job."""
+    return list(directory.rglob(f"{job}.1"))

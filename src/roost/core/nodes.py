@@ -160,6 +160,10 @@ def accounted(cluster: Cluster, e: ev.Accounted) -> None:
     _lay(cluster, e.node, e.run)
 
 
+def files(cluster: Cluster, e: ev.FilesLeft | ev.FilesGone) -> None:
+    """Nothing is decided by it: who must know reads it from the store."""
+
+
 def _haunt(cluster: Cluster, node: str, run: str, gpus: tuple[str, ...]) -> None:
     for uuid in gpus:
         cluster.haunted.setdefault(uuid, {})[run] = node

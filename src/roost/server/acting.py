@@ -11,6 +11,8 @@ from roost.core.nodes import channel
 from roost.core.spec import JobSpec
 from roost.core.states import ACTIVE, Change, Outcome, State, is_allowed
 from roost.server.commands import Act, Command
+from roost.server.ghosts import At
+from roost.server.leftovers import leave
 from roost.server.quotas import check_room
 from roost.server.submitting import why_never
 from roost.server.turn import Owner, Turn
@@ -196,7 +198,7 @@ def remove(turn: Turn, job: int, actor: str | None) -> None:
     runs = [f"{job}.{n}" for n in range(1, attempts + 1)]
     for node in sorted(turn.memory.places(job)) if runs else ():
         if owner is not None and node in turn.cluster.nodes:
-            turn.send(node, channel(turn.cluster, node, owner.user, owner.account), "remove", runs=runs)
+            leave(turn, At(node, channel(turn.cluster, node, owner.user, owner.account)), runs)
 
 
 def spec_of(turn: Turn, job: int) -> tuple[JobSpec, str | None]:

@@ -357,7 +357,7 @@ class Writer:
         self._run(cursor, "access", rows)
 
     def _node_removed(self, cursor: Any, events: list[ev.NodeRemoved], batch: Batch) -> None:
-        for statement in ("node_gone", "logins_gone", "gpus_gone"):
+        for statement in ("node_gone", "logins_gone", "gpus_gone", "leftovers_gone"):
             self._run(cursor, statement, [{"b_node": e.node} for e in events])
 
     def _login_set(self, cursor: Any, events: list[ev.LoginSet], batch: Batch) -> None:
@@ -373,6 +373,12 @@ class Writer:
 
     def _accounted(self, cursor: Any, events: list[ev.Accounted], batch: Batch) -> None:
         self._run(cursor, "accounted", [{"b_node": e.node, "b_run": e.run} for e in events])
+
+    def _files_left(self, cursor: Any, events: list[ev.FilesLeft], batch: Batch) -> None:
+        self._run(cursor, "left", [{"node": e.node, "run": e.run, "channel": e.channel} for e in events])
+
+    def _files_gone(self, cursor: Any, events: list[ev.FilesGone], batch: Batch) -> None:
+        self._run(cursor, "left_gone", [{"b_node": e.node, "b_run": e.run} for e in events])
 
 
 def _one(cursor: Any, statement: _Statement, job: int) -> Any:
@@ -526,6 +532,11 @@ def _statements() -> dict[str, Executable]:
         "accounted": delete(t.given_up).where(
             t.given_up.c.node == bindparam("b_node"), t.given_up.c.run == bindparam("b_run")
         ),
+        "left": put(t.leftovers, "node run", "channel"),
+        "left_gone": delete(t.leftovers).where(
+            t.leftovers.c.node == bindparam("b_node"), t.leftovers.c.run == bindparam("b_run")
+        ),
+        "leftovers_gone": delete(t.leftovers).where(t.leftovers.c.node == bindparam("b_node")),
         "login": put(t.logins, "node user", "login"),
         "login_gone": delete(t.logins).where(t.logins.c.node == bindparam("b_node"), t.logins.c.user == bindparam("b_user")),
         "logins_gone": delete(t.logins).where(t.logins.c.node == bindparam("b_node")),
@@ -590,6 +601,8 @@ _WRITE: dict[type[ev.Event], Callable[[Writer, Any, list[Any], Batch], None]] = 
     ev.LoginSet: Writer._login_set,
     ev.GivenUp: Writer._given_up,
     ev.Accounted: Writer._accounted,
+    ev.FilesLeft: Writer._files_left,
+    ev.FilesGone: Writer._files_gone,
 }
 
 _LOGGED = frozenset(
