@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -124,29 +124,23 @@ class Logs:
         return await asyncio.to_thread(self._copies.read, attempt.job, attempt.attempt, how)
 
     async def whole(self, attempt: AttemptRow, stream: str) -> AsyncIterator[bytes]:
-        """All of a log, as far as it went when the first piece was read; a cut link is waited for behind that.
-
-        The next piece is asked for before this one is taken: node, way and reader work at the same time.
-        """
+        """All of a log, as far as it went when the first piece was read; a cut link is waited for behind that."""
         offset, end = 0, None
         patience = Patience(self._service.engine, attempt.node)
-        async with _Ahead(lambda at: self.read(attempt, stream=stream, offset=at, limit=PIECE_BYTES)) as pieces:
-            while end is None or offset < end:
-                try:
-                    piece = await pieces.at(offset)
-                except TryLater:
-                    if end is None:
-                        raise
-                    await patience.wait()
-                    continue
-                patience.renew()
-                end = piece.size if end is None else end
-                if not (data := piece.data[: max(0, end - piece.offset)]):
-                    return
-                offset = piece.offset + len(data)
-                if offset < end:
-                    pieces.ask(offset)
-                yield data
+        while end is None or offset < end:
+            try:
+                piece = await self.read(attempt, stream=stream, offset=offset, limit=PIECE_BYTES)
+            except TryLater:
+                if end is None:
+                    raise
+                await patience.wait()
+                continue
+            patience.renew()
+            end = piece.size if end is None else end
+            if not (data := piece.data[: max(0, end - piece.offset)]):
+                return
+            offset = piece.offset + len(data)
+            yield data
 
     async def follow(self, job: int, which: Followed, offsets: dict[str, int], lines: int | None) -> AsyncIterator[Json]:
         """What a job writes, as it writes it, to its end: one attempt after the other, unless one is named."""
@@ -280,36 +274,6 @@ def _is_ending(row: JobRow, attempt: AttemptRow | None, number: int | None) -> b
 def _is_last(row: JobRow, attempt: AttemptRow) -> bool:
     """Whether nothing follows that attempt."""
     return row.state == "ended" and row.attempts <= attempt.attempt
-
-
-class _Ahead:
-    """Pieces of a log, of which the next may already be on its way."""
-
-    def __init__(self, read: Callable[[int], Coroutine[Any, Any, m.Log]]) -> None:
-        self._read = read
-        self._next: tuple[int, asyncio.Task[m.Log]] | None = None
-
-    async def __aenter__(self) -> _Ahead:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._next is not None:
-            task = self._next[1]
-            task.cancel()
-            await asyncio.wait([task])
-            if not task.cancelled():
-                task.exception()  # nobody is there to hear it
-
-    def ask(self, offset: int) -> None:
-        """For what comes next."""
-        self._next = offset, asyncio.create_task(self._read(offset))
-
-    async def at(self, offset: int) -> m.Log:
-        """That piece."""
-        asked, self._next = self._next, None
-        if asked is not None and asked[0] == offset:
-            return await asked[1]
-        return await self._read(offset)
 
 
 async def _changed(event: asyncio.Event, longest_s: float) -> None:
