@@ -137,6 +137,21 @@ def test_an_ordinary_login_runs_as_itself_in_its_own_home(lab: Lab) -> None:
     assert lab.box.do("log", "-f", job).split() == [ana]
 
 
+def test_a_sweep_over_two_hosts_has_the_results_of_all_its_points(lab: Lab) -> None:
+    """Where nothing of Roost is installed: a job says it to a file."""
+    names = [lab.add(host) for host in lab.hosts]
+    line = 'echo loss=0.{a} node=$ROOST_NODE >> "$ROOST_REPORT"; stat -c "%a %U" "$ROOST_REPORT"; command -v roost'
+    for first, name in enumerate(names):
+        lab.box.do("sweep", "-p", f"a={2 * first + 1}..{2 * first + 2}", "-g", "1", "--cwd", "/", "--node", name, line)
+    lab.box.do("wait", "all")
+    shown = [lab.box.json("sweep", "show", sweep)["points"] for sweep in ("1", "2")]
+    assert [[point["results"] for point in points] for points in shown] == [
+        [{"loss": 0.1, "node": names[0]}, {"loss": 0.2, "node": names[0]}],
+        [{"loss": 0.3, "node": names[1]}, {"loss": 0.4, "node": names[1]}],
+    ]
+    assert lab.box.do("log", shown[1][1]["job"]).split() == ["600", "root"]
+
+
 def test_a_cut_makes_a_job_unknown_and_harms_nothing(lab: Lab) -> None:
     host = lab.hosts[0]
     name = lab.add(host)

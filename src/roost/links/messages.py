@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from roost.core.results import MAX_KEY_LENGTH, MAX_KEYS, MAX_TEXT_LENGTH
+
 PROTOCOL = 1
 
 # A program that works as an account is its user's: every number fits the store, every text is short.
@@ -153,6 +155,15 @@ class Using(Message, frozen=True, tag="using"):
     runs: Annotated[list[RunUse], msgspec.Meta(max_length=MOST_RUNS)]
 
 
+ResultName = Annotated[str, msgspec.Meta(max_length=MAX_KEY_LENGTH)]
+ResultText = Annotated[str, msgspec.Meta(max_length=MAX_TEXT_LENGTH)]
+
+
+class RunReported(Message, frozen=True, tag="reported"):
+    run: Name
+    results: Annotated[dict[ResultName, int | float | ResultText], msgspec.Meta(max_length=MAX_KEYS)]
+
+
 class Log(Message, frozen=True, tag="log"):
     id: int
     data: bytes
@@ -182,9 +193,8 @@ class NodeError(Message, frozen=True, tag="error"):
     id: int | None = None
 
 
-Report = (
-    RunStarted | RunExited | RunRefused | RunPaused | RunResumed | RunGone | RunsRemoved | Hello | Inventory | Sample | Using
-)
+RunReport = RunStarted | RunExited | RunRefused | RunPaused | RunResumed | RunGone | RunReported
+Report = RunReport | RunsRemoved | Hello | Inventory | Sample | Using
 Answer = Log | LogData | LogEnd | Pong | NodeError
 
 decode = msgspec.json.Decoder(Report | Answer).decode

@@ -59,7 +59,7 @@ class Supervisor:
 
     def report(self) -> List[Message]:
         """What is known of every run, for `hello`."""
-        messages = (run.message() for run in self._life.runs.values())
+        messages = (run.greeting() for run in self._life.runs.values())
         return [message for message in messages if message is not None]
 
     def known(self, name: str) -> Optional[Run]:

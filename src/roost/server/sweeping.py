@@ -68,15 +68,14 @@ def report(turn: Turn, command: Report) -> dict[str, Any]:
     if not turn.exists(command.job):
         raise NotFound(f"there is no job {command.job}", "roost ls --all")
     check_own(turn, command, command.job)
-    known = {row.key for row in turn.memory.results(command.job)} | {key for job, key in turn.results if job == command.job}
-    if len(known | set(values)) > MAX_KEYS:
-        raise BadRequest(f"job {command.job} would have {len(known | set(values))} results, at most {MAX_KEYS} are kept")
+    keys = turn.reported(command.job).keys() | values.keys()
+    if len(keys) > MAX_KEYS:
+        raise BadRequest(f"job {command.job} would have {len(keys)} results, at most {MAX_KEYS} are kept")
     attempt = _last_attempt(turn, command.job)
     if command.attempt not in (None, attempt):
         raise Conflict(f"job {command.job} is at attempt {attempt}: what attempt {command.attempt} says is not taken")
     for key, value in values.items():
-        encoded = msgspec.json.encode(value).decode()
-        turn.results[command.job, key] = ResultRow(command.job, key, encoded, attempt, turn.now_ms)
+        turn.keep(ResultRow(command.job, key, msgspec.json.encode(value).decode(), attempt, turn.now_ms))
     return {"id": command.job, "results": values}
 
 

@@ -60,7 +60,8 @@ def test_a_signal_from_outside_is_128_and_its_number(node: Node) -> None:
 def test_the_environment_is_the_submitters_and_nothing_leaks(node: Node) -> None:
     uuids = [gpu["uuid"] for gpu in node.hello["gpus"]]
     env = {"PATH": os.environ["PATH"], "s": "1", "R": "2", "CG": "3", "BASH_FUNC_f%%": "() {  echo hi\n}", "a.b": "dot"}
-    given = {"env": env, "vars": {"ROOST_JOB_ID": "7"}, "gpus": uuids[::-1], "cwd": "/tmp"}
+    others = {"ROOST_SOCKET": "/of/another/job", "ROOST_REPORT": "/of/another/job"}
+    given = {"env": {**env, **others}, "vars": {"ROOST_JOB_ID": "7"}, "gpus": uuids[::-1], "cwd": "/tmp"}
     node.run("7.1", sys.executable, "-c", "import json,os; print(json.dumps(dict(os.environ)))", **given)
     seen = json.loads(node.log("7.1"))
     seen.pop("LC_CTYPE", None)  # Python's own doing
@@ -80,6 +81,7 @@ def test_the_environment_is_the_submitters_and_nothing_leaks(node: Node) -> None
         "ROOST_NODE": node.hello["node"],
         "ROOST_RUN": seen["ROOST_RUN"],
         "ROOST_RUN_DIR": str(node.path("7.1")),
+        "ROOST_REPORT": str(node.path("7.1") / "report"),
         "ROOST_SIM_DIR": node.hello["sim_dir"],
     }
     assert seen == expected
