@@ -285,10 +285,10 @@ def test_a_node_with_jobs_is_not_removed_by_accident(lab: Lab) -> None:
 
 @pytest.mark.parametrize("login", ["root", "ana"])
 def test_a_machine_that_comes_back_under_another_name_ends_what_it_ran_under_the_first(lab: Lab, login: str) -> None:
-    host, words = lab.hosts[0], ("--node", "first")
+    host, words = lab.hosts[0], ["--node", "first"]
     if login == "root":  # its run is in the hands of a program of its own account
         lab.box.do("user", "add", lab.ana, "--unix", lab.ana)
-        words += ("--owner", lab.ana)
+        words += ["--owner", lab.ana]
     user = "root" if login == "root" else lab.ana
     lab.add(host, name="first", user=user)
     lab.is_job(lab.submit(*words, "--grace", "0", FOREVER), "running")
