@@ -65,6 +65,8 @@ class Move:
     new: str
     is_forced: bool
     illness: str
+    was_calm: bool
+    """Whether it had no other trouble, of which somebody else will tell when it is over."""
     kills_s: tuple[float | None, float | None]
     """When the server is killed after the node was told to leave, and to come."""
     away_s: float
@@ -82,9 +84,11 @@ def remove(sky: Sky, host: Host) -> None:
     """A node leaves, at times by force or while it cannot be reached, and is added again, at times under another name."""
     old, chance = sky.node(host), sky.chance
     names = (old, old, _another(old))
-    illness = chance.choice(("", "", "cut", "silent", "off"))
+    was_calm = sky.take(host)
+    illness = chance.choice(("", "", "cut", "silent", "off")) if was_calm else ""
     kills = (some_moment(sky, 0.5), some_moment(sky, 2))
-    move = Move(host, old, chance.choice(names), chance.random() < 0.7, illness, kills, chance.uniform(0, 4))
+    move = Move(host, old, chance.choice(names), chance.random() < 0.7, illness, was_calm, kills, chance.uniform(0, 4))
+    sky.moving.add(host.name)
     sicken = {"cut": host.cut, "silent": lambda: host.cut(silent=True), "off": host.power_off}
     if illness:
         sicken[illness]()
@@ -117,6 +121,13 @@ def _left(sky: Sky, move: Move, answer: Answer | None) -> None:
     else:
         _must(sky, move, "rm", answer, answer.status == CONFLICT and not move.is_forced and "did not end" in _said(answer))
         _heal(move)
+        _stay(sky, move)
+
+
+def _stay(sky: Sky, move: Move) -> None:
+    """It is a node, and nobody moves it any more."""
+    sky.moving.discard(move.host.name)
+    if move.was_calm:
         sky.is_well(move.host)
 
 
@@ -148,18 +159,18 @@ def _came(sky: Sky, move: Move, answer: Answer | None) -> None:
     is_done_before = answer.status == CONFLICT and move.is_unheard and f"there is a node {move.new}" in _said(answer)
     _must(sky, move, "add", answer, answer.status == OK or is_done_before)
     sky.struck["added again" if move.new == move.old else "added under another name"] += 1
-    sky.is_well(move.host)
+    _stay(sky, move)
 
 
 def add_twice(sky: Sky, host: Host) -> None:
     """Somebody adds what is a node already, under its own name or another: it is refused, and nothing changes."""
     name, other = sky.node(host), f"{sky.node(host)}-too"
     asked = sky.chance.choice((name, other))
-    move = Move(host, name, asked, False, "", (None, None), 0)
+    move = Move(host, name, asked, False, "", True, (None, None), 0)
     expected = f"there is a node {name} already" if asked == name else "is a node already"
 
     def heard(answer: Answer | None) -> None:
-        if answer is not None and answer.status != LATER:
+        if answer is not None and answer.status != LATER and host.name not in sky.moving:
             _must(sky, move, "add", answer, answer.status == CONFLICT and expected in _said(answer))
         sky.is_well(host)
 
@@ -200,7 +211,7 @@ def drain(sky: Sky) -> None:
         return
     answer = sky.ask("POST", "/drain", {"targets": [node], "undrain": False})
     if answer is None or answer.status != OK:
-        if answer is not None and (sky.is_calm(host) or answer.status != NOT_FOUND):
+        if answer is not None and (host.name not in sky.moving or answer.status != NOT_FOUND):
             sky.problems.append(f"roost drain {node}: {answer.status} {_said(answer)!r}")
         return
     sky.struck["drain"] += 1

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,8 @@ class Sky:
     unheard: set[str] = field(default_factory=set)
     """Nodes that he has given up or removed by force, without hearing which of their jobs were lost by it."""
     drained: set[str] = field(default_factory=set)
+    moving: set[str] = field(default_factory=set)
+    """Hosts that somebody removes now, and will add again."""
     names: dict[str, str] = field(default_factory=dict)
     """What each host is called now; by its first name when nobody has said otherwise."""
     called: dict[str, str] = field(default_factory=dict)
@@ -80,7 +83,7 @@ class Sky:
         """A request; None when there is no server to answer it."""
         try:
             return self.box.http(method, path, body)
-        except (OSError, ValueError):
+        except (OSError, ValueError, HTTPException):
             return None
 
     def ask_aside(self, method: str, path: str, body: Any, then: Callable[[Answer | None], None]) -> None:
@@ -116,14 +119,13 @@ class Sky:
     def calm_host(self) -> Host | None:
         """One that has no trouble now; it counts as troubled until `is_well`."""
         order = self.chance.sample(list(self.hosts), len(self.hosts))
-        host = next(filter(self.is_calm, order), None)
-        if host is not None:
-            self._troubled.add(host.name)
-        return host
+        return next((host for host in order if host.name not in self.moving and self.take(host)), None)
 
-    def is_calm(self, host: Host) -> bool:
-        """Whether it has no trouble now."""
-        return host.name not in self._troubled
+    def take(self, host: Host) -> bool:
+        """Whether it had no trouble; it counts as troubled until `is_well`."""
+        was_calm = host.name not in self._troubled
+        self._troubled.add(host.name)
+        return was_calm
 
     def is_well(self, host: Host) -> None:
         """It is well again."""

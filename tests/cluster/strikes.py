@@ -61,15 +61,16 @@ def power_off(sky: Sky) -> None:
 
 def _give_up(sky: Sky, host: Host, left_s: float, then: Callable[[], None]) -> None:
     """`roost node lost`, as soon as the server knows that it cannot be reached. It stays like that until then."""
-    node = sky.node(host)
+    node, was_moving = sky.node(host), host.name in sky.moving
 
     def heard(answer: Answer | None) -> None:
         if answer is None:
             sky.unheard.add(node)
+        is_gone = answer is not None and answer.status == 404 and (was_moving or host.name in sky.moving)
         if answer is not None and answer.status == 200:
             sky.struck["given up"] += 1
             sky.given_up |= set(answer.json["lost"])
-        elif left_s > 0:
+        elif left_s > 0 and not is_gone:
             if answer is not None and answer.status != 409:
                 sky.problems.append(f"roost node lost {node}: {answer.status} {answer.body[:500]!r}")
             sky.later(LOOK_S, lambda: _give_up(sky, host, left_s - LOOK_S, then))
@@ -111,13 +112,15 @@ def change_key(sky: Sky) -> None:
 
 def trust(sky: Sky, host: Host, kill_s: float | None = None) -> None:
     """`roost node trust`, until it is heard."""
-    node = sky.node(host)
+    node, was_moving = sky.node(host), host.name in sky.moving
 
     def heard(answer: Answer | None) -> None:
         if answer is None or answer.status == 503:
             sky.later(LOOK_S, lambda: trust(sky, host))
             return
-        if answer.status != 200:
+        is_moved = was_moving or host.name in sky.moving
+        is_gone = is_moved and answer.status == 404  # it is added again with the key that it has
+        if answer.status != 200 and not is_gone:
             sky.problems.append(f"roost node trust {node}: {answer.status} {answer.body[:500]!r}")
         sky.is_well(host)
 
@@ -173,9 +176,11 @@ def kill_programs(sky: Sky) -> None:
 
 
 def remove(sky: Sky) -> None:
-    """A node leaves and comes back."""
-    if host := _struck(sky, "removal"):
-        membership.remove(sky, host)
+    """A node leaves and comes back, whatever else happens to its host just now."""
+    staying = [host for host in sky.hosts if host.name not in sky.moving]
+    if staying:
+        sky.struck["removal"] += 1
+        membership.remove(sky, sky.chance.choice(staying))
 
 
 def add_twice(sky: Sky) -> None:
