@@ -357,7 +357,7 @@ class Writer:
         self._run(cursor, "access", rows)
 
     def _node_removed(self, cursor: Any, events: list[ev.NodeRemoved], batch: Batch) -> None:
-        for statement in ("node_gone", "logins_gone", "gpus_gone", "leftovers_gone"):
+        for statement in ("node_gone", "logins_gone", "gpus_forgotten", "leftovers_gone"):
             self._run(cursor, statement, [{"b_node": e.node} for e in events])
 
     def _login_set(self, cursor: Any, events: list[ev.LoginSet], batch: Batch) -> None:
@@ -526,6 +526,9 @@ def _statements() -> dict[str, Executable]:
         "audit": insert(t.audit).values({c: bindparam(c) for c in AUDIT_COLUMNS[1:]}),
         "gpu": _put_gpu(),
         "gpus_gone": update(t.gpus).where(t.gpus.c.node == bindparam("b_node")).values(node=None),
+        "gpus_forgotten": update(t.gpus)
+        .where(t.gpus.c.node == bindparam("b_node"))
+        .values(node=None, slots=1, disabled=False, drained=False, alias=None),
         "access": known_put.on_conflict_do_update(["name"], set_={"access": known_put.excluded.access}),
         "node_gone": delete(t.nodes).where(t.nodes.c.name == bindparam("b_node")),
         "given_up": put(t.given_up, "node run", "left"),
