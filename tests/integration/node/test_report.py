@@ -180,9 +180,8 @@ def test_of_one_that_ended_unseen_the_results_come_before_the_end(node: Node, fl
     node.started("2.1")
     node.kill_daemon()
     flag.touch()
-    for run in ("1.1", "2.1"):
-        trace = node.state / "active" / run
-        wait_until(lambda trace=trace: trace.read_text().count("\n") == 4, "the wrapper notes the status")
+    traces = [node.state / "active" / run for run in ("1.1", "2.1")]
+    wait_until(lambda: all(trace.read_text().count("\n") == 4 for trace in traces), "the wrappers note the status")
     for _ in range(2):
         known: dict[str, Message] = {run["run"]: run for run in node.attach()["runs"]}
         assert (known["1.1"]["op"], known["1.1"]["pid"]) == ("started", pid)

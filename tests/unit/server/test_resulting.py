@@ -105,7 +105,7 @@ def test_it_waits_for_the_next_commit_and_a_flood_of_it_is_one_row(lab: FarNodes
     assert kept(lab, job) == {"loss": (str(49 + 63 / 64), 1)} and not lab.controller.has_lazy
 
 
-def test_the_store_is_asked_once_a_round(lab: FarNodes) -> None:
+def test_the_store_is_asked_once_a_round(lab: FarNodes, monkeypatch: pytest.MonkeyPatch) -> None:
     job = lab.run_on("far")
     asked, results = [], lab.controller.results
 
@@ -113,7 +113,7 @@ def test_the_store_is_asked_once_a_round(lab: FarNodes) -> None:
         asked.append(of)
         return results(of)
 
-    lab.controller.results = count  # type: ignore[method-assign]
+    monkeypatch.setattr(lab.controller, "results", count)
     lab.say("far", *(reported(f"{job}.1", loss=n) for n in range(200)), *(reported(f"{n}.1", loss=n) for n in range(9, 99)))
     assert asked == [job]
 
@@ -128,7 +128,7 @@ def test_a_job_has_as_many_results_as_it_may_and_no_more(lab: FarNodes) -> None:
 
 def test_what_is_no_result_is_left_out(lab: FarNodes) -> None:
     job = lab.run_on("far")
-    odd = {"a b": 1, "c=d": 1, "": 1, "esc": "\x1b[2J", "big": 1 << 63, "two": "a\nb", "ok": 1.5, "\x00": 1}
+    odd: dict[str, Any] = {"a b": 1, "c=d": 1, "": 1, "esc": "\x1b[2J", "big": 1 << 63, "two": "a\nb", "ok": 1.5, "\x00": 1}
     lab.say("far", m.RunReported(f"{job}.1", odd))
     assert kept(lab, job) == {"ok": ("1.5", 1)}
 
