@@ -12,7 +12,7 @@ from roost.core.spec import JobSpec
 from roost.core.states import ACTIVE, Change, Outcome, State, is_allowed
 from roost.server.commands import Act, Command
 from roost.server.ghosts import At
-from roost.server.leftovers import leave
+from roost.server.old_files import leave
 from roost.server.quotas import check_room
 from roost.server.submitting import why_never
 from roost.server.turn import Owner, Turn

@@ -22,7 +22,7 @@ from roost.links import messages as m
 from roost.server.acting import own_grace_ms, remove
 from roost.server.cannot_start import name_node
 from roost.server.ghosts import MOST_UNASKED, At, Orphans, active_at, is_remote, job_of, lay, lay_all, left_at, unasked
-from roost.server.leftovers import ask_again, removed
+from roost.server.old_files import ask_again, removed
 from roost.server.resulting import reported
 from roost.server.retrying import Causes, settle
 from roost.server.turn import StartRun, Turn

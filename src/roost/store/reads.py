@@ -81,9 +81,9 @@ def places(db: Connection, job: int) -> set[str]:
     return set(db.execute(select(t.attempts.c.node).where(t.attempts.c.job == job)).scalars())
 
 
-def leftovers(db: Connection, node: str, channel: str, among: Sequence[str] | None, most: int) -> list[str]:
+def old_files(db: Connection, node: str, channel: str, among: Sequence[str] | None, most: int) -> list[str]:
     """Runs whose files that program of a node is still to delete: of those named, else of all, so many at most."""
-    left = t.leftovers.c
+    left = t.old_files.c
     query = select(left.run).where(left.node == node, left.channel == channel).limit(most)
     return list(db.execute(query if among is None else query.where(left.run.in_(among))).scalars())
 

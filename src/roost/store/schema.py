@@ -171,8 +171,8 @@ given_up = Table(
     Column("left", Text, nullable=False),
 )
 
-leftovers = Table(
-    "leftovers",
+old_files = Table(
+    "old_files",
     metadata,
     Column("node", String, primary_key=True),
     Column("run", String, primary_key=True),

@@ -357,7 +357,7 @@ class Writer:
         self._run(cursor, "access", rows)
 
     def _node_removed(self, cursor: Any, events: list[ev.NodeRemoved], batch: Batch) -> None:
-        for statement in ("node_gone", "logins_gone", "gpus_forgotten", "leftovers_gone"):
+        for statement in ("node_gone", "logins_gone", "gpus_forgotten", "old_files_gone"):
             self._run(cursor, statement, [{"b_node": e.node} for e in events])
 
     def _login_set(self, cursor: Any, events: list[ev.LoginSet], batch: Batch) -> None:
@@ -535,11 +535,11 @@ def _statements() -> dict[str, Executable]:
         "accounted": delete(t.given_up).where(
             t.given_up.c.node == bindparam("b_node"), t.given_up.c.run == bindparam("b_run")
         ),
-        "left": put(t.leftovers, "node run", "channel"),
-        "left_gone": delete(t.leftovers).where(
-            t.leftovers.c.node == bindparam("b_node"), t.leftovers.c.run == bindparam("b_run")
+        "left": put(t.old_files, "node run", "channel"),
+        "left_gone": delete(t.old_files).where(
+            t.old_files.c.node == bindparam("b_node"), t.old_files.c.run == bindparam("b_run")
         ),
-        "leftovers_gone": delete(t.leftovers).where(t.leftovers.c.node == bindparam("b_node")),
+        "old_files_gone": delete(t.old_files).where(t.old_files.c.node == bindparam("b_node")),
         "login": put(t.logins, "node user", "login"),
         "login_gone": delete(t.logins).where(t.logins.c.node == bindparam("b_node"), t.logins.c.user == bindparam("b_user")),
         "logins_gone": delete(t.logins).where(t.logins.c.node == bindparam("b_node")),

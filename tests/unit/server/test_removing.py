@@ -9,7 +9,7 @@ from tests.far_nodes import FarNodes
 from roost.core.spec import JobSpec
 from roost.core.states import State
 from roost.links import messages as m
-from roost.server import leftovers
+from roost.server import old_files
 from roost.server.commands import Act, RemoveNode, Submit
 from roost.sim.world import fresh_store
 from roost.store import reads
@@ -79,16 +79,16 @@ def test_what_is_left_is_asked_of_the_program_that_has_it_and_goes_with_its_node
         lab.act("rm", job)
         lab.say("off", m.RunsRemoved([f"{job}.1"]))
         lab.say("far", m.RunsRemoved([f"{job}.1"]), account="ada")
-        assert store.read(reads.leftovers, "far", "", None, 10) == [f"{job}.1"]
+        assert store.read(reads.old_files, "far", "", None, 10) == [f"{job}.1"]
         lab.hello("off")
         assert removals(lab) == []
         lab.ask(RemoveNode("root", "far"))
-        assert store.read(reads.leftovers, "far", "", None, 10) == []
+        assert store.read(reads.old_files, "far", "", None, 10) == []
 
 
 def test_very_many_are_named_in_several_messages(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leftovers, "AT_ONCE", 2)
-    monkeypatch.setattr(leftovers, "MOST_AT_HELLO", 5)
+    monkeypatch.setattr(old_files, "AT_ONCE", 2)
+    monkeypatch.setattr(old_files, "MOST_AT_HELLO", 5)
     jobs = [server.submit() for _ in range(6)]
     for job in jobs:
         server.tell(exited(f"{job}.1"))

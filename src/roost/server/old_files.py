@@ -25,12 +25,12 @@ def leave(turn: Turn, at: At, runs: Sequence[str]) -> None:
 
 def ask_again(turn: Turn, at: At) -> None:
     """A program says hello: what it has not deleted yet, it is to delete."""
-    left = turn.memory.leftovers(at.node, at.account, None, MOST_AT_HELLO)
+    left = turn.memory.old_files(at.node, at.account, None, MOST_AT_HELLO)
     for start in range(0, len(left), AT_ONCE):
         turn.send(at.node, at.account, "remove", runs=left[start : start + AT_ONCE])
 
 
 def removed(turn: Turn, at: At, report: m.RunsRemoved, orphans: Orphans) -> None:
     """They are deleted: as far as it was that program which was to do it."""
-    for run in turn.memory.leftovers(at.node, at.account, report.runs, len(report.runs)):
+    for run in turn.memory.old_files(at.node, at.account, report.runs, len(report.runs)):
         turn.record(ev.FilesGone(at.node, run))

@@ -12,7 +12,7 @@ down_revision = "0007"
 def upgrade() -> None:
     """Add a table."""
     op.create_table(
-        "leftovers",
+        "old_files",
         sa.Column("node", sa.String, primary_key=True),
         sa.Column("run", sa.String, primary_key=True),
         sa.Column("channel", sa.String, nullable=False),
