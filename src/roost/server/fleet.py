@@ -133,8 +133,7 @@ class Fleet:
         hello = link.hello if link is not None else None
         others = {node_of.get(gpu.uuid, node) for gpu in hello.gpus} - {node} if hello is not None else set()
         if others:
-            await self._ask(caller, RemoveNode(caller.name, node, force=True))
-            await self._links.forget(node)
+            await self.remove(caller, node, force=True)  # a job without a GPU may have begun there
             other = sorted(others)[0]
             raise Conflict(f"{node} is the machine of {other}: they have the same GPUs", f"roost node show {other}")
 
