@@ -2,6 +2,7 @@
 // is missing there does not compile.
 import { en } from "../words/en";
 import { recall, remember } from "./kept";
+import type { Saying } from "./saying";
 
 export type Language = "en" | "zh";
 export type Word = keyof typeof en;
@@ -11,9 +12,12 @@ type Values = Record<string, string | number>;
 class Speech {
   language = $state<Language>("en");
   #words = $state.raw<Words>(en);
+  #said = $state.raw<Saying>((text) => text);
 
   async choose(language: Language): Promise<void> {
-    this.#words = language === "zh" ? (await import("../words/zh")).zh : en;
+    const chinese = language === "zh" ? await import("../words/zh") : null;
+    this.#words = chinese?.zh ?? en;
+    this.#said = chinese?.said ?? ((text) => text);
     this.language = language;
     document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
   }
@@ -31,6 +35,11 @@ class Speech {
     return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
   }
 
+  /** What the server said, in this language as far as it is known here; English is what it speaks. */
+  said(text: string): string {
+    return this.#said(text);
+  }
+
   has(word: string): word is Word {
     return word in en;
   }
@@ -43,6 +52,7 @@ class Speech {
 
 export const speech = new Speech();
 export const t = (word: Word, values?: Values): string => speech.say(word, values);
+export const said = (text: string): string => speech.said(text);
 
 export function wanted(): Language {
   const kept = recall<string>("language", "");
