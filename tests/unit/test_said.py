@@ -8,8 +8,9 @@ from collections import Counter
 from itertools import product
 from pathlib import Path
 
-import pytest
 from tests.said import HOLE, texts
+
+from roost.web.said import CHINESE, said
 
 SAID = Path(__file__).resolve().parents[2] / "web" / "src" / "words" / "zh" / "said"
 PARTS = ("parts.ts", "others.ts")
@@ -110,13 +111,27 @@ def test_nothing_is_there_twice() -> None:
     assert [template for template, times in KNOWN.items() if times > 1] == []
 
 
-@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry[1][:60])
-def test_both_sides_have_the_same_holes_and_the_chinese_is_chinese(entry: tuple[str, str, str]) -> None:
-    _, english, chinese = entry
-    assert set(re.findall(r"\{(\w+)\}", english)) == set(re.findall(r"\{~?(\w+)\}", chinese))
-    assert re.findall(r"`[^`]*`", english) == re.findall(r"`[^`]*`", chinese)  # what to type is the same
-    assert re.search(r"[\u4e00-\u9fff；：]|GPU", chinese)
-    assert not re.search(r"[\u4e00-\u9fff][,;:!?]|[,;:!?][\u4e00-\u9fff]|\.$", chinese)  # Chinese words have Chinese marks
+def test_both_sides_have_the_same_holes_and_the_same_to_type() -> None:
+    for _, english, chinese in entries():
+        assert set(re.findall(r"\{(\w+)\}", english)) == set(re.findall(r"\{~?(\w+)\}", chinese)), english
+        assert re.findall(r"`[^`]*`", english) == re.findall(r"`[^`]*`", chinese), english
+
+
+def test_the_chinese_is_chinese_with_chinese_marks() -> None:
+    for _, english, chinese in entries():
+        assert re.search(r"[\u4e00-\u9fff；：]|GPU", chinese), english
+        assert not re.search(r"[\u4e00-\u9fff][,;:!?]|[,;:!?][\u4e00-\u9fff]|\.$", chinese), english
+
+
+def test_the_pages_before_a_login_say_the_same() -> None:
+    of_pages = {re.sub(r"\{\w+\}", HOLE, english): re.sub(r"\{~?\w+\}", HOLE, chinese) for _, english, chinese in entries()}
+    assert {english: of_pages.get(english) for english in CHINESE} == CHINESE
+    assert said("this password cannot be set: it holds the user's own name", "zh") == "不能使用此密码：其中含有用户名"
+    assert said("a page of http://elsewhere asked for this", "zh") == "此请求来自 http://elsewhere 的页面"
+    assert (
+        said("{} what nobody says", "zh") == "{} what nobody says"
+        and said("a password is needed", "en") == "a password is needed"
+    )
 
 
 def test_the_reader_of_the_source_finds_choices_names_and_parts() -> None:
