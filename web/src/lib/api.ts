@@ -2,7 +2,7 @@
 // session that has ended: then the password is asked for, and what was asked is asked again, so that no form is lost.
 import type { components } from "../api/schema";
 import { session } from "./session.svelte";
-import { said } from "./words.svelte";
+import { said, speech } from "./words.svelte";
 
 export type Schemas = components["schemas"];
 export type Json = Record<string, unknown>;
@@ -80,6 +80,7 @@ export async function raw(method: string, path: string, body?: unknown, signal?:
 }
 
 export async function refusalOf(answer: Response): Promise<Refused> {
+  await speech.saying(); // many who catch it copy its words
   try {
     const { error } = (await answer.json()) as { error: { code: string; message: string; hint: string | null; index?: number; host_key?: string } };
     return new Refused(answer.status, error.code, error.message, error.hint, error.index ?? null, error.host_key ?? null);

@@ -12,12 +12,11 @@ type Values = Record<string, string | number>;
 class Speech {
   language = $state<Language>("en");
   #words = $state.raw<Words>(en);
-  #said = $state.raw<Saying>((text) => text);
+  #said = $state.raw<Saying | null>(null);
+  #coming: Promise<void> | null = null;
 
   async choose(language: Language): Promise<void> {
-    const chinese = language === "zh" ? await import("../words/zh") : null;
-    this.#words = chinese?.zh ?? en;
-    this.#said = chinese?.said ?? ((text) => text);
+    this.#words = language === "zh" ? (await import("../words/zh")).zh : en;
     this.language = language;
     document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
   }
@@ -35,9 +34,21 @@ class Speech {
     return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
   }
 
-  /** What the server said, in this language as far as it is known here; English is what it speaks. */
+  /** What the server said, which is English: in this language as far as it is known here, and once those words have come. */
   said(text: string): string {
-    return this.#said(text);
+    if (this.language === "en" || !text) return text;
+    if (!this.#said) void this.saying();
+    return this.#said?.(text) ?? text;
+  }
+
+  /** Those words come when something must be said in them: most pages never need them. */
+  async saying(): Promise<void> {
+    if (this.language === "en") return;
+    this.#coming ??= import("../words/zh/said").then(
+      (found) => void (this.#said = found.said),
+      () => void (this.#coming = null), // the server is away: another time
+    );
+    await this.#coming;
   }
 
   has(word: string): word is Word {

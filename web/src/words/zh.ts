@@ -1,5 +1,4 @@
 // 界面的全部中文，与英文一一对应；缺少任何一条都无法通过类型检查。
-import { sayingOf } from "../lib/saying";
 import type { Words } from "../lib/words.svelte";
 import { frame } from "./zh/frame";
 import { overview } from "./zh/overview";
@@ -14,10 +13,6 @@ import { settings } from "./zh/settings";
 import { audit } from "./zh/audit";
 import { me } from "./zh/me";
 import { reasons } from "./zh/reasons";
-import { inside, pairs } from "./zh/said";
-
-/** 服务器所说的话。 */
-export const said = sayingOf(pairs, inside);
 
 export const zh: Words = {
   ...frame,
