@@ -9,8 +9,8 @@ describe("what the server says, in Chinese", () => {
     ["there is no job 17", "没有任务 17"],
     ["asked for 9 GPUs, there are 4", "申请了 9 块 GPU，总共只有 4 块"],
     ["asked for 1 GPU, there is 0", "申请了 1 块 GPU，总共只有 0 块"],
-    ["asked for 2 GPUs with 80 GiB each; 0 would do, the largest has 24 GiB", "申请了 2 块 GPU，每卡显存 80 GiB；只有 0 块满足，最大的为 24 GiB"],
-    ["asked for 2 GPUs of model H100 on lab3: 0 would do; there are 4 of SIM T4 (16 GiB)", "申请了 2 块 GPU（型号 H100，节点 lab3）：只有 0 块满足；现有 4 of SIM T4 (16 GiB)"],
+    ["asked for 2 GPUs with 80 GiB each; 0 would do, the largest has 24 GiB", "申请了 2 块 GPU，每卡显存 80 GiB；满足条件的有 0 块，显存最大的为 24 GiB"],
+    ["asked for 2 GPUs of model H100 on lab3: 0 would do; there are 4 of SIM T4 (16 GiB), 2 of A100 (40 GiB)", "申请了 2 块 GPU（型号 H100，节点 lab3）：满足条件的有 0 块；现有 4 块 SIM T4（16 GiB）、2 块 A100（40 GiB）"],
     ["there is no node lab9: there are a, b and 3 more", "没有节点 lab9：现有 a, b，另有 3 个"],
     ["it is queued: only a running job can be paused (`roost hold` keeps a queued one)", "任务正在排队，只有运行中的任务可以暂停（排队中的可用 `roost hold` 挂起）"],
     ["{lr} is filled in by Roost itself: choose another name for the parameter", "{lr} 由 Roost 自行填入，请为参数另取名称"],
@@ -33,6 +33,12 @@ describe("what the server says, in Chinese", () => {
   it("says what ssh says most often", () => {
     expect(said("ssh: connect to host lab3 port 22: Connection refused")).toBe("ssh 无法连接主机 lab3 的端口 22：连接被拒绝");
     expect(said("roost@lab3: Permission denied (publickey,password).")).toBe("roost@lab3：登录被拒绝（publickey,password）");
+  });
+
+  it("has no space between two Chinese characters, and one before other words", () => {
+    expect(said("label has 300 characters, at most 200 are kept")).toBe("标签有 300 个字符，最多 200 个");
+    expect(said("desc has 300 characters, at most 200 are kept")).toBe("desc 有 300 个字符，最多 200 个");
+    expect(said("1,200 GPUs are too many to be named, at most 1,000 are taken")).toBe("指定了 1,200 个 GPU，太多了，最多 1,000 个");
   });
 
   it("prefers the pattern that says most itself", () => {

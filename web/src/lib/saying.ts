@@ -4,7 +4,7 @@ export type Pair = readonly [english: string, other: string];
 export type Saying = (text: string) => string;
 
 const MOST_KEPT = 2000;
-const DEEPEST = 4;
+const DEEPEST = 9;
 
 /** `pairs` are whole texts, `inside` what may stand in a hole of one. See `words/zh/said.ts` for how they are written. */
 export function sayingOf(pairs: readonly Pair[], inside: readonly Pair[] = []): Saying {
@@ -22,7 +22,11 @@ export function sayingOf(pairs: readonly Pair[], inside: readonly Pair[] = []): 
     const low = text.toLowerCase();
     for (const rule of rules) {
       const found = low.includes(rule.mark) ? rule.valuesIn(text) : null;
-      if (found) return rule.other.replace(HOLES, (_, deep: string, name: string) => (deep ? inner(found[name] ?? "", depth) : (found[name] ?? "")));
+      if (found) return rule.other.replace(HOLES, (hole, before: string, deep: string, name: string, after: string, at: number) => {
+        const value = deep ? inner(found[name] ?? "", depth) : (found[name] ?? "");
+        const [left, right] = [rule.other[at - 1] ?? "", rule.other[at + hole.length] ?? ""];
+        return `${isTight(left, value[0]) ? "" : before}${value}${isTight(value.at(-1), right) ? "" : after}`;
+      });
     }
     return null;
   }
@@ -48,7 +52,9 @@ export function sayingOf(pairs: readonly Pair[], inside: readonly Pair[] = []): 
   };
 }
 
-const HOLES = /\{(~?)(\w+)\}/g;
+const HOLES = /( ?)\{(~?)(\w+)\}( ?)/g;
+/** Between two Chinese characters there is no space. */
+const isTight = (left = "", right = ""): boolean => /\p{Script=Han}/u.test(left) && /\p{Script=Han}/u.test(right);
 const PARTS = /(\{\w+\}|«[^»]*»)/;
 
 /** One pair, read. The longest piece that must be in a text tells most others apart; the whole pattern is made when it fits. */

@@ -51,6 +51,8 @@ export const parts: readonly Pair[] = [
   ["{n} NVIDIA card«s»", "{n} 块 NVIDIA 显卡"],
   ["{user}'s Roost", "{user} 的 Roost"],
   ["{user}'s Roost (pid {pid})", "{user} 的 Roost（进程 {pid}）"],
+  ["{n} of {model} ({mem})", "{n} 块 {model}（{mem}）"],
+  ["{n} of {model} ({mem}), {more}", "{n} 块 {model}（{mem}）、{~more}"],
   [" of model {model} with at least {mem} in all on {nodes}", "（型号 {model}，单卡显存至少 {mem}，节点 {nodes}）"],
   [" of model {model} with at least {mem} in all", "（型号 {model}，单卡显存至少 {mem}）"],
   [" of model {model} on {nodes}", "（型号 {model}，节点 {nodes}）"],
