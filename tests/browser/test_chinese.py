@@ -1,4 +1,4 @@
-"""What the server says is Chinese on Chinese pages: a refusal, a node in trouble, a job that cannot start, a bad password."""
+"""What the server says is Chinese on Chinese pages: a refusal, a node in trouble, a bad start, a weak password."""
 
 from __future__ import annotations
 
