@@ -35,12 +35,15 @@ SAY: dict[str, tuple[int, ...]] = {
 }
 """Which arguments of which calls are words, besides those of every `RoostError`: message and hint."""
 
-SAY_IN: dict[str, tuple[str, ...]] = {
-    "core/expressions.py": ("ValueError", "TypeError"),
-    "core/networks.py": ("ValueError",),
-    "links/link.py": ("ValueError", "fail"),
-    "server/engine.py": ("append",),
-    "server/node_links.py": ("lost", "append"),
+SAY_IN: dict[str, dict[str, int]] = {
+    "core/expressions.py": {"ValueError": 0, "TypeError": 0},
+    "core/networks.py": {"ValueError": 0},
+    "links/link.py": {"ValueError": 0, "fail": 0},
+    "node/attach.py": {"write": 1},
+    "node/dispatch.py": {"BadMessage": 0},
+    "node/supervisor.py": {"BadSpec": 0},
+    "server/engine.py": {"append": 0},
+    "server/node_links.py": {"lost": 1, "append": 0},
 }
 """The same of one file: calls that mean something else elsewhere."""
 
@@ -65,6 +68,7 @@ RETURN = {
 
 ASSIGN = {
     "node/asking.py": ("error",),
+    "node/daemon.py": ("message",),
     "node/ending.py": ("error",),
     "node/sampler.py": ("fault",),
     "node/sampling.py": ("fault",),
@@ -178,8 +182,8 @@ def _words_of(path: str, call: ast.Call) -> list[ast.expr]:
     name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
     if name == "__init__" and path == "core/errors.py":
         places: tuple[int, ...] = (0, 1) if len(call.args) > 1 else ()
-    elif name in SAY_IN.get(path, ()):
-        places = (1,) if name == "lost" else (0,)
+    elif name in SAY_IN.get(path, {}):
+        places = (SAY_IN[path][name],)
     else:
         places = errors().get(name, SAY.get(name, ()))
     named = [word.value for word in call.keywords if word.arg == "hint" and places]
@@ -259,7 +263,7 @@ class _Reader:
                 return _once([text for value in values for text in self._read(value) if text])
             case ast.Name(id=name):
                 return self._named(name)
-            case ast.Call(func=ast.Attribute(value=inner, attr="format")):
+            case ast.Call(func=ast.Attribute(value=inner, attr="format" | "encode")):
                 return self._read(inner)
             case ast.Call(func=ast.Name(id=name)) if name in self.where.functions:
                 return self._returned(name)

@@ -66,6 +66,8 @@ export const nodes: readonly Pair[] = [
   ["it does not read what it is told", "它不读取发送给它的内容"],
   ["the node program ended before it was ready: see node.log in the state directory", "节点程序未就绪即已退出：见状态目录中的 node.log"],
   ["the node program of {path} holds its lock and does not answer", "{path} 的节点程序持有锁，但没有响应"],
+  ["the node program cannot be started: {why}", "节点程序无法启动：{~why}"],
+  ["another server has attached to this node", "另一台服务器已连接到此节点"],
   ["another node program serves {path}", "{path} 已由另一个节点程序使用"],
   ["{path} belongs to another account: name a directory of your own with --state", "{path} 属于另一个账号：请用 --state 指定自己的目录"],
   ["cannot use the state directory {path}: {why}", "无法使用状态目录 {path}：{~why}"],

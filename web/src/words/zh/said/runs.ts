@@ -42,6 +42,8 @@ export const runs: readonly Pair[] = [
   ["no such directory for the output file: {path}", "输出文件所在目录不存在：{path}"],
   ["{why}: output file {path}", "输出文件 {path}：{~why}"],
 
+  ["no such GPU here: {uuid}", "这里没有 GPU {uuid}"],
+
   // 其他节点上
   ["no such directory on {node}: {path}", "节点 {node} 上没有目录 {~path}"],
   ["no such directory on {node} for the output file: {path}", "节点 {node} 上没有输出文件所在的目录 {~path}"],
@@ -59,6 +61,7 @@ export const runs: readonly Pair[] = [
   ["{why}: what job {job} wrote is there", "{~why}：任务 {job} 的输出在那里"],
   ["{node} cannot be reached ({why}): what job {job} wrote is there", "无法连接节点 {node}（{~why}）：任务 {job} 的输出在那里"],
   ["roost log -f {job} waits until {node} is back", "roost log -f {job} 会等到 {node} 恢复"],
+  ["no such run here: {run}", "这里没有运行 {run}"],
   ["the node gave a wrong answer", "节点的答复有误"],
   ["it was given up, and is only now being ended on {node}", "它已被放弃，正在节点 {node} 上结束"],
 ];
