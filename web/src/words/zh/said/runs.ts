@@ -41,7 +41,6 @@ export const runs: readonly Pair[] = [
   ["output file exists already: {path} (choose another, or ask to append or to overwrite)", "输出文件已存在：{path}（请换一个，或选择追加或覆盖）"],
   ["no such directory for the output file: {path}", "输出文件所在目录不存在：{path}"],
   ["{why}: output file {path}", "输出文件 {path}：{~why}"],
-
   ["no such GPU here: {uuid}", "这里没有 GPU {uuid}"],
 
   // 其他节点上
