@@ -51,6 +51,7 @@ RETURN = {
     "api/app.py": ("_parameter_words",),
     "core/ahead.py": ("why_first",),
     "core/preemption.py": ("preempted_words",),
+    "core/retrying.py": ("difference",),
     "links/bootstrap.py": ("_words",),
     "links/link.py": ("_attach", "_explained"),
     "node/check.py": ("_cannot_write",),

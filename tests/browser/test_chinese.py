@@ -6,9 +6,10 @@ import re
 
 from playwright.sync_api import Page, expect
 from tests.box import until
-from tests.browser.site import Site
+from tests.browser.site import Site, is_still
 
 CHINESE = "zh-CN"
+MOST_BYTES = 150_000
 
 
 def window(site: Site, user: str | None = None) -> Page:
@@ -63,3 +64,16 @@ def test_a_password_that_is_too_easy_and_a_link_that_is_too_old(site: Site) -> N
     expect(page.get_by_role("alert")).to_have_text("不能使用此密码：其中含有用户名")
     page.goto("/welcome/nothing")
     expect(page.locator("main")).to_contain_text(re.compile("此链接已被使用，或已过期.*请重新获取：运行 roost web"))
+
+
+def test_the_first_load_is_small_in_chinese_too(site: Site) -> None:
+    known = window(site, "ada").context.cookies()
+    page = window(site)  # with an empty cache
+    page.context.add_cookies(known)
+    wire, sizes = page.context.new_cdp_session(page), list[int]()
+    wire.send("Network.enable")
+    wire.on("Network.loadingFinished", lambda event: sizes.append(int(event["encodedDataLength"])))
+    page.goto("/")
+    is_still(page)
+    expect(page.get_by_role("link", name="概览")).to_be_visible()
+    assert 50_000 < sum(sizes) < MOST_BYTES

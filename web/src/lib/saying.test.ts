@@ -21,6 +21,9 @@ describe("what the server says, in Chinese", () => {
     expect(said("the program of ana on lab3: cannot run as ana: this machine has no such account")).toBe("ana 在节点 lab3 上的程序：无法以 ana 的身份运行：那台机器上没有此账号");
     expect(said("no such directory on lab3: /data (is it not shared with that node? copy it there, or name another with --cwd or --node)"))
       .toBe("节点 lab3 上没有目录 /data（是否未与该节点共享？请复制过去，或用 --cwd 或 --node 另行指定）");
+    expect(said("retry 1 of 3 after CUDA out of memory, on a GPU with more than 16 GiB")).toBe("第 1 次重试（最多 3 次），上次结束原因：CUDA 显存不足；这次使用显存大于 16 GiB 的 GPU");
+    expect(said("--dir has {sed}, which is no parameter (there are: lr, seed)")).toBe("--dir 中的 {sed} 不是参数（现有：lr, seed）");
+    expect(said("the command has {sed}, which is no parameter (there are: lr, seed)")).toBe("命令中的 {sed} 不是参数（现有：lr, seed）");
     expect(said("retry 1 of 3 after CUDA out of memory, alone on its GPU")).toBe("第 1 次重试（最多 3 次），上次结束原因：CUDA 显存不足；这次独占 GPU");
   });
 

@@ -25,7 +25,7 @@ export const parts: readonly Pair[] = [
   ["killed", "被终止"],
   ["lost", "丢失"],
   ["{why}, alone on its GPU«s»", "{~why}；这次独占 GPU"],
-  ["{why}, with {mem}", "{~why}；这次使用 {mem}"],
+  ["{why}, on a GPU with more than {mem}", "{~why}；这次使用显存大于 {mem} 的 GPU"],
 
   // 名称
   ["labels", "标签"],

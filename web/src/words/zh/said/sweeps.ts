@@ -50,7 +50,7 @@ export const sweeps: readonly Pair[] = [
   ["--samples is for parameters that are drawn by chance", "--samples 仅用于随机取值的参数"],
   ["how many values of {name}?", "{name} 要取多少个值？"],
   ["samples must lie between 1 and {most}, not {value}", "samples 必须在 1 到 {most} 之间，而不是 {value}"],
-  ["{where} has {{name}}, which is no parameter (there are: {names})", "{~where}中的 {{name}} 不是参数（现有：{names}）"],
+  ["{where} has {{name}}, which is no parameter (there are: {names})", "{~where} 中的 {{name}} 不是参数（现有：{names}）"],
   ["-p {name}=…, or {{{again}}} for the braces themselves", "-p {name}=…；若要花括号本身，请写 {{{again}}}"],
   ["null would drop a whole program: {text}", "null 会去掉整个程序：{text}"],
   ["a script of its own, which reads ROOST_PARAM_NAME", "请改用单独的脚本，从 ROOST_PARAM_NAME 读取"],
