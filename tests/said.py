@@ -28,6 +28,7 @@ SAY: dict[str, tuple[int, ...]] = {
     "Unknown": (0,),
     "Ended": (4,),
     "LoseNode": (2,),
+    "give_up": (2,),
     "could_not_start": (1,),
     "_refuse": (1,),
     **dict.fromkeys(("Skip", "BadSetting", "BadTarget", "BadCursor", "LinkDown", "NoSender", "CommitFailed"), (0,)),

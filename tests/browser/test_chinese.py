@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from playwright.sync_api import Page, expect
 from tests.box import until
@@ -67,7 +68,7 @@ def test_a_password_that_is_too_easy_and_a_link_that_is_too_old(site: Site) -> N
 
 
 def test_the_first_load_is_small_in_chinese_too(site: Site) -> None:
-    known = window(site, "ada").context.cookies()
+    known: list[Any] = list(window(site, "ada").context.cookies())
     page = window(site)  # with an empty cache
     page.context.add_cookies(known)
     wire, sizes = page.context.new_cdp_session(page), list[int]()

@@ -48,6 +48,14 @@ def test_everything_that_a_run_leaves_on_disk_is_the_submitters(lab: Lab) -> Non
     assert lab.bob.account.run(["ls", str(run_dir)]).code != 0
 
 
+def test_what_a_job_says_in_its_report_file_is_the_submitters(lab: Lab) -> None:
+    job, said = lab.ana.sh('echo loss=0.5 >> "$ROOST_REPORT"; stat -c "%a %U" "$ROOST_REPORT"; echo $ROOST_REPORT')
+    mode, owner, path = said.split()
+    assert (mode, owner) == ("600", lab.ana.name)
+    assert lab.bob.account.run(["sh", "-c", f"echo loss=9 >> {path}"]).code != 0
+    assert lab.box.http("GET", f"/jobs/{job}").json["results"] == {"loss": 0.5}
+
+
 def test_a_job_starts_from_the_login_and_from_what_was_exported(lab: Lab) -> None:
     (lab.bob.account.home / ".profile").write_text("export FROM_PROFILE=yes; echo noise\n")
     fresh = lab.bob.account

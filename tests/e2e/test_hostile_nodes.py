@@ -36,7 +36,7 @@ class Scene:
         return str(next(n["name"] for n in self.box.http("GET", "/nodes").json["nodes"] if n["target"] is None))
 
     def seen(self) -> list[Any]:
-        keys = ("state", "started_at", "attempts", "error")
+        keys = ("state", "started_at", "attempts", "error", "results")
         return [[self.box.http("GET", f"/jobs/{job}").json[key] for key in keys] for job in self.victims]
 
     def is_well(self) -> None:
@@ -117,7 +117,7 @@ for r in runs + ["../x", "9" * 18 + ".1", "-1.1", ""]:
     say(*({"op": op, "run": r, "at_ms": 1, "pid": 1, "reason": "no", "status": 1} for op in
         ("exited", "started", "refused", "paused", "resumed", "gone")))
     say({"op": "exited", "run": r, "at_ms": 1, "why": "preempt", "status": 0}, {"op": "refused", "run": r, "reason": "", "claimed": True})
-    say({"op": "using", "runs": [{"run": r, "rss_mib": 1 << 53}]})
+    say({"op": "using", "runs": [{"run": r, "rss_mib": 1 << 53}]}, {"op": "reported", "run": r, "results": {"loss": 0}})
 procs = [{"pid": 1, "run": r, "user": "root", "own": o} for r in runs for o in (True, False)]
 seen = [{"uuid": u, "fault": "broken", "procs": procs, "claimed_by": {"user": "eve"}} for u in uuids]
 say({"op": "sample", "at_ms": 1, "host": {"mem_available_mib": 0, "mem_mib": 1}, "gpus": seen}, {"op": "inventory", "gpus": gpus})
@@ -148,6 +148,7 @@ FLOODS = {
     "using": "{'op': 'using', 'runs': [{'run': f'{r}.1', 'rss_mib': 1} for r in range(2000)]}",
     "inventory": "{'op': 'inventory', 'gpus': [{'uuid': f'evil-{i}', 'index': i, 'model': str(n), 'mem_mib': n} for i in range(50)]}",
     "error": "{'op': 'error', 'message': 'x' * 1000}",
+    "reported": "{'op': 'reported', 'run': f'{n % 50}.1', 'results': {f'k{i}': f'{n}' * 40 for i in range(64)}}",
 }
 
 

@@ -137,6 +137,21 @@ def test_an_ordinary_login_runs_as_itself_in_its_own_home(lab: Lab) -> None:
     assert lab.box.do("log", "-f", job).split() == [ana]
 
 
+def test_a_sweep_over_two_hosts_has_the_results_of_all_its_points(lab: Lab) -> None:
+    """Where nothing of Roost is installed: a job says it to a file."""
+    names = [lab.add(host) for host in lab.hosts]
+    line = 'echo loss=0.{a} node=$ROOST_NODE >> "$ROOST_REPORT"; stat -c "%a %U" "$ROOST_REPORT"; command -v roost'
+    for first, name in enumerate(names):
+        lab.box.do("sweep", "-p", f"a={2 * first + 1}..{2 * first + 2}", "-g", "1", "--cwd", "/", "--node", name, line)
+    lab.box.do("wait", "all")
+    shown = [lab.box.json("sweep", "show", sweep)["points"] for sweep in ("1", "2")]
+    assert [[point["results"] for point in points] for points in shown] == [
+        [{"loss": 0.1, "node": names[0]}, {"loss": 0.2, "node": names[0]}],
+        [{"loss": 0.3, "node": names[1]}, {"loss": 0.4, "node": names[1]}],
+    ]
+    assert lab.box.do("log", shown[1][1]["job"]).split() == ["600", "root"]
+
+
 def test_a_cut_makes_a_job_unknown_and_harms_nothing(lab: Lab) -> None:
     host = lab.hosts[0]
     name = lab.add(host)
@@ -277,10 +292,30 @@ def test_a_node_with_jobs_is_not_removed_by_accident(lab: Lab) -> None:
     assert "did not end" in lab.box.refused(1, "node", "rm", name)
     lab.box.do("node", "rm", name, "--force")
     assert "was removed" in lab.is_job(job, "lost")["error"]
+    until("the run is ended there", lambda: not _loops(lab.hosts[0]))
     lab.add(lab.hosts[0])
     waiting = lab.submit("--node", name, "true")
     lab.is_job(waiting, "succeeded")
-    until("the old run is gone", lambda: not _loops(lab.hosts[0]))
+
+
+@pytest.mark.parametrize("login", ["root", "ana"])
+def test_a_machine_that_comes_back_under_another_name_ends_what_it_ran_under_the_first(lab: Lab, login: str) -> None:
+    host, words = lab.hosts[0], ["--node", "first"]
+    if login == "root":  # its run is in the hands of a program of its own account
+        lab.box.do("user", "add", lab.ana, "--unix", lab.ana)
+        words += ["--owner", lab.ana]
+    user = "root" if login == "root" else lab.ana
+    lab.add(host, name="first", user=user)
+    lab.is_job(lab.submit(*words, "--grace", "0", FOREVER), "running")
+    host.cut()
+    lab.becomes("first", "unreachable")
+    lab.box.do("node", "rm", "first", "--force")
+    assert _loops(host), "it could not be told"
+    host.heal()
+    lab.add(host, name="second", user=user)
+    until("the old run is gone", lambda: not _loops(host), shown=host.processes)
+    own = "/first/node --"
+    until("so is its program", lambda: not any(own in line for line in host.processes().values()), shown=host.processes)
 
 
 def test_jobs_run_on_while_the_server_is_gone_and_its_program_is_another(lab: Lab) -> None:

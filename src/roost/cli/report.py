@@ -1,15 +1,9 @@
 """roost report: a job says how it went."""
 
-import os
-
 from roost.cli import values
 from roost.cli.connect import server
 from roost.cli.options import ONE, Args, Operand, Option, UsageError, Verb
 from roost.cli.selecting import JSON
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from roost.client.client import Roost
 
 VERB = Verb(
     "report",
@@ -20,14 +14,20 @@ VERB = Verb(
         ("roost report loss=0.31 acc=0.9", "in the script of a job; `roost sweep show` has them as columns"),
         ("roost report --job 12 note=diverged", "from outside"),
     ),
+    about="Where nothing of Roost is installed a job says the same to a file, from any\n"
+    'language: echo loss=0.31 >> "$ROOST_REPORT"',
 )
 
 
 def run(args: Args) -> int:
-    """Send them."""
+    """Send them. A job reports to the server that runs it, wherever its environment points."""
     results = dict(_pair(text) for text in args.results)
-    roost, job, attempt = _meant(args)
-    answer = roost.report(job, results, attempt=attempt)
+    if args.job is not None:
+        answer = server().report(args.job, results)
+    else:
+        from roost.client.reporting import report
+
+        answer = report(results)
     if args.json:
         from roost.cli.output import print_json
 
@@ -51,16 +51,3 @@ def _value(text: str) -> int | float | str:
         if found - found == 0:  # neither nan nor infinite: those are texts, JSON has no numbers for them
             return found
     return text
-
-
-def _meant(args: Args) -> "tuple[Roost, int, int | None]":
-    """The server, the job and its attempt. A job reports to the server that runs it, wherever its environment points."""
-    if args.job is not None:
-        return server(), args.job, None
-    job, attempt = os.environ.get("ROOST_JOB_ID", ""), os.environ.get("ROOST_ATTEMPT", "")
-    if not job.isdecimal():
-        raise UsageError("this is not inside a job", "say which: roost report --job 12 loss=0.31")
-    from roost.client.client import Roost
-
-    socket = os.environ.get("ROOST_SOCKET")
-    return Roost(socket) if socket else server(), int(job), int(attempt) if attempt.isdecimal() else None

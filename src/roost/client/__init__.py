@@ -12,9 +12,10 @@ Standard library only. Names are imported on first use: the command line starts 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from roost.client.client import Roost
-    from roost.client.errors import ApiError, RoostError, ServerUnreachable, StartFailed
+    from roost.client.errors import ApiError, BadReport, RoostError, ServerUnreachable, StartFailed
+    from roost.client.reporting import report
 
-__all__ = ["ApiError", "Roost", "RoostError", "ServerUnreachable", "StartFailed"]
+__all__ = ["ApiError", "BadReport", "Roost", "RoostError", "ServerUnreachable", "StartFailed", "report"]
 
 
 def __getattr__(name: str) -> object:
@@ -22,6 +23,10 @@ def __getattr__(name: str) -> object:
         from roost.client.client import Roost
 
         return Roost
+    if name == "report":
+        from roost.client.reporting import report
+
+        return report
     if name in __all__:
         from roost.client import errors
 

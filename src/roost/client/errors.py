@@ -3,6 +3,7 @@
 RoostError
 ├── ServerUnreachable    nobody answers at that address, or it stopped answering
 ├── StartFailed          a server was to be started and did not come up
+├── BadReport            what a job was to say of itself makes no sense, or nobody knows which job
 └── ApiError             the server answered no: status, code, message, hint, index, host_key
 
 Each knows its exit code, so that the command line need not translate.
@@ -69,6 +70,15 @@ class StartFailed(RoostError):
 
     def as_json(self) -> dict[str, object]:
         return {"error": {"code": "start_failed", "message": self.message, "hint": self.hint}}
+
+
+class BadReport(RoostError):
+    """A report that was not even sent."""
+
+    exit_code = EXIT_USAGE
+
+    def as_json(self) -> dict[str, object]:
+        return {"error": {"code": "bad_request", "message": self.message, "hint": self.hint}}
 
 
 class ApiError(RoostError):

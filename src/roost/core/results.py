@@ -52,12 +52,12 @@ def _in_line(line: bytes) -> dict[str, Result]:
     if not isinstance(value, dict):
         return {}
     own = value.get("roost")
-    found = _results(own if isinstance(own, dict) else value)
+    found = sound(own if isinstance(own, dict) else value)
     has_number = any(not isinstance(v, str) or _is_strange(v) for v in found.values())
     return found if isinstance(own, dict) or has_number else {}
 
 
-def _results(value: dict[str, Any]) -> dict[str, Result]:
+def sound(value: Mapping[str, Any]) -> dict[str, Result]:
     """Those entries that can be results, the first so many."""
     found: dict[str, Result] = {}
     for key, entry in value.items():

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from roost.core.results import MAX_KEY_LENGTH, MAX_KEYS, MAX_TEXT_LENGTH
+
 PROTOCOL = 1
 
 # A program that works as an account is its user's: every number fits the store, every text is short.
@@ -13,7 +15,7 @@ Number = Annotated[int, msgspec.Meta(ge=-1, le=1 << 53)]
 Small = Annotated[int, msgspec.Meta(ge=-1, le=1 << 31)]
 Name = Annotated[str, msgspec.Meta(max_length=200)]
 Text = Annotated[str, msgspec.Meta(max_length=20_000)]
-MOST_GPUS, MOST_RUNS = 1024, 200_000
+MOST_GPUS, MOST_RUNS, MOST_REMOVED = 1024, 200_000, 1000
 """What one node may say that it has."""
 MOST_PIECE = 128 << 10
 """The longest piece of a log that is followed: hundreds may wait for a reader who is slow."""
@@ -77,6 +79,10 @@ class RunResumed(Message, frozen=True, tag="resumed"):
 
 class RunGone(Message, frozen=True, tag="gone"):
     run: Name
+
+
+class RunsRemoved(Message, frozen=True, tag="removed"):
+    runs: Annotated[list[Name], msgspec.Meta(max_length=MOST_REMOVED)]
 
 
 class Hello(Message, frozen=True, tag="hello"):
@@ -149,6 +155,15 @@ class Using(Message, frozen=True, tag="using"):
     runs: Annotated[list[RunUse], msgspec.Meta(max_length=MOST_RUNS)]
 
 
+ResultName = Annotated[str, msgspec.Meta(max_length=MAX_KEY_LENGTH)]
+ResultText = Annotated[str, msgspec.Meta(max_length=MAX_TEXT_LENGTH)]
+
+
+class RunReported(Message, frozen=True, tag="reported"):
+    run: Name
+    results: Annotated[dict[ResultName, int | float | ResultText], msgspec.Meta(max_length=MAX_KEYS)]
+
+
 class Log(Message, frozen=True, tag="log"):
     id: int
     data: bytes
@@ -178,7 +193,8 @@ class NodeError(Message, frozen=True, tag="error"):
     id: int | None = None
 
 
-Report = RunStarted | RunExited | RunRefused | RunPaused | RunResumed | RunGone | Hello | Inventory | Sample | Using
+RunReport = RunStarted | RunExited | RunRefused | RunPaused | RunResumed | RunGone | RunReported
+Report = RunReport | RunsRemoved | Hello | Inventory | Sample | Using
 Answer = Log | LogData | LogEnd | Pong | NodeError
 
 decode = msgspec.json.Decoder(Report | Answer).decode

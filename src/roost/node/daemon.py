@@ -27,7 +27,7 @@ from roost.node.gpus_sim import SimDriver, sim_name
 from roost.node.journal import Journal
 from roost.node.lifecycle import Lifecycle
 from roost.node.link import Link
-from roost.node.logs import bound
+from roost.node.logs import bound_all
 from roost.node.loop import READABLE, Loop
 from roost.node.protocol import Message
 from roost.node.run import ENDED, Run
@@ -136,7 +136,8 @@ class Daemon:
         return self._options.sim_dir or self._state.sim
 
     def _join(self) -> None:
-        self._life.send = self._dispatch.send = self._send
+        self._life.send = self._dispatch.send = self._life.reporting.send = self._send
+        self._life.reporting.note = self._journal.write
         self._life.on_end = self._run_ended
         self._life.release = self._claims.release
         self._life.on_adopted = self._adopt_claims
@@ -281,6 +282,7 @@ class Daemon:
         )
         self._sampling.repeat()
         self._using.repeat()
+        self._life.reporting.repeat(list(self._life.runs.values()), self._life.answer)
 
     def _send(self, message: Message) -> None:
         if self._link is not None and not self._waits_for_gpus:
@@ -353,11 +355,13 @@ class Daemon:
         is_busy = self._supervisor.is_busy
         self._ticks += 1 if is_busy else _SLOW_TICKS
         if is_busy:
-            self._bound_logs()
+            bound_all(self._life.runs.values())
         if self._ticks % _SLOW_TICKS == 0 or not is_busy:
             self._claims.tick(self._sampling.gpus or [])
             self._sampling.tick()
             self._life.members.remember()
+            if not self._is_congested():
+                self._life.reporting.look(self._life.runs.values())
         if self._ticks % _USING_TICKS == 0:
             self._tell_memory()
         if self._ticks % _KEEP_TICKS == 0:
@@ -386,12 +390,6 @@ class Daemon:
         for run in self._life.runs.values():
             if run.phase != ENDED:
                 ending.keep_usage(run)
-
-    def _bound_logs(self) -> None:
-        for run in list(self._life.runs.values()):
-            if run.phase != ENDED and run.record is not None and run.record.log_max_bytes:
-                for stream in ("out", "err"):
-                    bound(run.path, run.record, stream, run.record.log_max_bytes)
 
 
 def _cgroups_of(options: Options, identity: str) -> Optional[Cgroups]:

@@ -11,6 +11,7 @@ from typing import Dict, List, NamedTuple, Optional
 
 from roost.node.gpus import Gpu
 from roost.node.login import ask_login_shell
+from roost.node.report_file import path_of
 from roost.node.spec import Spec
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -36,12 +37,15 @@ def build_environment(spec: Spec, gpus: List[Gpu], place: Place) -> Dict[str, st
     env["ROOST_NODE"] = spec.vars.get("ROOST_NODE", place.node)
     env["ROOST_RUN"] = place.tag
     env["ROOST_RUN_DIR"] = place.run_dir
+    env["ROOST_REPORT"] = path_of(place.run_dir)
     env["PWD"] = spec.cwd
     env.pop("ROOST_SIM_DIR", None)
     if place.sim_dir is not None:
         env["ROOST_SIM_DIR"] = place.sim_dir
     for name in _NEVER_PASSED:
         env.pop(name, None)
+    if "ROOST_SOCKET" not in spec.vars:  # of the job that submitted this one, on another machine
+        env.pop("ROOST_SOCKET", None)
     return env
 
 

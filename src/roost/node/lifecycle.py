@@ -19,6 +19,7 @@ from roost.node.loop import READABLE, Loop
 from roost.node.members import Members
 from roost.node.processes import ProcessId, read_stat, watch
 from roost.node.protocol import CANNOT_START, REFUSED, TIME, Message
+from roost.node.reporting import Reporting
 from roost.node.run import ENDED, ENDING, RUNNING, STARTING, Run
 from roost.node.runner import Runners
 
@@ -52,6 +53,7 @@ class Lifecycle:
         self.runners: Optional[Runners] = None
         self.members = Members(lambda: list(self.runs.values()), lambda: self.own_children)
         self.limits = Limits(loop, self._warn, self._time_is_up)
+        self.reporting = Reporting()
         self.last_oom_kills: Optional[int] = None
         self.send: Callable[[Message], None] = lambda message: None
         self.on_end: Callable[[Run], None] = lambda run: None
@@ -63,6 +65,7 @@ class Lifecycle:
         """Say what is known of the run; nothing yet while it is just starting."""
         message = run.message()
         if message is not None:
+            self.reporting.tell(run)
             self.send(message)
 
     # -- beginning
@@ -121,6 +124,8 @@ class Lifecycle:
         self.runs[name] = run
         if run.phase != ENDED:
             self.on_adopted(run)
+        else:
+            self.reporting.finish(run)
         if run.phase == STARTING:
             self._await_beginning(run, boot_ms() + _PATIENCE_MS)
         elif run.phase == RUNNING:
@@ -289,6 +294,7 @@ class Lifecycle:
             run.kill_timer.cancel()
         was_clean = self._ending.pop(run.name, None) is None and run.stop_why is None
         self.release(run.name)  # before the answer: the next job may come at once
+        self.reporting.finish(run)
         self.answer(run)
         self.on_end(run)
         if run.keeper is not None and self.runners is not None:

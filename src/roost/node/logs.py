@@ -7,10 +7,11 @@ file system cannot do that the file is cut to nothing and `base` counts what wen
 from __future__ import annotations
 
 import os
-from typing import NamedTuple, Optional, Tuple
+from typing import Iterable, NamedTuple, Optional, Tuple
 
 from roost.node import libc, rundir
 from roost.node.protocol import MAX_READ_BYTES
+from roost.node.run import ENDED, Run
 from roost.node.rundir import Record
 
 _BLOCK = 4096
@@ -101,6 +102,14 @@ def _read_open(fd: int, log: LogFile, offset: int, limit: int) -> Chunk:
             end = min(end, first)
     data = os.pread(fd, end - start, start - log.base) if end > start else b""
     return Chunk(data, start, size, start + len(data) >= size)
+
+
+def bound_all(runs: Iterable[Run]) -> None:
+    """Keep the logs of those that run within what each may have."""
+    for run in runs:
+        if run.phase != ENDED and run.record is not None and run.record.log_max_bytes:
+            for stream in ("out", "err"):
+                bound(run.path, run.record, stream, run.record.log_max_bytes)
 
 
 def bound(run_path: str, record: Record, stream: str, max_bytes: int) -> None:

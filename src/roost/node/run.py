@@ -9,7 +9,8 @@ from typing import Optional, Set
 
 from roost.node.loop import Timer
 from roost.node.processes import ProcessId
-from roost.node.protocol import EXITED, STARTED, Message
+from roost.node.protocol import EXITED, REPORTED, STARTED, Message
+from roost.node.report_file import ReportFile
 from roost.node.rundir import Record
 
 # spawned, its own process not yet known → its own process runs → that one has ended, others are left → nothing is left
@@ -48,8 +49,8 @@ class Run:
         "at_ms", "cpu_ms", "error", "is_adopted", "is_peak_known", "is_unnoted", "keeper", "kill_boot_ms", "kill_timer",
         "known", "limit_timer", "main_pid", "memory",
         "name", "oom_kills", "path", "paused_ms", "paused_since", "peak_rss_mib", "phase",
-        "record", "session", "started_ms", "status", "stop_why", "tag", "told", "usage", "was_killed", "was_warned", "why",
-        "wrapper",
+        "record", "report", "session", "started_ms", "status", "stop_why", "tag", "told", "usage", "was_killed",
+        "was_warned", "why", "wrapper",
     )  # fmt: skip
 
     def __init__(self, name: str, path: str, tag: str, record: Optional[Record]) -> None:
@@ -57,6 +58,7 @@ class Run:
         self.path = path
         self.tag = tag
         self.record = record
+        self.report = ReportFile(path)
         self.phase = STARTING
         self.is_adopted = False
         self.is_peak_known = True
@@ -105,6 +107,17 @@ class Run:
         if self.phase == ENDED:
             return self._exited()
         return None if self.phase == STARTING else self._started()
+
+    def greeting(self) -> Optional[Message]:
+        """The same for a `hello`, where one that has results to tell has not ended yet: its end must come after them."""
+        has_begun = self.main_pid is not None and self.started_ms is not None
+        return self._started() if self.phase == ENDED and self.report.values and has_begun else self.message()
+
+    def results(self) -> Optional[Message]:
+        """What the job has said of itself and nobody was told; None when there is nothing."""
+        new = {name: value for name, value in self.report.values.items() if name in self.report.unsaid}
+        self.report.unsaid = set()
+        return {"op": REPORTED, "run": self.name, "results": new} if new else None
 
     def _started(self) -> Message:
         return {

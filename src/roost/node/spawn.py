@@ -14,7 +14,7 @@ import resource
 import signal
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from roost.node import command
+from roost.node import command, report_file
 from roost.node.cgroup import Cgroups
 from roost.node.claims import Claims
 from roost.node.clock import boot_ms, wall_ms
@@ -84,6 +84,7 @@ class Spawner:
         path = self._state.run(launch.name)
         spec = launch.spec
         is_repeated = not _make_directory(path)
+        report_file.make(path)
         env = build_environment(spec, launch.gpus, Place(self._node, launch.tag, path, self.sim_dir))
         argv, whole = command.with_odd_names(command.resolve(spec, env, path, _fill_values(launch)), env)
         # A start that died half-way has made the files already: they are ours.

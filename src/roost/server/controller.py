@@ -73,6 +73,7 @@ class Controller:
         self.orphans = Orphans()
         self.last_job = int(self.store.meta().get("last_job", "0"))
         self._lazy: list[ev.Event] = []
+        self._lazy_results: dict[int, dict[str, ResultRow]] = {}
         self._envs: dict[int | None, bytes] = {}
 
     # -- what a turn may ask ----------------------------------------------------------------------------------------
@@ -89,6 +90,10 @@ class Controller:
         """The GPUs that each attempt of a job was given, by the name of its run."""
         rows = self.store.read(reads.attempts, [job]).get(job, [])
         return {f"{job}.{row.attempt}": {uuid for uuid, _ in row.devices()} for row in rows}
+
+    def leftovers(self, node: str, channel: str, among: Sequence[str] | None, most: int) -> list[str]:
+        """Runs whose files that program of a node is still to delete: of those named, else of all, so many at most."""
+        return self.store.read(reads.leftovers, node, channel, among, most)
 
     def queue_head(self, length: int) -> list[tuple[int, int, int]]:
         """Id, priority and rank of the first waiting jobs."""
@@ -119,6 +124,7 @@ class Controller:
     def decide(self, inputs: Sequence[Input], now_ms: int) -> Round:
         """Let the inputs have their consequences and plan. The cluster is then ahead of the store until `commit`."""
         turn = Turn(self.cluster, self, self.interned, now_ms, self.last_job)
+        turn.results, self._lazy_results = self._lazy_results, {}
         replies = [self._take(turn, item) for item in inputs]
         self.cluster.apply(ev.TimeCame(now_ms))
         if not self.is_leaving:
@@ -161,11 +167,12 @@ class Controller:
     @property
     def has_lazy(self) -> bool:
         """Whether facts wait for the next commit."""
-        return bool(self._lazy)
+        return bool(self._lazy or self._lazy_results)
 
     def postpone(self, done: Round) -> None:
         """Keep a round that nobody waits for; its facts go with the next commit."""
         self._lazy = [e for e in done.batch.events if not isinstance(e, ev.MOMENTARY)]
+        self._lazy_results = done.turn.results
 
     def commit(self, done: Round) -> dict[int, JobRow]:
         """Write it. Raises `CommitFailed`; then call `failed`."""

@@ -53,6 +53,7 @@ class Engine:
         self._writer = ThreadPoolExecutor(1, "store")
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
+        self._due_ms: int | None = None
         self._is_stopping = False
         self._in_round = False
         self._commit_s = 0.0
@@ -119,11 +120,13 @@ class Engine:
         controller = self.controller
         done = controller.decide([item for item, _ in taken], now_ms())
         replies, sends = done.replies, []
-        if not done.is_urgent and taken:
+        if not done.is_urgent and taken and not self._is_overdue():
             controller.postpone(done)
             if controller.has_lazy:
-                self._wake_at(now_ms() + int(LAZY_S * 1000))
+                self._due_ms = self._due_ms or now_ms() + int(LAZY_S * 1000)
+                self._wake_at(self._due_ms)
         else:
+            self._due_ms = None
             try:
                 sends = controller.committed(done, await self._commit(done))
             except CommitFailed as error:
@@ -132,6 +135,10 @@ class Engine:
         if len(done.turn.starts) >= STARTS_A_ROUND:
             self._wake.set()
         self._wake_at(controller.cluster.next_begin_ms())
+
+    def _is_overdue(self) -> bool:
+        """Whether a lazy fact has waited long enough: a program that never stops talking must not hold up the others'."""
+        return self._due_ms is not None and now_ms() >= self._due_ms
 
     async def _commit(self, done: Round) -> dict[int, Any]:
         """On a quick disk a small commit takes less than handing it to a thread would; all else goes to the thread."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from roost.core import events as ev
+from roost.core.model import Active
 from roost.core.nodes import channel
 from roost.links import messages as m
 from roost.server.turn import Owner, Turn
@@ -24,6 +25,14 @@ class At(msgspec.Struct, frozen=True):
 
     node: str
     account: str = ""
+
+
+def active_at(turn: Turn, at: At, run: str) -> Active | None:
+    """The active attempt of that name, there and of that account; a report about anything else is stale."""
+    active = turn.cluster.active.get(job_of(run))
+    if active is None or active.run != run or active.node != at.node or turn.channel(active) != at.account:
+        return None
+    return active
 
 
 class Orphans:

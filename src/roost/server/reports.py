@@ -21,7 +21,9 @@ from roost.core.states import Outcome, State
 from roost.links import messages as m
 from roost.server.acting import own_grace_ms, remove
 from roost.server.cannot_start import name_node
-from roost.server.ghosts import MOST_UNASKED, At, Orphans, is_remote, job_of, lay, lay_all, left_at, unasked
+from roost.server.ghosts import MOST_UNASKED, At, Orphans, active_at, is_remote, job_of, lay, lay_all, left_at, unasked
+from roost.server.leftovers import ask_again, removed
+from roost.server.resulting import reported
 from roost.server.retrying import Causes, settle
 from roost.server.turn import StartRun, Turn
 
@@ -113,6 +115,7 @@ def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
         turn.record(ev.Barred(at.node, at.account, None))
     lay_all(turn, at, orphans)
     turn.send(at.node, at.account, "configure", sample_ms=turn.cluster.settings["node.sample_ms"])
+    ask_again(turn, at)
     known = {run.run: run for run in hello.runs}
     for run in left_at(turn, at):
         if run not in known:  # one that has only begun is not named yet: it is asked for, and answers when it is over
@@ -168,7 +171,7 @@ def _still_running(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> N
 
 
 def _started(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> None:
-    active = _active(turn, at, run.run)
+    active = active_at(turn, at, run.run)
     if active is None:
         unasked(turn, at, [run], orphans)
     elif active.pid is None:
@@ -176,7 +179,7 @@ def _started(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> None:
 
 
 def _refused(turn: Turn, at: At, run: m.RunRefused, orphans: Orphans) -> None:
-    active = _active(turn, at, run.run)
+    active = active_at(turn, at, run.run)
     if active is None:
         return
     job, now = active.job.id, turn.now_ms
@@ -191,7 +194,7 @@ def _refused(turn: Turn, at: At, run: m.RunRefused, orphans: Orphans) -> None:
 
 def _exited(turn: Turn, at: At, run: m.RunExited, orphans: Orphans) -> None:
     lay(turn, at, run.run, orphans)
-    if (active := _active(turn, at, run.run)) is not None:
+    if (active := active_at(turn, at, run.run)) is not None:
         run = _believable(turn, at, active, run)
         outcome, error = _outcome(run, active)
         usage = ev.Usage(run.pid, run.started_ms, run.peak_mem_mib, run.peak_rss_mib, run.cpu_ms, run.util_mean)
@@ -267,7 +270,7 @@ def _remove_if_asked(turn: Turn, active: Active) -> None:
 def _gone(turn: Turn, at: At, run: m.RunGone, orphans: Orphans) -> None:
     """The answer to a stop or the like: there is no such run, so it never began, or its files are gone."""
     lay(turn, at, run.run, orphans)
-    active = _active(turn, at, run.run)
+    active = active_at(turn, at, run.run)
     if active is None or active.state is State.STARTING:
         return
     if active.state is State.STOPPING:
@@ -323,7 +326,7 @@ def _sample(turn: Turn, at: At, sample: m.Sample, orphans: Orphans) -> None:
 def _using(turn: Turn, at: At, using: m.Using, orphans: Orphans) -> None:
     """What runs have of the host's memory: of those that are there, and no more than there is."""
     most_mib = turn.cluster.node(at.node).mem_mib
-    known = {use.run: min(use.rss_mib, most_mib) for use in using.runs if _active(turn, at, use.run) is not None}
+    known = {use.run: min(use.rss_mib, most_mib) for use in using.runs if active_at(turn, at, use.run) is not None}
     turn.record(ev.Measured(tuple(known.items())))
 
 
@@ -373,14 +376,6 @@ def _is_just_over(turn: Turn, node: str, job: int, user: str, at_ms: int) -> boo
     return job in turn.ended or (row.ended_ms is not None and at_ms <= row.ended_ms + LINGER_MS)
 
 
-def _active(turn: Turn, at: At, run: str) -> Active | None:
-    """The active attempt of that name, there and of that account; a report about anything else is stale."""
-    active = turn.cluster.active.get(job_of(run))
-    if active is None or active.run != run or active.node != at.node or turn.channel(active) != at.account:
-        return None
-    return active
-
-
 _TAKE: dict[type, Callable[[Turn, At, Any, Orphans], None]] = {
     m.Hello: _hello,
     m.RunStarted: _started,
@@ -389,7 +384,9 @@ _TAKE: dict[type, Callable[[Turn, At, Any, Orphans], None]] = {
     m.RunGone: _gone,
     m.RunPaused: _paused,
     m.RunResumed: _paused,
+    m.RunsRemoved: removed,
     m.Inventory: _inventory,
     m.Sample: _sample,
     m.Using: _using,
+    m.RunReported: reported,
 }

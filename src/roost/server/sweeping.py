@@ -16,7 +16,7 @@ from roost.core.sweeps import Design, check_directories, expanded, extended, swe
 from roost.server.acting import check_own, spec_of
 from roost.server.commands import Command, LimitSweep, MakeSweep, Report
 from roost.server.quotas import check_rooms
-from roost.server.submitting import check_owner, checked, kept_env, made_before, queue_job, remember_key
+from roost.server.submitting import check_owner, check_preferred, checked, kept_env, made_before, queue_job, remember_key
 from roost.server.turn import Turn
 from roost.store.rows import ResultRow, SweepRow
 
@@ -27,6 +27,8 @@ def make_sweep(turn: Turn, command: MakeSweep) -> dict[str, Any]:
     """Queue the points, all or none; twice under one key is once. Answers with the sweep's id and those of its jobs."""
     check_limit(command.max_running)
     check_owner(command, command.design.job)
+    if command.sweep is None:
+        check_preferred(turn, command.design.job)
     if (ids := made_before(turn, command)) is not None:
         return {"sweep": _sweep_of(turn, ids[0]), "ids": ids, "unused": unused(command.design)}
     envs = [] if command.dry_run else [kept_env(turn, env) for env in command.envs]
@@ -66,15 +68,14 @@ def report(turn: Turn, command: Report) -> dict[str, Any]:
     if not turn.exists(command.job):
         raise NotFound(f"there is no job {command.job}", "roost ls --all")
     check_own(turn, command, command.job)
-    known = {row.key for row in turn.memory.results(command.job)} | {key for job, key in turn.results if job == command.job}
-    if len(known | set(values)) > MAX_KEYS:
-        raise BadRequest(f"job {command.job} would have {len(known | set(values))} results, at most {MAX_KEYS} are kept")
+    keys = turn.reported(command.job).keys() | values.keys()
+    if len(keys) > MAX_KEYS:
+        raise BadRequest(f"job {command.job} would have {len(keys)} results, at most {MAX_KEYS} are kept")
     attempt = _last_attempt(turn, command.job)
     if command.attempt not in (None, attempt):
         raise Conflict(f"job {command.job} is at attempt {attempt}: what attempt {command.attempt} says is not taken")
     for key, value in values.items():
-        encoded = msgspec.json.encode(value).decode()
-        turn.results[command.job, key] = ResultRow(command.job, key, encoded, attempt, turn.now_ms)
+        turn.keep(ResultRow(command.job, key, msgspec.json.encode(value).decode(), attempt, turn.now_ms))
     return {"id": command.job, "results": values}
 
 

@@ -32,6 +32,9 @@ class Memory(Protocol):
     def given(self, job: int) -> dict[str, set[str]]:
         """The GPUs that each attempt of a job was given, by the name of its run."""
 
+    def leftovers(self, node: str, channel: str, among: Sequence[str] | None, most: int) -> list[str]:
+        """Runs whose files that program of a node is still to delete."""
+
     def queue_head(self, length: int) -> list[tuple[int, int, int]]:
         """Id, priority and rank of the first waiting jobs."""
 
@@ -95,10 +98,12 @@ class Turn:
         """Waiting jobs, one of whose dependencies has ended."""
         self.submissions: dict[str, tuple[int, int]] = {}
         self.sweeps: dict[int, SweepRow] = {}
-        self.results: dict[tuple[int, str], ResultRow] = {}
+        self.results: dict[int, dict[str, ResultRow]] = {}
+        """What jobs have said of themselves, to be written."""
         self.never: dict[Request, RoostError | None] = {}
         self.audit: list[AuditRow] = []
         self._rows: dict[int, JobRow] = {}
+        self._kept: dict[int, dict[str, ResultRow]] = {}
 
     def record(self, event: ev.Event, actor: str | None = None) -> None:
         """It happened: apply it, and keep it for the commit."""
@@ -213,6 +218,16 @@ class Turn:
         """Read at once what `row` will be asked of those: thousands of questions, one by one, hold up everybody."""
         self._rows |= self.memory.rows([job for job in jobs if 0 < job <= self.last_job and self.cluster.find(job) is None])
 
+    def reported(self, job: int) -> dict[str, ResultRow]:
+        """What a job has said of itself, as it is at this point of the round."""
+        if job not in self._kept:
+            self._kept[job] = {row.key: row for row in self.memory.results(job)}
+        return self._kept[job] | self.results.get(job, {})
+
+    def keep(self, row: ResultRow) -> None:
+        """Have that written down."""
+        self.results.setdefault(row.job, {})[row.key] = row
+
     def outcome_of(self, job: int) -> Outcome | None:
         """How a job ended; None when it has not, or never was."""
         if job in self.ended:
@@ -233,7 +248,7 @@ class Turn:
         waiting = (job for job in sorted(self.freed) if job in self.cluster.jobs)
         waits = {job: self.cluster.conditions.get(job, NO_CONDITIONS) for job in waiting}
         fetch = [s.job for s in self.starts]
-        sweeps, results = list(self.sweeps.values()), list(self.results.values())
+        sweeps, results = list(self.sweeps.values()), [row for rows in self.results.values() for row in rows.values()]
         rest = (keys, waits, sweeps, results, self.history, self.audit, self.used)
         return Batch(self.events, self.new, self.envs, self.actors, fetch, last, *rest)
 

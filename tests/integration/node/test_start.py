@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.node.harness import Node, wait_until
+from tests.integration.node.harness import Node
 
 NodeMaker = Callable[..., Node]
 
@@ -60,7 +60,8 @@ def test_a_signal_from_outside_is_128_and_its_number(node: Node) -> None:
 def test_the_environment_is_the_submitters_and_nothing_leaks(node: Node) -> None:
     uuids = [gpu["uuid"] for gpu in node.hello["gpus"]]
     env = {"PATH": os.environ["PATH"], "s": "1", "R": "2", "CG": "3", "BASH_FUNC_f%%": "() {  echo hi\n}", "a.b": "dot"}
-    given = {"env": env, "vars": {"ROOST_JOB_ID": "7"}, "gpus": uuids[::-1], "cwd": "/tmp"}
+    others = {"ROOST_SOCKET": "/of/another/job", "ROOST_REPORT": "/of/another/job"}
+    given = {"env": {**env, **others}, "vars": {"ROOST_JOB_ID": "7"}, "gpus": uuids[::-1], "cwd": "/tmp"}
     node.run("7.1", sys.executable, "-c", "import json,os; print(json.dumps(dict(os.environ)))", **given)
     seen = json.loads(node.log("7.1"))
     seen.pop("LC_CTYPE", None)  # Python's own doing
@@ -80,6 +81,7 @@ def test_the_environment_is_the_submitters_and_nothing_leaks(node: Node) -> None
         "ROOST_NODE": node.hello["node"],
         "ROOST_RUN": seen["ROOST_RUN"],
         "ROOST_RUN_DIR": str(node.path("7.1")),
+        "ROOST_REPORT": str(node.path("7.1") / "report"),
         "ROOST_SIM_DIR": node.hello["sim_dir"],
     }
     assert seen == expected
@@ -224,5 +226,19 @@ def test_removed_runs_leave_no_directory(node: Node) -> None:
         node.exited(name)
     node.send("forget", runs=names)
     node.send("remove", runs=names)
-    wait_until(lambda: not list((node.state / "runs").iterdir()), "the directories go")
-    assert list((node.state / "active").iterdir()) == []
+    assert node.expect("removed")["runs"] == names
+    assert list((node.state / "runs").iterdir()) == list((node.state / "active").iterdir()) == []
+    node.send("remove", runs=["77.1", *names[:1]])  # said again, it is answered again
+    assert node.expect("removed")["runs"] == ["77.1", "0.1"]
+
+
+def test_a_run_that_is_to_be_removed_while_it_lives_is_when_it_has_ended(node: Node) -> None:
+    node.start("1.1", "sleep", "1000")
+    node.started("1.1")
+    node.send("remove", runs=["1.1"])
+    node.send("stop", run="1.1", why="stale", grace_ms=0)
+    node.exited("1.1")
+    assert node.path("1.1").is_dir()
+    node.send("forget", runs=["1.1"])
+    assert node.expect("removed")["runs"] == ["1.1"]
+    assert not node.path("1.1").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from tests.unit.cli.conftest import Roost
 from tests.unit.client.fake_server import FakeServer
 
 from roost.cli.sweep_show import counts_text, ordered
+from roost.client import BadReport, report
+from roost.node.results import parse_lines
 
 
 def plan(body: dict[str, Any]) -> dict[str, Any]:
@@ -249,6 +252,62 @@ def test_a_report_goes_to_the_server_that_runs_the_job(
     monkeypatch.setenv("ROOST_HOME", "/nowhere")
     monkeypatch.setenv("ROOST_JOB_ID", "12")
     assert roost("report", "loss=1").code == 0
+
+
+@pytest.fixture
+def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The report file of a job on another machine, where the server is not."""
+    for name in ("ROOST_SOCKET", "ROOST_HOME", "ROOST_SERVER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/nowhere")
+    monkeypatch.setenv("ROOST_JOB_ID", "12")
+    monkeypatch.setenv("ROOST_REPORT", str(tmp_path / "report"))
+    return tmp_path / "report"
+
+
+def test_where_there_is_no_socket_a_report_goes_into_the_file(roost: Roost, far: Path) -> None:
+    far.write_text("before=1\n")
+    assert roost("report", "loss=0.31", "note=a b=c") == (0, "", "")
+    assert json.loads(roost("report", "x=nan", "--json").out) == {"version": 1, "id": 12, "results": {"x": "nan"}}
+    assert far.read_text().startswith("before=1\n")
+    assert parse_lines(far.read_bytes()).results == {"before": 1, "loss": 0.31, "note": "a b=c", "x": "nan"}
+
+
+@pytest.mark.parametrize("word", ["a b=1", "k" * 65 + "=1", "a=" + "x" * 201, "big=" + "9" * 30, "esc=\x1b[2J", "loss"])
+def test_what_the_server_would_not_take_is_refused_before_it_is_written(roost: Roost, far: Path, word: str) -> None:
+    ran = roost("report", word)
+    assert ran.code == 2 and ran.err.startswith("roost: ") and "hint: " in ran.err and len(ran.err.splitlines()) == 2
+    assert not far.exists()
+    assert roost("report", *(f"n{n}=1" for n in range(65))).err == "roost: 65 results are too many: a job has at most 64\n"
+
+
+def test_a_file_that_cannot_be_written_is_one_line(roost: Roost, far: Path) -> None:
+    far.mkdir()
+    assert roost("report", "loss=1") == (
+        1,
+        "",
+        f"roost: cannot write to {far}: Is a directory\nhint: ROOST_REPORT names that file\n",
+    )
+    far.rmdir()
+    os.mkfifo(far)
+    assert roost("report", "loss=1").code == 1  # nobody reads it: it does not wait
+
+
+def test_a_job_that_has_neither_says_so(roost: Roost, far: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ROOST_REPORT")
+    ran = roost("report", "loss=1")
+    assert ran.code == 69 and "this job has neither ROOST_SOCKET nor ROOST_REPORT" in ran.err
+
+
+def test_in_python_it_is_the_same(far: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert report({"loss": 0.5, "bad": float("inf")}) == {"id": 12, "results": {"loss": 0.5, "bad": "inf"}}
+    assert parse_lines(far.read_bytes()).results == {"loss": 0.5, "bad": "inf"}
+    for wrong in ({}, {"a": None}, {"a": [1]}, {"a": True}):
+        with pytest.raises(BadReport):
+            report(wrong)
+    monkeypatch.delenv("ROOST_JOB_ID")
+    with pytest.raises(BadReport, match="not inside a job"):
+        report({"loss": 1})
 
 
 def test_a_report_from_outside_says_for_which_job(roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:

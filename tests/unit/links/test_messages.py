@@ -22,6 +22,28 @@ def test_a_line_that_is_not_the_protocol_is_refused(line: bytes) -> None:
         m.decode(line)
 
 
+@pytest.mark.parametrize(
+    "results",
+    [
+        '{"a":true}',
+        '{"a":null}',
+        '{"a":[1]}',
+        '{"a":NaN}',
+        '{"a":"' + "x" * 201 + '"}',
+        '{"' + "k" * 65 + '":1}',
+        "[]",
+        '"x"',
+        "{" + ",".join(f'"{n}":1' for n in range(65)) + "}",
+    ],
+)
+def test_results_are_few_and_short(results: str) -> None:
+    assert m.decode(b'{"op":"reported","run":"1.1","results":{"a":1,"b":0.5,"c":"x"}}') == m.RunReported(
+        "1.1", {"a": 1, "b": 0.5, "c": "x"}
+    )
+    with pytest.raises(msgspec.MsgspecError):
+        m.decode(f'{{"op":"reported","run":"1.1","results":{results}}}'.encode())
+
+
 def test_what_is_unknown_is_none() -> None:
     exited = m.decode(b'{"op":"exited","run":"1.1","at_ms":2}')
     assert isinstance(exited, m.RunExited) and exited.status is None and exited.peak_mem_mib is None

@@ -13,6 +13,7 @@ from tests.builders import started
 from roost.core import events as ev
 from roost.core.errors import DiskFull, RoostError
 from roost.core.spec import JobSpec
+from roost.links import messages as m
 from roost.links.link import Link
 from roost.server.clock import now_ms, rfc3339
 from roost.server.commands import Command, Submit
@@ -122,6 +123,22 @@ async def test_a_reported_start_is_committed_soon_though_nobody_waits_for_it() -
             return store.read(reads.jobs, [1])[1].state
 
         await until(lambda: state() == "running", state)
+
+
+async def test_it_is_committed_soon_though_a_program_never_stops_talking() -> None:
+    async with running() as (engine, _):
+        await engine.ask(Submit("ada", [JobSpec("true", gpus=0)]))
+        store = engine.controller.store
+
+        async def talk() -> None:
+            while True:
+                engine.report("n1", m.Using([]))
+                await asyncio.sleep(0)
+
+        talking = asyncio.create_task(talk())
+        engine.report("n1", m.RunReported("1.1", {"loss": 0.5}))
+        await until(lambda: store.read(reads.results, [1]), lambda: engine.controller.has_lazy)
+        talking.cancel()
 
 
 async def test_what_is_in_the_inbox_at_the_end_is_committed() -> None:

@@ -49,6 +49,7 @@ def about(run: str) -> list[m.Report]:
         m.RunPaused(run, NOW),
         m.RunResumed(run, NOW),
         m.Using([m.RunUse(run, FAR)]),
+        m.RunReported(run, {"loss": 0}),
     ]
 
 
@@ -69,7 +70,7 @@ def test_words_about_another_nodes_run_change_nothing(lab: FarNodes, state: str)
         lab.say("evil", message, account="@mallory")
     lab.hello("evil", m.RunStarted(before.run, 1, NOW, gpus=["good-0"]))
     lab.hello("evil", m.RunExited(before.run, NOW, 0))
-    assert lab.cluster.active[job] == before
+    assert lab.cluster.active[job] == before and not lab.controller.results(job)
     assert not lab.told("good") and not lab.cluster.haunted.keys() & {"good-0", "good-1", "gpu0"}
 
 
@@ -284,6 +285,7 @@ class Liar:
             lambda: m.Inventory(self.some(self.gpu_info)),
             lambda: m.Sample(self.number(), m.HostSample(self.number(), self.number(), 1e300), self.some(self.gpu_sample)),
             lambda: m.Using(self.some(lambda: m.RunUse(self.run(), self.number()))),
+            lambda: m.RunReported(self.run(), {self.text()[:64]: self.random.choice((self.number(), self.text()[:200]))}),
         )
         return self.random.choice(kinds)()
 
@@ -315,6 +317,7 @@ def test_no_word_breaks_a_round_or_reaches_another_node(seed: int) -> None:
                 lab.hello("good", started(f"{mine}.1"))
                 lab.hello("good", started(f"{his}.1"), account="bob")
             assert {job: lab.cluster.active.get(job) for job in before} == before
+            assert not any(lab.controller.results(job) for job in before)
             assert set(lab.cluster.nodes["good"].gpus) == {"good-0", "good-1"}
             assert set(lab.cluster.nodes["n1"].gpus) == {"gpu0", "gpu1"}
             assert {at for runs in lab.cluster.haunted.values() for at in runs.values()} <= {"evil"}

@@ -3,6 +3,7 @@
 import type { IconName } from "../parts/Icon.svelte";
 import { get, send, type Schemas } from "./api";
 import type { BriefJob } from "./doc";
+import { count } from "./format";
 import { said, speech, t, type Word } from "./words.svelte";
 
 export type ActionName = "rerun" | "clone" | "hold" | "release" | "pause" | "resume" | "move" | "start" | "preempt" | "kill" | "rm";
@@ -11,7 +12,6 @@ export type Actor = { user: string; admin: boolean } | null;
 export type Select = Partial<Schemas["Select"]> & { node?: string | null; search?: string };
 export type Acted = Schemas["Acted"];
 type State = BriefJob["state"];
-type Stored = Exclude<State, "unknown">;
 
 export interface Action {
   name: ActionName;
@@ -99,7 +99,7 @@ export function refusalOfAll(one: Action, jobs: readonly Actable[], me: Actor): 
 export function narrowed(one: Action, select: Select): Select | null {
   if (one.from === ANY) return select;
   const isPossible = (state: string): boolean => one.from.includes((UNENDED as string[]).includes(state) ? (state as State) : "ended");
-  const states = select.states?.length ? select.states.filter(isPossible) : one.from.filter((state): state is Stored => state !== "unknown");
+  const states = select.states?.length ? select.states.filter(isPossible) : [...one.from];
   return states.length ? { ...select, states } : null;
 }
 
@@ -136,6 +136,12 @@ export const selectIds = (...ids: number[]): Select => ({ ids: idsOf(ids) });
 /** Do it, without asking back. Raises what the server says when it was done to none because of that. */
 export function act(name: ActionName, select: Select, extra: Record<string, unknown> = {}): Promise<Acted> {
   return send<Acted>("POST", "/jobs/actions", { action: name, select, ...actionOf(name).extra, ...extra });
+}
+
+/** How many it was done to, and of how many of them nobody can tell the node now. */
+export function doneWords(word: Word, acted: Acted): string {
+  const done = t(word, { n: count(acted.done.length) });
+  return acted.later?.length ? `${done} · ${t("act.later", { n: count(acted.later.length) })}` : done;
 }
 
 /** What was not done, put together by why. */

@@ -39,7 +39,7 @@ export async function setGpu(gpu: Tile, slots: number, alias: string): Promise<v
 }
 
 export async function drainNode(node: Node): Promise<void> {
-  const undrain = node.state === "drained";
+  const undrain = node.drained;
   if (!undrain && node.jobs > 0) {
     const text = t("nodes.drain.confirm", { jobs: node.jobs });
     if (!(await confirm({ title: t("nodes.drain.title", { node: node.name }), text, yes: t("nodes.drain") }))) return;

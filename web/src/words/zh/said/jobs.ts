@@ -79,6 +79,7 @@ export const jobs: readonly Pair[] = [
   ["only that account may change what runs as it", "只有该账号可以更改以其身份运行的内容"],
   ["it has already ended", "任务已经结束"],
   ["it is {state}: there is no process to signal", "任务{~state}，没有可接收信号的进程"],
+  ["{node} cannot be reached: job {job} was sent no signal", "无法连接节点 {node}：未向任务 {job} 发送信号"],
   ["it is already paused", "任务已经暂停"],
   ["it is {state}: only a running job can be paused", "任务{~state}，只有运行中的任务可以暂停"],
   ["it is {state}: only a running job can be paused (`roost hold` keeps a queued one)", "任务{~state}，只有运行中的任务可以暂停（排队中的可用 `roost hold` 挂起）"],

@@ -10,6 +10,7 @@ export const runs: readonly Pair[] = [
   ["retry {n} of {most} after {why}", "第 {n} 次重试（最多 {most} 次），上次结束原因：{~why}"],
   ["killed from outside Roost (signal {signal})", "被 Roost 以外的信号终止（{signal}）"],
   ["{node} no longer knows this run", "节点 {node} 上已没有这次运行的记录"],
+  ["{node} was removed", "节点 {node} 已被移除"],
   ["{node} was given up by {user}", "{user} 已放弃节点 {node} 上的任务"],
   ["{node} could not be reached for {span}", "节点 {node} 已有 {span} 无法连接"],
   ["ended by the server: the program of {account} did not end it", "由服务器终止：{account} 的节点程序未能结束它"],
