@@ -4,7 +4,7 @@ import type { IconName } from "../parts/Icon.svelte";
 import { get, send, type Schemas } from "./api";
 import type { BriefJob } from "./doc";
 import { count } from "./format";
-import { speech, t, type Word } from "./words.svelte";
+import { said, speech, t, type Word } from "./words.svelte";
 
 export type ActionName = "rerun" | "clone" | "hold" | "release" | "pause" | "resume" | "move" | "start" | "preempt" | "kill" | "rm";
 export type Actable = Pick<BriefJob, "id" | "user" | "state"> & { preemptible?: boolean };
@@ -145,19 +145,19 @@ export function doneWords(word: Word, acted: Acted): string {
 }
 
 /** What was not done, put together by why. */
-export function reasonsOf(name: ActionName, acted: Acted): { reason: string; ids: number[] }[] {
+export function reasonsOf(acted: Acted): { reason: string; ids: number[] }[] {
   const found = new Map<string, number[]>();
   for (const skipped of acted.skipped) {
-    const reason = skipReason(name, skipped);
+    const reason = skipReason(skipped);
     found.set(reason, [...(found.get(reason) ?? []), skipped.id]);
   }
   return [...found].map(([reason, ids]) => ({ reason, ids })).sort((a, b) => b.ids.length - a.ids.length);
 }
 
-/** The server speaks English; what it says most often is said here in the reader's language. */
-function skipReason(name: ActionName, skipped: { code: string; reason: string }): string {
+/** What the server said; in Chinese what it says of each job anew is said once for all of them. */
+function skipReason(skipped: { code: string; reason: string }): string {
   if (speech.language === "en") return skipped.reason;
   if (skipped.code === "not_permitted") return t("act.not_yours");
   if (skipped.code === "not_found") return t("act.gone");
-  return skipped.code === "conflict" ? speech.maybe(`act.only.${name}`, skipped.reason) : skipped.reason;
+  return said(skipped.reason);
 }

@@ -3,7 +3,7 @@ import { send } from "../../lib/api";
 import type { Node, Tile } from "../../lib/doc";
 import { memory } from "../../lib/format";
 import { toasts } from "../../lib/toasts.svelte";
-import { t } from "../../lib/words.svelte";
+import { said, t } from "../../lib/words.svelte";
 import { confirm } from "../Confirm.svelte";
 
 export type GpuAction = "drain" | "undrain" | "disable" | "enable" | "release";
@@ -16,7 +16,7 @@ export const modelOf = (gpu: Tile): string => gpu.model.replace(/^NVIDIA (GeForc
 /** Why it cannot be used: the server's words, but for what is known here in the reader's own. */
 export function reasonOf(gpu: Tile): string | null {
   if (gpu.state === "unreachable") return null; // its node says it, once for all
-  if (gpu.state !== "foreign" || !gpu.procs.length) return gpu.reason;
+  if (gpu.state !== "foreign" || !gpu.procs.length) return gpu.reason === null ? null : said(gpu.reason);
   return gpu.procs.map((process) => `${process.user ?? "?"} (${process.pid}, ${memory(process.mem_mib)})`).join(", ");
 }
 
