@@ -77,7 +77,8 @@ class RoostNodes:
         return self.server.count(*ALIVE) == 0
 
     def close_all_but(self, free: Sequence[int]) -> None:
-        self.server.cli("drain", *(name for number, name in enumerate(self.names) if number not in free))
+        if others := [name for number, name in enumerate(self.names) if number not in free]:
+            self.server.cli("drain", *others)
 
     def open_all(self) -> None:
         self.server.cli("undrain", *self.names)

@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.box import Json, until
 from tests.cluster import evidence
 from tests.cluster.evidence import END, Evidence
+from tests.cluster.membership import start_server
 from tests.cluster.sky import Asked, Sky
-from tests.cluster.strikes import start_server
 from tests.hosts import Host
 from tests.hosts.host import command_lines
 
@@ -30,12 +30,20 @@ def calm_down(sky: Sky) -> None:
         host.heal_driver()
     start_server(sky)
     until("every node is up", lambda: not _not_up(sky), within_s=PATIENCE_S, shown=lambda: _not_up(sky))
+    sky.problems += _not_members(sky)
     until("every job has ended", lambda: _all_ended(sky), within_s=PATIENCE_S, shown=lambda: _unended(sky))
 
 
 def _not_up(sky: Sky) -> list[Json]:
     answer = sky.ask("GET", "/nodes")
     return [node for node in answer.json["nodes"] if node["state"] != "up"] if answer else [{"server": "is not there"}]
+
+
+def _not_members(sky: Sky) -> list[str]:
+    """Every host is a node once, by the name that it was given last, and nothing else is."""
+    shown = {node["name"]: node["target"] for node in sky.box.http("GET", "/nodes").json["nodes"] if node["target"]}
+    wanted = {sky.node(host): host.url(sky.login["user"]) for host in sky.hosts}
+    return [f"the nodes are {shown}, not {wanted}"] if shown != wanted else []
 
 
 def _all_ended(sky: Sky) -> bool:
@@ -60,6 +68,7 @@ def aftermath(sky: Sky) -> list[str]:
     jobs = {job: sky.box.http("GET", f"/jobs/{job}").json for job in sorted(sky.asked)}
     found = evidence.read(sky.lines.read_text())
     deaths = {host.name: host.power_offs for host in sky.hosts}
+    sky.given_up |= {job for job, view in jobs.items() if any(_is_given_up(sky, each) for each in view["attempts"])}
     return [
         *found.problems,
         *found.overlaps(deaths, sky.given_up),
@@ -68,6 +77,12 @@ def aftermath(sky: Sky) -> list[str]:
         *(problem for job, view in jobs.items() for problem in _Case(sky, found, deaths, view).problems()),
         *_left_behind(sky),
     ]
+
+
+def _is_given_up(sky: Sky, attempt: Json) -> bool:
+    """Whether an administrator who heard no answer gave it up: it says so itself."""
+    node, error = attempt["node"], attempt["error"] or ""
+    return node in sky.unheard and (error == f"{node} was removed" or error.startswith(f"{node} was given up by "))
 
 
 def _strangers(sky: Sky, found: Evidence) -> list[str]:
@@ -91,7 +106,7 @@ class _Case:
         self._sky, self._found, self._deaths, self._view = sky, found, deaths, view
         self._job: int = view["id"]
         self._asked = sky.asked[self._job]
-        self._hosts = {sky.node(host): host.name for host in sky.hosts}
+        self._hosts = sky.called
 
     def problems(self) -> Iterator[str]:
         """What is wrong with it."""

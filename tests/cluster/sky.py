@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import heapq
 import random
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from tests.box import Answer, Box
 from tests.hosts import Host, Hosts
+
+ASIDE_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,18 @@ class Sky:
     killed: set[int] = field(default_factory=set)
     """Jobs that somebody has asked to end, perhaps in vain."""
     given_up: set[int] = field(default_factory=set)
-    """Jobs that an administrator may have declared lost."""
+    """Jobs that an administrator has declared lost, or has removed with their node."""
+    unheard: set[str] = field(default_factory=set)
+    """Nodes that he has given up or removed by force, without hearing which of their jobs were lost by it."""
+    drained: set[str] = field(default_factory=set)
+    moving: set[str] = field(default_factory=set)
+    """Hosts that somebody removes now, and will add again."""
+    names: dict[str, str] = field(default_factory=dict)
+    """What each host is called now; by its first name when nobody has said otherwise."""
+    called: dict[str, str] = field(default_factory=dict)
+    """Every name that a host ever had, and the host."""
+    login: dict[str, str] = field(default_factory=dict)
+    """With what a host is added, beside its name, address and key."""
     struck: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
     _later: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
@@ -55,17 +70,35 @@ class Sky:
         """The file that all jobs append to."""
         return self.hosts.shared / "lines"
 
-    @staticmethod
-    def node(host: Host) -> str:
+    def node(self, host: Host) -> str:
         """What Roost calls it."""
-        return host.name.partition("-")[0]
+        return self.names.get(host.name) or self.call(host, host.name.partition("-")[0])
+
+    def call(self, host: Host, name: str) -> str:
+        """It has that name from now on."""
+        self.names[host.name], self.called[name] = name, host.name
+        return name
 
     def ask(self, method: str, path: str, body: Any = None) -> Answer | None:
         """A request; None when there is no server to answer it."""
         try:
             return self.box.http(method, path, body)
-        except (OSError, ValueError):
+        except (OSError, ValueError, HTTPException):
             return None
+
+    def ask_aside(self, method: str, path: str, body: Any, then: Callable[[Answer | None], None]) -> None:
+        """The same, while the storm goes on; `then` is done with the answer."""
+        found: list[Answer | None] = []
+        asking = threading.Thread(target=lambda: found.append(self.ask(method, path, body)))
+        asking.start()
+
+        def look() -> None:
+            if asking.is_alive():
+                self.later(ASIDE_S, look)
+            else:
+                then(found[0] if found else None)
+
+        self.later(ASIDE_S, look)
 
     def later(self, seconds: float, do: Callable[[], None]) -> None:
         """Do that after a while."""
@@ -86,10 +119,13 @@ class Sky:
     def calm_host(self) -> Host | None:
         """One that has no trouble now; it counts as troubled until `is_well`."""
         order = self.chance.sample(list(self.hosts), len(self.hosts))
-        host = next((host for host in order if host.name not in self._troubled), None)
-        if host is not None:
-            self._troubled.add(host.name)
-        return host
+        return next((host for host in order if host.name not in self.moving and self.take(host)), None)
+
+    def take(self, host: Host) -> bool:
+        """Whether it had no trouble; it counts as troubled until `is_well`."""
+        was_calm = host.name not in self._troubled
+        self._troubled.add(host.name)
+        return was_calm
 
     def is_well(self, host: Host) -> None:
         """It is well again."""

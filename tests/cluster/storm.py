@@ -3,7 +3,8 @@
     .venv/bin/python tests/cluster/storm.py --seed 7 --for 300 [--people]
 
 By seed: cuts, silent cuts, power-offs, restarts of sshd, changed host keys, hung drivers, SIGKILL to the server and to node
-programs; and people kill and pause jobs. Then all is healed. Every job must be accounted for by what it wrote itself
+programs; nodes are removed and added again, drained, given up and trusted, at times with the server killed in the middle of
+the request; and people kill and pause jobs. Then all is healed. Every job must be accounted for by what it wrote itself
 (`evidence`), no attempt may have begun twice, no job and no GPU may have been in use twice at once, nothing may be left.
 """
 
@@ -26,6 +27,7 @@ from tests.accounts import throw_away_accounts
 from tests.box import Box, until
 from tests.cluster.aftermath import aftermath, calm_down
 from tests.cluster.evidence import SCRIPT
+from tests.cluster.membership import description
 from tests.cluster.sky import Asked, Sky
 from tests.cluster.strikes import strike
 from tests.hosts import Hosts
@@ -114,10 +116,10 @@ def _ground(forecast: Forecast) -> Iterator[tuple[Sky, list[Submitter]]]:
 
 def _add_nodes(sky: Sky, login: str) -> None:
     assert sky.box.http("PUT", "/settings", SETTINGS).status == 200
+    sky.login |= {"user": login, "sim": GPUS}
     for host in sky.hosts:
-        asked = {"name": sky.node(host), "target": host.url(login), "host_key": host.host_key, "sim": GPUS}
-        answer = sky.box.http("POST", "/nodes", asked | {"key": str(sky.hosts.key)})
-        assert answer.status in (200, 201), answer
+        answer = sky.box.http("POST", "/nodes", description(sky, host, sky.node(host)))
+        assert answer.status == 200, answer
     until("all nodes are up", lambda: all(n["state"] == "up" for n in sky.box.http("GET", "/nodes").json["nodes"]))
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.box import end, process
+from tests.box import Answer, end, process
+from tests.cluster import membership
+from tests.cluster.membership import kill_server_in, some_moment, start_server
 from tests.cluster.sky import Sky
 from tests.hosts import Host
 
@@ -59,16 +61,25 @@ def power_off(sky: Sky) -> None:
 
 def _give_up(sky: Sky, host: Host, left_s: float, then: Callable[[], None]) -> None:
     """`roost node lost`, as soon as the server knows that it cannot be reached. It stays like that until then."""
-    answer = sky.ask("POST", f"/nodes/{sky.node(host)}/lost")
-    if answer is not None and answer.status == 200:
-        sky.struck["given up"] += 1
-        sky.given_up |= set(answer.json["lost"])
-    elif left_s > 0:
-        if answer is not None and answer.status != 409:
-            sky.problems.append(f"roost node lost {sky.node(host)}: {answer.status} {answer.body[:500]!r}")
-        sky.later(LOOK_S, lambda: _give_up(sky, host, left_s - LOOK_S, then))
-        return
-    then()
+    node, was_moving = sky.node(host), host.name in sky.moving
+
+    def heard(answer: Answer | None) -> None:
+        if answer is None:
+            sky.unheard.add(node)
+        is_gone = answer is not None and answer.status == 404 and (was_moving or host.name in sky.moving)
+        if answer is not None and answer.status == 200:
+            sky.struck["given up"] += 1
+            sky.given_up |= set(answer.json["lost"])
+        elif left_s > 0 and not is_gone:
+            if answer is not None and answer.status != 409:
+                sky.problems.append(f"roost node lost {node}: {answer.status} {answer.body[:500]!r}")
+            sky.later(LOOK_S, lambda: _give_up(sky, host, left_s - LOOK_S, then))
+            return
+        then()
+
+    if left_s == NOTICE_S:
+        kill_server_in(sky, some_moment(sky, 0.05))
+    sky.ask_aside("POST", f"/nodes/{node}/lost", None, heard)
 
 
 def _power_on(sky: Sky, host: Host) -> None:
@@ -89,23 +100,32 @@ def _start_sshd(sky: Sky, host: Host) -> None:
 
 
 def change_key(sky: Sky) -> None:
-    """A host was installed anew, or so it seems; an administrator believes it after a while."""
+    """A host was installed anew, or so it seems; an administrator believes it after a while, at times for no reason."""
     if host := _struck(sky, "changed key"):
-        host.change_host_key()
-        host.stop_sshd(sessions=True)
-        host.start_sshd()
-        sky.later(sky.chance.uniform(0.5, 4), lambda: trust(sky, host))
+        if sky.chance.random() < 0.7:
+            host.change_host_key()
+            host.stop_sshd(sessions=True)
+            host.start_sshd()
+        kill_s = some_moment(sky, 1)
+        sky.later(sky.chance.uniform(0.5, 4), lambda: trust(sky, host, kill_s))
 
 
-def trust(sky: Sky, host: Host) -> None:
+def trust(sky: Sky, host: Host, kill_s: float | None = None) -> None:
     """`roost node trust`, until it is heard."""
-    answer = sky.ask("POST", f"/nodes/{sky.node(host)}/trust", {"host_key": host.host_key})
-    if answer is None or answer.status == 503:
-        sky.later(LOOK_S, lambda: trust(sky, host))
-        return
-    if answer.status != 200:
-        sky.problems.append(f"roost node trust {sky.node(host)}: {answer.status} {answer.body[:500]!r}")
-    sky.is_well(host)
+    node, was_moving = sky.node(host), host.name in sky.moving
+
+    def heard(answer: Answer | None) -> None:
+        if answer is None or answer.status == 503:
+            sky.later(LOOK_S, lambda: trust(sky, host))
+            return
+        is_moved = was_moving or host.name in sky.moving
+        is_gone = is_moved and answer.status == 404  # it is added again with the key that it has
+        if answer.status != 200 and not is_gone:
+            sky.problems.append(f"roost node trust {node}: {answer.status} {answer.body[:500]!r}")
+        sky.is_well(host)
+
+    kill_server_in(sky, kill_s)
+    sky.ask_aside("POST", f"/nodes/{node}/trust", {"host_key": host.host_key}, heard)
 
 
 def hang_driver(sky: Sky) -> None:
@@ -140,13 +160,6 @@ def kill_server(sky: Sky) -> None:
         sky.later(sky.chance.uniform(0, 2), lambda: start_server(sky))
 
 
-def start_server(sky: Sky) -> None:
-    """`roost up`."""
-    ran = sky.box.run("up", "--detach")
-    if ran.code and "already running" not in ran.err:
-        sky.problems.append(f"roost up --detach: {ran}")
-
-
 def kill_programs(sky: Sky) -> None:
     """SIGKILL to the node programs of a host, or of the server's own machine; the jobs run on."""
     host = sky.chance.choice([*sky.hosts, None])
@@ -157,6 +170,23 @@ def kill_programs(sky: Sky) -> None:
         for victim in filter(None, map(process, pids)):
             end(victim)
     sky.struck["node program kill"] += 1
+
+
+# -- administrators -------------------------------------------------------------------------------------------------
+
+
+def remove(sky: Sky) -> None:
+    """A node leaves and comes back, whatever else happens to its host just now."""
+    staying = [host for host in sky.hosts if host.name not in sky.moving]
+    if staying:
+        sky.struck["removal"] += 1
+        membership.remove(sky, sky.chance.choice(staying))
+
+
+def add_twice(sky: Sky) -> None:
+    """A node is added that is there."""
+    if host := _struck(sky, "added twice"):
+        membership.add_twice(sky, host)
 
 
 # -- people ---------------------------------------------------------------------------------------------------------
@@ -201,4 +231,7 @@ STRIKES: tuple[tuple[Strike, float], ...] = (
     (kill_programs, 3),
     (kill_job, 3),
     (pause_job, 3),
+    (remove, 4),
+    (add_twice, 1),
+    (membership.drain, 2),
 )

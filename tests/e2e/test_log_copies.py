@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-from pathlib import Path
 
-from tests.box import Box, Json, until
+from tests.box import Box, until
+from tests.pipe_node import PipeNode
 
 TRY_LATER = 75
 
 
-def add_far(box: Box) -> Path:
-    """Another node, over a pipe; its directory."""
-    directory = box.work / "far"
-    directory.mkdir()
-    asked = {"name": "far", "target": "pipe:", "dir": str(directory), "sim": "1x24G"}
-    answer = box.http("POST", "/nodes", asked)
-    assert answer.status == 200, answer
-    return directory
-
-
-def far(box: Box) -> Json:
-    """The node as it is shown."""
-    found: Json = box.http("GET", "/nodes/far").json["node"]
-    return found
-
-
-def cut(box: Box, directory: Path) -> None:
-    """The node program dies, and cannot be started again."""
-    pid = far(box)["pid"]
-    directory.rename(directory.with_name("away"))
-    directory.touch()
-    os.kill(pid, signal.SIGKILL)
-    until("it is away", lambda: far(box)["state"] == "unreachable", shown=lambda: far(box))
-
-
 def test_what_a_job_wrote_outlives_its_node_and_the_server(own: Box) -> None:
-    directory = add_far(own)
+    far = PipeNode(own)
     job = own.submit("--node", "far", "seq 1 100000; echo oops >&2")
     own.ends(job, "succeeded")
     kept = own.home / "logs" / str(job)
@@ -46,8 +19,8 @@ def test_what_a_job_wrote_outlives_its_node_and_the_server(own: Box) -> None:
     assert kept.stat().st_mode & 0o077 == 0
     own.kill_server()
     own.up()
-    cut(own, directory)
-    shutil.rmtree(directory.with_name("away"))
+    far.cut()
+    shutil.rmtree(far.directory.with_name("away"))
     whole = "".join(f"{n}\n" for n in range(1, 100_001))
     assert own.log(job) == own.log(job, "-f") == own.http("GET", f"/jobs/{job}/log/file").body.decode() == whole
     assert own.http("DELETE", "/nodes/far").status == 200
@@ -57,19 +30,18 @@ def test_what_a_job_wrote_outlives_its_node_and_the_server(own: Box) -> None:
 
 
 def test_the_log_of_a_running_job_on_a_node_that_is_away_is_refused_and_followed_when_it_is_back(own: Box) -> None:
-    directory = add_far(own)
+    far = PipeNode(own)
     own.file("stay").touch()
     job = own.submit("--node", "far", "echo begun; while [ -e stay ]; do sleep 0.05; done; echo done")
     follower = own.background("log", "-f", "--out", job)
     assert follower.stdout is not None and follower.stdout.readline() == "begun\n"
-    cut(own, directory)
+    far.cut()
     said = own.refused(TRY_LATER, "log", job)
     assert (
         said.startswith("roost: far cannot be reached (")
         and f"): what job {job} wrote is there\nhint: roost log -f {job}" in said
     )
     own.file("stay").unlink()
-    directory.unlink()
-    directory.with_name("away").rename(directory)
+    far.heal()
     out, _ = follower.communicate(timeout=60)
     assert (follower.returncode, out) == (0, "done\n")

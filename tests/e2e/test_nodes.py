@@ -292,10 +292,30 @@ def test_a_node_with_jobs_is_not_removed_by_accident(lab: Lab) -> None:
     assert "did not end" in lab.box.refused(1, "node", "rm", name)
     lab.box.do("node", "rm", name, "--force")
     assert "was removed" in lab.is_job(job, "lost")["error"]
+    until("the run is ended there", lambda: not _loops(lab.hosts[0]))
     lab.add(lab.hosts[0])
     waiting = lab.submit("--node", name, "true")
     lab.is_job(waiting, "succeeded")
-    until("the old run is gone", lambda: not _loops(lab.hosts[0]))
+
+
+@pytest.mark.parametrize("login", ["root", "ana"])
+def test_a_machine_that_comes_back_under_another_name_ends_what_it_ran_under_the_first(lab: Lab, login: str) -> None:
+    host, words = lab.hosts[0], ["--node", "first"]
+    if login == "root":  # its run is in the hands of a program of its own account
+        lab.box.do("user", "add", lab.ana, "--unix", lab.ana)
+        words += ["--owner", lab.ana]
+    user = "root" if login == "root" else lab.ana
+    lab.add(host, name="first", user=user)
+    lab.is_job(lab.submit(*words, "--grace", "0", FOREVER), "running")
+    host.cut()
+    lab.becomes("first", "unreachable")
+    lab.box.do("node", "rm", "first", "--force")
+    assert _loops(host), "it could not be told"
+    host.heal()
+    lab.add(host, name="second", user=user)
+    until("the old run is gone", lambda: not _loops(host), shown=host.processes)
+    own = "/first/node --"
+    until("so is its program", lambda: not any(own in line for line in host.processes().values()), shown=host.processes)
 
 
 def test_jobs_run_on_while_the_server_is_gone_and_its_program_is_another(lab: Lab) -> None:

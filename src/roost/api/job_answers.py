@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from roost.core.spec import JobSpec
-from roost.core.states import Outcome, State
+from roost.core.states import UNKNOWN, Outcome, State
 
 Time = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 Value = str | int | float | bool | None
@@ -26,7 +26,7 @@ class ShownState(StrEnum):
     PAUSED = State.PAUSED.value
     STOPPING = State.STOPPING.value
     ENDED = State.ENDED.value
-    UNKNOWN = "unknown"
+    UNKNOWN = UNKNOWN
 
 
 class Versioned(msgspec.Struct, kw_only=True):
@@ -321,11 +321,19 @@ class Skipped(msgspec.Struct):
     reason: str
 
 
+class Later(msgspec.Struct):
+    """A job on a node that cannot be reached: it is done when the node is back."""
+
+    id: int
+    node: str
+
+
 class Acted(Versioned):
-    """What was done; `ids` are those of new jobs."""
+    """What was done; `later` are those of them that hear of it only then, `ids` are those of new jobs."""
 
     done: list[int]
     skipped: list[Skipped]
+    later: list[Later] | UnsetType = UNSET
     ids: list[int] | UnsetType = UNSET
 
 

@@ -102,9 +102,12 @@ def caller(request: Request) -> Caller:
 
 def filler(request: Request, key: str) -> Callable[[Any], Any] | None:
     """What puts the caller's defaults into the jobs of a body, under that key; None when he has none."""
-    defaults = service(request).people.defaults.get(caller(request).name)
+    here = service(request)
+    defaults = here.people.defaults.get(caller(request).name)
     if not defaults:
         return None
+    if gone := [name for name in defaults.get("prefer_nodes", ()) if name not in here.cluster.nodes]:
+        defaults = {**defaults, "prefer_nodes": [name for name in defaults["prefer_nodes"] if name not in gone]}
 
     def filled(job: Any) -> Any:
         return {**fitting(defaults, job), **job} if isinstance(job, dict) else job

@@ -14,11 +14,13 @@ class Node(msgspec.Struct, kw_only=True):
 
     `target` is how the server reaches it, null: it is the server's own box. `runs_as` says as whom jobs run there: `each`
     as the account of its user's name, `login` as the account that the server logs in with, unless a user has a login of
-    his own there. `since`: since when it cannot be reached; `clock_ms`: how far its clock is ahead of the server's.
+    his own there. `drained`: nothing new starts on it, said also while it is unreachable. `since`: since when it cannot be
+    reached; `clock_ms`: how far its clock is ahead of the server's.
     """
 
     name: str
     state: Literal["up", "drained", "unreachable"]
+    drained: bool
     reason: str | None
     pid: int | None
     program: str | None

@@ -12,7 +12,7 @@ from roost.api.document import gives, said, takes
 from roost.api.jobs import caller, service
 from roost.api.parameters import Limit, RowCursor, Since
 from roost.api.wire import JsonResponse, body
-from roost.core.errors import BadRequest, NotFound
+from roost.core.errors import BadRequest, Impossible, NotFound
 from roost.server.clock import parse_time_ms, rfc3339
 from roost.server.passwords import MAX_LENGTH, MIN_LENGTH
 from roost.server.people import LOGIN
@@ -112,7 +112,9 @@ async def defaults(request: Request) -> Response:
     return JsonResponse({"version": 1, "defaults": service(request).people.defaults.get(caller(request).name, {})})
 
 
-@router.put("/defaults", openapi_extra=takes({"$ref": "#/components/schemas/JobDefaults"}) | gives(answers.Defaults))
+@router.put(
+    "/defaults", openapi_extra=takes({"$ref": "#/components/schemas/JobDefaults"}) | gives(answers.Defaults, Impossible)
+)
 async def set_defaults(request: Request) -> Response:
     """Set them, all of them; a key of null is none."""
     here, who = service(request), caller(request)

@@ -7,13 +7,13 @@ from roost.cli.options import Args
 from roost.cli.output import clean, print_json
 from roost.cli.selecting import names_ids, selection
 from roost.cli.values import compress
-from roost.client.errors import EXIT_FAILED, EXIT_NOT_PERMITTED, EXIT_USAGE
+from roost.client.errors import EXIT_FAILED, EXIT_NOT_PERMITTED, EXIT_TRY_LATER, EXIT_USAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_EXIT = {"not_found": EXIT_USAGE, "not_permitted": EXIT_NOT_PERMITTED}
+_EXIT = {"not_found": EXIT_USAGE, "not_permitted": EXIT_NOT_PERMITTED, "try_later": EXIT_TRY_LATER}
 _FEW = 10
 
 
@@ -33,6 +33,7 @@ def tell(answer: "dict[str, Any]", said: "list[tuple[str, list[int]]]", *, named
     if as_json:
         print_json({"version": 1, **answer})
     else:
+        tell_later(answer)
         for word, ids in said:
             if ids:
                 print(f"{word} {counted(ids)}")
@@ -41,6 +42,15 @@ def tell(answer: "dict[str, Any]", said: "list[tuple[str, list[int]]]", *, named
     if not failed:
         return 0
     return max(_EXIT.get(entry.get("code", ""), EXIT_FAILED) for entry in skipped)
+
+
+def tell_later(answer: "dict[str, Any]") -> None:
+    """Say for which jobs it is only noted down, as nobody can tell them now: a line for each node."""
+    by_node: dict[str, list[int]] = {}
+    for entry in answer.get("later") or ():
+        by_node.setdefault(clean(entry["node"]), []).append(entry["id"])
+    for node, ids in by_node.items():
+        print(f"roost: {counted(ids)}: {node} cannot be reached; done when it is back", file=sys.stderr)
 
 
 def counted(ids: list[int]) -> str:

@@ -15,6 +15,7 @@ from roost.client.errors import RoostError, ServerUnreachable
 from roost.client.http import Connection
 
 _PATIENCE_S = 60.0
+_ACTIVE = ("starting", "running", "paused", "stopping", "unknown")
 VERB = Verb(
     "down",
     "stop the server; running jobs go on, unless --kill",
@@ -41,7 +42,7 @@ def run(args: Args) -> int:
             raise
     roost.close()
     _await_end(roost, watched)
-    running = sum((status.get("jobs") or {}).get(state, 0) for state in ("starting", "running", "paused", "stopping"))
+    running = sum((status.get("jobs") or {}).get(state, 0) for state in _ACTIVE)
     if args.json:
         print_json({"version": 1, "pid": pid, "running": 0 if args.kill else running})
     elif running and not args.kill:

@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 
+from roost.cli.output import clean
 from roost.client.errors import EXIT_FAILED, EXIT_INTERNAL, RoostError, ServerUnreachable
 
 _BROKEN_PIPE = 141
@@ -29,14 +30,9 @@ def report(error: Exception, as_json: bool = False) -> int:
 
 def say(message: str, hint: str | None = None) -> None:
     """One line, and a hint below it."""
-    print(f"roost: {one_line(message)}", file=sys.stderr)
+    print(f"roost: {clean(message)}", file=sys.stderr)
     if hint:
-        print(f"hint: {one_line(hint)}", file=sys.stderr)
-
-
-def one_line(text: str) -> str:
-    """Without line ends and without what would steer a terminal."""
-    return "".join(char if char.isprintable() else " " if char in "\n\t" else ascii(char)[1:-1] for char in text)
+        print(f"hint: {clean(hint)}", file=sys.stderr)
 
 
 def _report_known(error: RoostError, as_json: bool) -> int:

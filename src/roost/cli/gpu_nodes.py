@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _SIGNS = {"free": "-", "used": "#", "foreign": "f", "claimed": "c", "drained": "d", "disabled": "d"}
 _COLUMNS = (
-    Column("NODE", most=24, least=10),
+    Column("NODE", most=24, least=16, inside=True),
     Column("FREE", right=True),
     Column("GPUS", most=34),
     Column("MEMORY", right=True),

@@ -1,7 +1,7 @@
 """roost kill: end jobs, every process of them."""
 
 from roost.cli import values
-from roost.cli.actions import act, tell
+from roost.cli.actions import act, tell, tell_later
 from roost.cli.connect import server
 from roost.cli.options import ONE, Args, Option, UsageError, Verb
 from roost.cli.selecting import IDS, JSON, SELECTION, names_ids, selection
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from roost.client.client import Roost
 
-_ACTIVE = ("starting", "running", "paused", "stopping")
+_ACTIVE = ("starting", "running", "paused", "stopping", "unknown")
 VERB = Verb(
     "kill",
     "end jobs: TERM to every process, KILL after the grace",
@@ -50,6 +50,9 @@ def run(args: Args) -> int:
     answer = roost.act("kill", selection(args, "kill"), **parameters)
     done = answer.get("done") or []
     if args.wait and done:
+        if not args.json:  # before it waits, perhaps for long
+            tell_later(answer)
+            answer["later"] = []
         ids = values.compress(done).replace(" ", "")
         persist(lambda: roost.wait(ids))
     ending = _ending(roost, set(done)) if done and not (args.wait or args.json) else set()

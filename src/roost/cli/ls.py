@@ -57,6 +57,7 @@ VERB = Verb(
     examples=(
         ("roost ls", "the first page"),
         ("roost ls --state failed --all", "all that ever failed"),
+        ("roost ls --state unknown", "those on nodes that cannot be reached"),
         ("roost ls --sweep 3 --json", "the jobs of a sweep, for programs"),
         ("roost ls --all --search resnet --sort ended -r", "with that in name or command, the last to end first"),
     ),

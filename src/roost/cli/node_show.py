@@ -42,7 +42,9 @@ def lines(node: "Json", gpus: "list[Json]", now: "datetime", shown: Screen) -> l
 
     is_gone = node["state"] == "unreachable"
     load = "" if is_gone or node.get("load") is None else f", load {node['load']:.1f}"
-    jobs = str(node["jobs"] or "none") + (", unknown until it is reached again" if is_gone and node["jobs"] else "")
+    jobs = (f"{node['jobs']:,}" if node["jobs"] else "none") + (
+        ", unknown until it is reached again" if is_gone and node["jobs"] else ""
+    )
     states = f": {node_text.states_text(gpus)}" if gpus and not is_gone else ""
     pairs = [
         ("reason", clean(node.get("reason") or "")),

@@ -42,13 +42,14 @@ def address(node: "Json") -> str:
 
 
 def gone_for(node: "Json", now: "datetime") -> str:
-    """`unreachable for 5m03s`, or its state alone."""
+    """`unreachable for 5m03s, drained`, or its state alone."""
     from roost.cli.job_text import moment
 
     since = moment(node.get("since"))
-    if node["state"] != "unreachable" or since is None:
+    if node["state"] != "unreachable":
         return str(node["state"])
-    return f"unreachable for {brief((now - since).total_seconds())}"
+    span = f" for {brief((now - since).total_seconds())}" if since is not None else ""
+    return f"unreachable{span}{', drained' if node.get('drained') else ''}"
 
 
 def account_text(node: "Json") -> str:
@@ -95,14 +96,17 @@ def states_text(gpus: "Sequence[Json]") -> str:
 
 
 def memory_text(node: "Json") -> str:
-    """`120.0G free of 251.5G`."""
-    whole, free = node.get("mem_mib"), node.get("mem_available_mib")
+    """`120.0G free of 251.5G`; what is free now is known of a node that can be reached."""
+    whole, free = node.get("mem_mib"), node.get("mem_available_mib") if node["state"] != "unreachable" else None
     return "" if not whole else f"{size(free)} free of {size(whole)}" if free is not None else size(whole)
 
 
 def clock_text(node: "Json") -> str:
-    """`3.2s ahead of the server's`; nothing where it is not known, or right."""
+    """`3.2s ahead of the server's`, `1h00m behind the server's`; nothing where it is not known, or right."""
     ahead_ms = node.get("clock_ms")
     if ahead_ms is None or abs(ahead_ms) < 500:
         return ""
-    return f"{abs(ahead_ms) / 1000:.1f}s {'ahead of' if ahead_ms > 0 else 'behind'} the server's"
+    seconds = abs(ahead_ms) / 1000
+    return (
+        f"{f'{seconds:.1f}s' if seconds < 100 else brief(seconds)} {'ahead of' if ahead_ms > 0 else 'behind'} the server's"
+    )

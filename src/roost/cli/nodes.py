@@ -22,7 +22,7 @@ VERB = Verb(
     "reached is unknown, not failed: it may well go on.",
 )
 _COLUMNS = (
-    Column("NODE", most=24, least=10),
+    Column("NODE", most=32, least=16, inside=True),
     Column("STATE"),
     Column("FREE", right=True),
     Column("JOBS", right=True),
@@ -78,7 +78,7 @@ def _row(node: "Json", free: int) -> "tuple[str | Cell, ...]":
         node["name"],
         Cell(str(node["state"]), colour(node)),
         "-" if not node["gpus"] else f"{'-' if is_gone else free}/{node['gpus']}",
-        f"{node['jobs']}?" if is_gone and node["jobs"] else str(node["jobs"]),
+        f"{node['jobs']:,}{'?' if is_gone and node['jobs'] else ''}",
         str(node["cpus"] or "-"),
         "-" if load is None or is_gone else f"{load:.1f}" if load < 100 else f"{load:.0f}",
         Cell(address(node), "dim"),
@@ -93,7 +93,7 @@ def _below(node: "Json", now: "datetime", shown: Screen) -> list[str]:
         return []
     reason = f": {clean(node['reason'])}" if node.get("reason") else ""
     jobs = node["jobs"]
-    fate = f"; its {jobs} jobs are unknown" if jobs > 1 else "; its job is unknown" if jobs else ""
+    fate = f"; its {jobs:,} jobs are unknown" if jobs > 1 else "; its job is unknown" if jobs else ""
     return wrap(f"{gone_for(node, now)}{reason}{fate}", shown.width, _INDENT, _INDENT)
 
 

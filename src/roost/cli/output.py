@@ -81,16 +81,28 @@ def cut(text: str, width: int) -> str:
     return kept + "…"
 
 
+def cut_inside(text: str, width: int) -> str:
+    """The same for names that differ at their end, like those of nodes: the middle is missing."""
+    if not text.isascii() or len(text) <= width or width < 5:
+        return cut(text, width)
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[-tail:]}"
+
+
 class Column:
-    """A column: its title, whether it leans right, the most it may take, the least it may be squeezed to."""
+    """A column: its title, whether it leans right, the most it may take, the least it may be squeezed to.
 
-    __slots__ = ("least", "most", "right", "title")
+    `inside`: what is too long lacks its middle, not its end.
+    """
 
-    def __init__(self, title: str, *, right: bool = False, most: int = 0, least: int = 0) -> None:
+    __slots__ = ("inside", "least", "most", "right", "title")
+
+    def __init__(self, title: str, *, right: bool = False, most: int = 0, least: int = 0, inside: bool = False) -> None:
         self.title = title
         self.right = right
         self.most = most
         self.least = least
+        self.inside = inside
 
 
 class Cell:
@@ -132,7 +144,7 @@ def _line(columns: "Sequence[Column]", row: "Sequence[Cell]", widths: list[int],
     parts = []
     last = len(columns) - 1
     for at, (column, cell, width) in enumerate(zip(columns, row, widths, strict=True)):
-        text = cut(cell.text, width)
+        text = (cut_inside if column.inside else cut)(cell.text, width)
         space = " " * (width - width_of(text))
         painted = screen.paint(text, cell.colour) if text.strip() else text
         if column.right:
@@ -169,18 +181,42 @@ def fields(pairs: "Sequence[tuple[str, str]]", indent: str = "", width: int = 0)
 def wrap(text: str, width: int, head: str = "", indent: str = "") -> list[str]:
     """Lines of at most that width, broken at spaces: the first begins with `head`, the others with `indent`.
 
-    A word that is longer than a line stays whole: it is a path or an address that someone may want to copy.
+    A word that is longer than a line stays whole: it is a path or an address that someone may want to copy. Chinese, which
+    has no spaces, is broken between characters.
     """
     found = []
     line = head
     empty = True
     for word in text.split(" "):
-        if not empty and width_of(line) + 1 + width_of(word) > width:
-            found.append(line.rstrip())
-            line, empty = indent, True
-        line += word if empty else " " + word
-        empty = False
+        space = "" if empty else " "
+        for piece in _pieces(word):
+            if not empty and width_of(line) + len(space) + width_of(piece) > width:
+                found.append(line.rstrip())
+                line, space = indent, ""
+            line += space + piece
+            space, empty = "", False
     found.append(line.rstrip())
+    return found
+
+
+_CLOSING, _OPENING = "，。、：；！？）】》」』”’", "（【《「『“‘"
+
+
+def _pieces(word: str) -> list[str]:
+    """What of a word must stay together: all of it, but for Chinese and its like that is no path."""
+    if word.isascii() or word.lstrip("'\"")[:1] in ("/", "~"):
+        return [word]
+    import unicodedata
+
+    found: list[str] = []
+    was_wide = True
+    for char in word:
+        is_wide = unicodedata.east_asian_width(char) in "WF"
+        if found and (char in _CLOSING or found[-1][-1] in _OPENING or not (is_wide or was_wide)):
+            found[-1] += char
+        else:
+            found.append(char)
+        was_wide = is_wide
     return found
 
 

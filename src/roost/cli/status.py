@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-_STATES = ("running", "starting", "paused", "stopping", "queued", "held")
+_STATES = ("running", "starting", "paused", "stopping", "unknown", "queued", "held")
 _FEW_NODES = 8
 VERB = Verb(
     "status",

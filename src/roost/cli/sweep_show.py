@@ -114,7 +114,7 @@ def head_text(sweep: "Json", shown: Screen) -> list[str]:
     limit = f", at most {sweep['max_running']} at once" if sweep["max_running"] else ""
     counts, total = sweep["counts"], sweep["jobs"]
     waiting = counts.get("queued", 0) + counts.get("held", 0)
-    active = sum(counts.get(state, 0) for state in ("running", "paused", *_RUNNING))
+    active = sum(counts.get(state, 0) for state in ("running", "paused", "unknown", *_RUNNING))
     drawn = bar(total - waiting - active, active, total, _BAR)
     line = f"{total - waiting - active:,} of {total:,}: {counts_text(counts)}{limit}"
     return [

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FEW = 10
 _MOST_LINES = 20
-UNENDED = ("held", "queued", "starting", "running", "paused", "stopping")
+UNENDED = ("held", "queued", "starting", "running", "paused", "stopping", "unknown")
 VERB = Verb(
     "wait",
     "wait until jobs have ended, exit as they did",

@@ -542,6 +542,8 @@ _APPLY: dict[type[ev.Event], Callable[[Cluster, Any], None]] = {
     ev.LoginSet: nodes.login_set,
     ev.GivenUp: nodes.given_up,
     ev.Accounted: nodes.accounted,
+    ev.FilesLeft: nodes.files,
+    ev.FilesGone: nodes.files,
     ev.Haunted: nodes.haunted,
     ev.Laid: nodes.laid,
     ev.Barred: nodes.barred,

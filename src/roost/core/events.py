@@ -193,6 +193,21 @@ class Accounted(Event, frozen=True):
     run: str
 
 
+class FilesLeft(Event, frozen=True):
+    """What a run wrote is to be deleted on its node, by the program that had it."""
+
+    node: str
+    run: str
+    channel: str
+
+
+class FilesGone(Event, frozen=True):
+    """It is deleted."""
+
+    node: str
+    run: str
+
+
 class NodeDrained(Event, frozen=True):
     node: str
     drained: bool
@@ -276,5 +291,5 @@ class Kept(Event, frozen=True):
 
 
 MOMENTARY = (NodeAttached, NodeDetached, Haunted, Laid, Barred, Sampled, Measured, TimeCame, Kept)
-LAZY = (Started,)
+LAZY = (Started, FilesGone)
 """Facts that the node keeps on disk as well: their commit may wait for the next batch."""

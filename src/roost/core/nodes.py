@@ -151,13 +151,19 @@ def laid(cluster: Cluster, e: ev.Laid) -> None:
 
 
 def given_up(cluster: Cluster, e: ev.GivenUp) -> None:
+    """Its GPUs are kept while the node is there (`node_attached`): its machine may have another name by then."""
     cluster.given_up[e.node, e.run] = e.left
-    _haunt(cluster, e.node, e.run, e.left.gpus)
+    if (node := cluster.nodes.get(e.node)) is not None and node.attached:
+        _haunt(cluster, e.node, e.run, e.left.gpus)
 
 
 def accounted(cluster: Cluster, e: ev.Accounted) -> None:
     cluster.given_up.pop((e.node, e.run), None)
     _lay(cluster, e.node, e.run)
+
+
+def files(cluster: Cluster, e: ev.FilesLeft | ev.FilesGone) -> None:
+    """Nothing is decided by it: who must know reads it from the store."""
 
 
 def _haunt(cluster: Cluster, node: str, run: str, gpus: tuple[str, ...]) -> None:

@@ -543,9 +543,8 @@ class Impossible(msgspec.Struct, frozen=True):
 def impossible(cluster: Cluster, request: Request) -> Impossible | None:
     """Whether the request can never run on what there is."""
     gpus = [(n, g) for n, g in cluster.gpus() if not cluster.rules_of(g.uuid).disabled]
-    for name in request.nodes:
-        if name not in cluster.nodes:
-            return Impossible(f"there is no node {name}: {_nodes_there(cluster)}", "roost nodes")
+    if (missing := no_such_node(cluster, request.nodes)) is not None:
+        return missing
     if request.gpus == 0:
         return Impossible("no node is there to run it") if not cluster.nodes else None
     if not gpus:
@@ -563,6 +562,14 @@ def impossible(cluster: Cluster, request: Request) -> Impossible | None:
     if best >= request.gpus:
         return None
     return Impossible(_most(cluster, gpus, request, best))
+
+
+def no_such_node(cluster: Cluster, names: tuple[str, ...]) -> Impossible | None:
+    """What to say of the first name that no node has."""
+    for name in names:
+        if name not in cluster.nodes:
+            return Impossible(f"there is no node {name}: {_nodes_there(cluster)}", "roost nodes")
+    return None
 
 
 _NAMED = 8

@@ -287,13 +287,15 @@ NO_DEFAULTS = frozenset(
 """What belongs to one job and is never a personal default."""
 
 
-def check_defaults(values: dict[str, Any]) -> None:
-    """Raise `BadRequest` unless these could be said of any job."""
+def check_defaults(values: dict[str, Any]) -> JobSpec:
+    """A job that has them; raises `BadRequest` unless these could be said of any."""
     for key in values:
         if key not in JobSpec.__struct_fields__ or key in NO_DEFAULTS:
             known = ", ".join(sorted(set(JobSpec.__struct_fields__) - NO_DEFAULTS))
             raise BadRequest(f"{key!r} cannot be a default", f"these can: {known}")
-    check(with_defaults({"command": ["true"]}, values))
+    spec = with_defaults({"command": ["true"]}, values)
+    check(spec)
+    return spec
 
 
 def with_defaults(asked: dict[str, Any], defaults: dict[str, Any]) -> JobSpec:

@@ -85,6 +85,8 @@ TABLE: dict[tuple[State, Change], State] = {
 
 WAITING = frozenset({State.HELD, State.QUEUED})
 ACTIVE = frozenset({State.STARTING, State.RUNNING, State.PAUSED, State.STOPPING})
+UNKNOWN = "unknown"
+"""How an active job is shown while its node cannot be reached: nobody can say what became of it. No state of its own."""
 
 
 class RefusedChange(Exception):

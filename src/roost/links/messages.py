@@ -15,7 +15,7 @@ Number = Annotated[int, msgspec.Meta(ge=-1, le=1 << 53)]
 Small = Annotated[int, msgspec.Meta(ge=-1, le=1 << 31)]
 Name = Annotated[str, msgspec.Meta(max_length=200)]
 Text = Annotated[str, msgspec.Meta(max_length=20_000)]
-MOST_GPUS, MOST_RUNS = 1024, 200_000
+MOST_GPUS, MOST_RUNS, MOST_REMOVED = 1024, 200_000, 1000
 """What one node may say that it has."""
 MOST_PIECE = 128 << 10
 """The longest piece of a log that is followed: hundreds may wait for a reader who is slow."""
@@ -79,6 +79,10 @@ class RunResumed(Message, frozen=True, tag="resumed"):
 
 class RunGone(Message, frozen=True, tag="gone"):
     run: Name
+
+
+class RunsRemoved(Message, frozen=True, tag="removed"):
+    runs: Annotated[list[Name], msgspec.Meta(max_length=MOST_REMOVED)]
 
 
 class Hello(Message, frozen=True, tag="hello"):
@@ -190,7 +194,7 @@ class NodeError(Message, frozen=True, tag="error"):
 
 
 RunReport = RunStarted | RunExited | RunRefused | RunPaused | RunResumed | RunGone | RunReported
-Report = RunReport | Hello | Inventory | Sample | Using
+Report = RunReport | RunsRemoved | Hello | Inventory | Sample | Using
 Answer = Log | LogData | LogEnd | Pong | NodeError
 
 decode = msgspec.json.Decoder(Report | Answer).decode

@@ -18,6 +18,8 @@ from roost.links.targets import PIPE, Target, parse
 
 CONNECT_S, ALIVE_S, ALIVES = 10, 5, 3
 """How long a connection may take to come about; a silent one is given up after so many unanswered questions."""
+FAILED = 255
+"""The exit code of ssh when ssh itself failed."""
 _KEY_LINE = re.compile(r"\S+ (ssh-\S+|ecdsa-\S+|sk-\S+) (\S+)")
 
 

@@ -78,6 +78,8 @@ def _become_daemon(command: List[str], writer: int) -> None:
         os.chdir("/")
         os.set_inheritable(writer, True)
         os.execv(command[0], [*command, "--ready-fd", str(writer)])
+    except OSError as problem:  # a /dev/null that only root may open, say
+        os.write(writer, f"the node program cannot be started: {problem}".encode("utf-8", "replace"))
     finally:
         os._exit(1)
 

@@ -22,6 +22,7 @@ from roost.node.cgroup import open_cgroups
 from roost.node.clock import boot_id, wall_ms
 from roost.node.gpus import Driver, DriverError
 from roost.node.homes import look_at_home
+from roost.node.leftovers import leftovers
 from roost.node.logout import look_at_logout, max_sessions
 from roost.node.state import StateError
 
@@ -77,6 +78,7 @@ def _questions(asked: Asked) -> Dict[str, Question]:
         "cgroups": _cgroups,
         "logout": lambda: look_at_logout(_login()),
         "max_sessions": max_sessions,
+        "leftovers": partial(leftovers, asked.state),
     }
     for name in asked.accounts:
         questions[_ACCOUNT + name] = partial(_account, name)

@@ -7,9 +7,10 @@ nobody knows is answered with `gone`.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections import deque
-from typing import Any, Callable, Deque, List, Optional
+from typing import Any, Callable, Deque, List, Optional, Set
 
 from roost.node import rundir
 from roost.node.adoption import Source
@@ -19,13 +20,14 @@ from roost.node.command import CannotStart
 from roost.node.gpus import Gpu
 from roost.node.lifecycle import Lifecycle
 from roost.node.loop import Loop
-from roost.node.protocol import GONE, PAUSED, REFUSED, RESUMED, Message
+from roost.node.protocol import GONE, PAUSED, REFUSED, REMOVED, RESUMED, Message
 from roost.node.run import ENDED, STARTING, Run
 from roost.node.spawn import Launch, Spawner
 from roost.node.spec import DEFAULT_GRACE_MS, BadSpec, Spec, parse_spec
 from roost.node.state import active_runs
 
 _REMOVED_AT_ONCE = 20
+_TOLD_AT_ONCE = 500
 
 
 class Supervisor:
@@ -40,6 +42,9 @@ class Supervisor:
         self._spawner = spawner
         self._life = life
         self._to_remove: Deque[str] = deque()
+        self._removed: List[str] = []
+        self._doomed: Set[str] = set()
+        """To be deleted once they have ended."""
         self.find_gpu: Callable[[str], Optional[Gpu]] = lambda uuid: None
 
     @property
@@ -132,6 +137,9 @@ class Supervisor:
                 continue
             self._life.runs.pop(name, None)
             rundir.acknowledge(self._state, name)
+            if name in self._doomed:
+                self._doomed.discard(name)
+                self.remove([name])
 
     def remove(self, names: List[str]) -> None:
         """Delete the directories of ended runs, a few at a time so that nobody waits."""
@@ -144,7 +152,15 @@ class Supervisor:
             name = self._to_remove.popleft()
             run = self._life.runs.get(name)
             if run is None or run.phase == ENDED:
-                shutil.rmtree(self._state.run(name), ignore_errors=True)
+                path = self._state.run(name)
+                shutil.rmtree(path, ignore_errors=True)
+                if not os.path.lexists(path):
+                    self._removed.append(name)
+            else:
+                self._doomed.add(name)
+        if self._removed and (not self._to_remove or len(self._removed) >= _TOLD_AT_ONCE):
+            self._life.send({"op": REMOVED, "runs": self._removed})
+            self._removed = []
         if self._to_remove:
             self._loop.after(0, self._remove_some)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from roost.core import events as ev
-from roost.core.errors import NotPermitted
+from roost.core.errors import NotPermitted, TryLater
 from roost.core.model import RANK_STEP, Conditions, Job
 from roost.core.nodes import channel
 from roost.core.spec import JobSpec
 from roost.core.states import ACTIVE, Change, Outcome, State, is_allowed
 from roost.server.commands import Act, Command
+from roost.server.ghosts import At
+from roost.server.old_files import leave
 from roost.server.quotas import check_room
 from roost.server.submitting import why_never
 from roost.server.turn import Owner, Turn
@@ -57,6 +59,12 @@ def _check_own_account(command: Command, job: int, owner: Owner | None) -> None:
         raise NotPermitted(f"job {job} runs as the server's own account", "only that account may change what runs as it")
 
 
+def is_away(turn: Turn, job: int) -> bool:
+    """Whether it is active on a node that cannot be reached: what it is told now, it hears when the node is back."""
+    active = turn.cluster.active.get(job)
+    return active is not None and not turn.cluster.nodes[active.node].attached
+
+
 def kill(turn: Turn, job: int, command: Act) -> None:
     """End it, or with a signal only send that."""
     state = known(turn, job)
@@ -66,6 +74,10 @@ def kill(turn: Turn, job: int, command: Act) -> None:
         if state not in ACTIVE:
             raise Skip(f"it is {state.value}: there is no process to signal")
         active = turn.cluster.active[job]
+        if is_away(turn, job):
+            raise TryLater(
+                f"{active.node} cannot be reached: job {job} was sent no signal", f"roost node show {active.node}"
+            )
         turn.tell(active, "signal", signal=command.signal)
         return
     _stop(turn, job, state, "kill", command)
@@ -186,7 +198,7 @@ def remove(turn: Turn, job: int, actor: str | None) -> None:
     runs = [f"{job}.{n}" for n in range(1, attempts + 1)]
     for node in sorted(turn.memory.places(job)) if runs else ():
         if owner is not None and node in turn.cluster.nodes:
-            turn.send(node, channel(turn.cluster, node, owner.user, owner.account), "remove", runs=runs)
+            leave(turn, At(node, channel(turn.cluster, node, owner.user, owner.account)), runs)
 
 
 def spec_of(turn: Turn, job: int) -> tuple[JobSpec, str | None]:

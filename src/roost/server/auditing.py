@@ -13,6 +13,7 @@ from roost.server.commands import (
     Change_,
     Command,
     Drain,
+    EmptyNode,
     KnowNode,
     LimitSweep,
     LoseNode,
@@ -53,7 +54,7 @@ def describe(command: Command, answer: Any) -> tuple[str, str, str] | None:
             return "undrain" if command.undrain else "drain", _short(",".join(command.targets)), ""
         case KnowNode():
             return "node trust" if command.again else "node add", command.node, command.access.target
-        case RemoveNode():
+        case EmptyNode() | RemoveNode():
             return "node rm", command.node, _jobs(answer["lost"]) if answer["lost"] else ""
         case LoseNode():
             return "node lost", command.node, _jobs(answer["lost"]) if answer["lost"] else ""

@@ -15,7 +15,7 @@ from roost.core.states import Change, State, is_allowed
 from roost.server.acting import Skip, known, spec_of
 from roost.server.commands import Act, Submit
 from roost.server.quotas import check_room
-from roost.server.submitting import Checked, check_owner, checked, kept, queue_job
+from roost.server.submitting import Checked, check_owner, check_preferred, checked, kept, queue_job
 from roost.server.turn import Owner, StartRun, Turn, moved
 
 MOST_PLACES = 1_000_000_000
@@ -168,6 +168,8 @@ def _edited(turn: Turn, spec: JobSpec, command: Act) -> Checked:
         spec = changed(spec, command.changes)
     except (msgspec.ValidationError, TypeError) as error:
         raise BadRequest(str(error)) from None
+    if "prefer_nodes" in command.changes:
+        check_preferred(turn, spec)
     return checked(turn, Submit(command.actor, [], [], command.home, by=command.by), 0, spec, [])
 
 

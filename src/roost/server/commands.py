@@ -129,6 +129,12 @@ class KnowNode(Command, frozen=True):
     again: bool = False
 
 
+class EmptyNode(Command, frozen=True):
+    """Nothing new starts on a node that is to be removed; its runs are lost, and told to end. Answers with their jobs."""
+
+    node: str
+
+
 class RemoveNode(Command, frozen=True):
     """Forget a node; with `force` its runs are lost. Answers with their jobs."""
 

@@ -17,6 +17,7 @@ import msgspec
 
 from roost.links import ssh
 from roost.links.bootstrap import PUSH
+from roost.links.messages import encode
 from roost.links.targets import Target
 
 CONTACT_S = 45.0
@@ -37,6 +38,11 @@ class Said(msgspec.Struct, frozen=True):
 async def ask_program(command: list[str], program: bytes, identity: dict[str, Any] | None = None) -> Said:
     """Run something of the node program, which is pushed when it is asked for."""
     return await _run(command, program, identity or {})
+
+
+async def tell_program(command: list[str], program: bytes, lines: list[dict[str, Any]]) -> Said:
+    """Attach to a program, say that, and hang up."""
+    return await _run(command, program, {}, b"".join(map(encode, lines)))
 
 
 async def host_keys(target: Target) -> tuple[list[ssh.HostKey], str]:
@@ -64,12 +70,12 @@ async def is_known(target: Target, key: ssh.HostKey) -> bool:
     return False
 
 
-async def _run(command: list[str], program: bytes | None, identity: dict[str, Any]) -> Said:
+async def _run(command: list[str], program: bytes | None, identity: dict[str, Any], words: bytes = b"") -> Said:
     """In a thread: the loop itself cannot start a process as somebody else."""
-    return await asyncio.to_thread(_contact, command, program, identity)
+    return await asyncio.to_thread(_contact, command, program, identity, words)
 
 
-def _contact(command: list[str], program: bytes | None, identity: dict[str, Any]) -> Said:
+def _contact(command: list[str], program: bytes | None, identity: dict[str, Any], words: bytes) -> Said:
     with tempfile.TemporaryFile() as errors:  # not a pipe: a helper of ssh may hold it open for ever
         try:
             process = subprocess.Popen(
@@ -87,7 +93,7 @@ def _contact(command: list[str], program: bytes | None, identity: dict[str, Any]
         timer = threading.Timer(CONTACT_S, end)
         timer.start()
         with process:
-            out = _talk(process, program)
+            out = _talk(process, program, words)
             if len(out) >= _SAID_BYTES:
                 end()
         timer.cancel()
@@ -97,13 +103,14 @@ def _contact(command: list[str], program: bytes | None, identity: dict[str, Any]
         )
 
 
-def _talk(process: subprocess.Popen[bytes], program: bytes | None) -> bytes:
-    """What it says to its end, or as much as anybody listens to; the program is pushed when it is asked for."""
+def _talk(process: subprocess.Popen[bytes], program: bytes | None, words: bytes) -> bytes:
+    """What it says to its end, or as much as anybody listens to; the program is pushed when it is asked for, then words."""
     assert process.stdin is not None and process.stdout is not None
     out = process.stdout.read(len(PUSH) + 1) if program is not None else b""
     with contextlib.suppress(OSError):  # it left in the middle: what it said is why
         if out == PUSH + b"\n" and program is not None:
             out = b""
             process.stdin.write(program)
+        process.stdin.write(words)
         process.stdin.close()
     return out + process.stdout.read(_SAID_BYTES - len(out))

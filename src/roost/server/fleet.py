@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -26,9 +28,10 @@ from roost.node.clock import boot_id
 from roost.node.gpus_sim import parse_sim_spec
 from roost.node.homes import look_at_home
 from roost.server.clock import now_ms
-from roost.server.commands import Command, KnowNode, LoseNode, RemoveNode, SetLogin
-from roost.server.contacting import Said, ask_program, host_keys, is_known
+from roost.server.commands import Command, EmptyNode, KnowNode, LoseNode, RemoveNode, SetLogin
+from roost.server.contacting import Said, ask_program, host_keys, is_known, tell_program
 from roost.server.engine import Engine
+from roost.server.former import former
 from roost.server.node_accounts import Own
 from roost.server.node_check import Contact, Known, checks
 from roost.server.node_facts import Home
@@ -43,7 +46,9 @@ MOST_PEOPLE = 200
 LOOK_S = 1.0
 MOST_NAME, MOST_PATH = 64, 1024
 SETTLE_S = 10.0
-"""How long a node that is removed is waited for, to have the logs of its last jobs."""
+"""How long a node that is removed is waited for, to end its runs, and to have the logs of its last jobs."""
+SETTLE_LOOK_S = 0.02
+_log = logging.getLogger("roost.nodes")
 
 
 class NewNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,6 +94,8 @@ class Fleet:
         access = Access(target, key, key=asked.key, python=asked.python, dir=asked.dir, sim=asked.sim)
         found = await self._probe(asked.name, access)
         self._check_machine(access, found)
+        if target != PIPE and asked.dir is None:
+            await self._end_former(asked.name, access, found)
         is_root = found.get("uid") == 0 and target != PIPE
         own = self._people.own.name if is_root and not self._people.is_root else ""
         access = msgspec.structs.replace(access, each=is_root, own=own)
@@ -98,12 +105,27 @@ class Fleet:
         return self._show(asked.name)
 
     def _check_machine(self, access: Access, found: Json) -> None:
-        """Raise when it is a node already: the same boot of a machine with the same host key."""
+        """Raise when it is a node already: the same host key, and the same boot; or the same address, while nobody answers
+        there for the node."""
         for name, node in sorted(self._cluster.nodes.items()):
-            link = self._links.get(name)
-            is_same = node.access is not None and access.host_key is not None and node.access.host_key == access.host_key
-            if is_same and link is not None and link.hello is not None and link.hello.boot == found.get("boot"):
+            link, known = self._links.get(name), node.access
+            if known is None or access.host_key is None or known.host_key != access.host_key:
+                continue
+            hello = link.hello if link is not None else None
+            is_same = hello.boot == found.get("boot") if hello is not None else _address(known) == _address(access)
+            if is_same:
                 raise Conflict(f"that machine is a node already: {name}", f"roost node show {name}")
+
+    async def _end_former(self, node: str, access: Access, found: Json) -> None:
+        """End what the machine has of nodes that it was before. Its GPUs stay claimed until that is over."""
+        ways = self._links.ways
+        for was in former(found, self._cluster.nodes):
+            words = ssh.become_words(was.account, access.sim) if was.account else ssh.attach_words(access.sim)
+            command = ssh.command(ways.way(node, access), ways.wanted(was.node, access, words), ways.program)
+            said = await tell_program(command, ways.program.data, was.farewell)
+            if said.code in (None, ssh.FAILED):
+                raise TryLater(*explain(said.err, access.target, node))
+            _log.info("%s was %s: what it had there ends (%d runs)", node, was.node, len(was.runs))
 
     async def _check_new(self, caller: Caller, node: str) -> None:
         """Raise, and forget it again, when it is a machine that is a node already."""
@@ -111,8 +133,7 @@ class Fleet:
         hello = link.hello if link is not None else None
         others = {node_of.get(gpu.uuid, node) for gpu in hello.gpus} - {node} if hello is not None else set()
         if others:
-            await self._ask(caller, RemoveNode(caller.name, node, force=True))
-            await self._links.forget(node)
+            await self.remove(caller, node, force=True)  # a job without a GPU may have begun there
             other = sorted(others)[0]
             raise Conflict(f"{node} is the machine of {other}: they have the same GPUs", f"roost node show {other}")
 
@@ -206,13 +227,26 @@ class Fleet:
     # -- going ------------------------------------------------------------------------------------------------------
 
     async def remove(self, caller: Caller, name: str, force: bool) -> list[int]:
-        """Forget it; with `force` also when it has runs, which are lost then. Answers with their jobs."""
-        if self.before_leaving is not None and name in self._cluster.nodes:
-            await self.before_leaving(name, SETTLE_S)
-        answer = await self._ask(caller, RemoveNode(caller.name, name, force))
+        """Forget it; with `force` also when it has runs: they are ended if it can be reached, and lost. Their jobs."""
+        lost: list[int] = []
+        has_runs = any(active.node == name for active in self._cluster.active.values())
+        if force and has_runs:
+            lost += (await self._ask(caller, EmptyNode(caller.name, name)))["lost"]
+        if force or not has_runs:  # else it is refused
+            await self._end_runs(name)
+            if self.before_leaving is not None and name in self._cluster.nodes:
+                await self.before_leaving(name, SETTLE_S)
+        lost += (await self._ask(caller, RemoveNode(caller.name, name, force)))["lost"]
         await self._links.forget(name)
-        lost: list[int] = answer["lost"]
         return lost
+
+    async def _end_runs(self, name: str) -> None:
+        """Wait until what was given up on a node has ended, but not for ever: later nobody could tell it to."""
+        deadline_s = time.monotonic() + SETTLE_S
+        while (node := self._cluster.nodes.get(name)) is not None and node.attached and time.monotonic() < deadline_s:
+            if not any(left == name for left, _ in self._cluster.given_up):
+                return
+            await asyncio.sleep(SETTLE_LOOK_S)
 
     async def lose(self, caller: Caller, name: str) -> list[int]:
         """Give up what runs on a node that cannot be reached: its jobs are lost. Answers with them."""
@@ -307,6 +341,12 @@ def _checked(asked: NewNode) -> str:
     for what, path in (("key", asked.key), ("dir", asked.dir), ("python", asked.python)):
         _check_path(what, path)
     return target
+
+
+def _address(access: Access) -> tuple[str, int | None]:
+    """Where a machine is, whoever logs in."""
+    where = targets.parse(access.target)
+    return where.host, where.port
 
 
 def _check_path(what: str, path: str | None) -> None:

@@ -323,7 +323,7 @@ class Hub:
             "health": service.health(),
             "notice": notice and {"text": notice["text"], "by": notice["by"], "at": rfc3339(notice["at_ms"])},
             "private": bool(cluster.settings["users.private"]),
-            "counts": views.counts_view(cluster),
+            "counts": views.counts_view(cluster, now),
             "cpu": views.cpu_view(cluster),
             "nodes": service.nodes(),
             "queued_total": len(cluster.jobs),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from roost.links import ssh
 from roost.links.ssh_words import HOST_KEY, LOGIN, PYTHON, REACHABLE, Trouble, understand
 from roost.server.node_accounts import Own, check_accounts, check_homes, shared_homes
 from roost.server.node_facts import DiskFacts, Facts, GpuFacts, Unknown, read_facts
@@ -22,7 +23,7 @@ LEAST_INODES = 10_000
 CLOCK_MS = 1000
 _STEPS = (REACHABLE, HOST_KEY, LOGIN, PYTHON)
 _REST = ("gpus", "disk", "clock", "accounts", "shared home", "cgroups", "logout")
-_SSH_FAILED = 255
+_SSH_FAILED = ssh.FAILED
 
 
 @dataclass(frozen=True, slots=True)

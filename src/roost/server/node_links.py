@@ -60,7 +60,8 @@ class NodeLinks:
             return None
 
         def report(at: str, message: Report) -> None:
-            self._engine.report(at, message, channel)
+            if self._links.get(key, link) is link:  # else another has taken its place: the node was added again
+                self._engine.report(at, message, channel)
 
         try:
             route = self.ways.route(node, channel)
@@ -122,7 +123,7 @@ class NodeLinks:
             idle = [key for key in self._links if key[1] and key not in busy and now - self._used_s[key] > IDLE_S]
             for key in idle:
                 _log.info("%s has nothing to do on %s: its program leaves", key[1], key[0])
-                await self._let_go(key)
+            await self._let_go(*idle)
 
     def drop(self, reason: str) -> None:
         """End every attachment; each is made anew."""
@@ -137,8 +138,7 @@ class NodeLinks:
 
     async def forget(self, node: str) -> None:
         """Let go of a node: what has nothing to do there leaves."""
-        for key in [key for key in self._links if key[0] == node]:
-            await self._let_go(key)
+        await self._let_go(*(key for key in self._links if key[0] == node))
 
     async def reopen(self, node: str) -> None:
         """How it is reached has changed: for its own program, and for every other that somebody waits to hear from."""
@@ -153,20 +153,27 @@ class NodeLinks:
     async def close(self) -> None:
         """The server leaves: so do those that have nothing to do."""
         self._engine.open_link = self.get
-        await asyncio.gather(*(self._let_go(key) for key in list(self._links)))
+        await self._let_go(*self._links)
 
-    async def _let_go(self, key: Key) -> None:
-        link = self._links[key]
-        link.send([{"op": "shutdown", "when_idle": True}])
-        await link.flushed()
-        self._close(key)
+    async def _let_go(self, *keys: Key) -> None:
+        """Ask them to leave, and hang up. Whoever wants one from now on opens another: these may take a while to end."""
+        leaving = [link for key in keys if (link := self._take_out(key)) is not None]
+        for link in leaving:
+            link.send([{"op": "shutdown", "when_idle": True}])
+        await asyncio.gather(*(link.flushed() for link in leaving))
+        for link in leaving:
+            link.close()
 
     def _close(self, key: Key) -> None:
-        link = self._links.pop(key, None)
-        if link is not None:
+        if (link := self._take_out(key)) is not None:
             link.close()
+
+    def _take_out(self, key: Key) -> Link | None:
+        """It is nobody's any more, and about to be closed."""
+        link = self._links.pop(key, None)
         self._used_s.pop(key, None)
         self._logins.pop(key, None)
         if (task := self._tasks.pop(key, None)) is not None:  # its command is still to be reaped
             self._ending.add(task)
             task.add_done_callback(self._ending.discard)
+        return link

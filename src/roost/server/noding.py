@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from roost.core import events as ev
 from roost.core.errors import Conflict, NotFound
 from roost.core.nodes import Node
-from roost.server.commands import KnowNode, LoseNode, RemoveNode, SetLogin
+from roost.server.commands import EmptyNode, KnowNode, LoseNode, RemoveNode, SetLogin
 from roost.server.reports import give_up
 from roost.server.turn import Turn
 
@@ -16,7 +18,7 @@ def know_node(turn: Turn, command: KnowNode) -> dict[str, Any]:
     """Add it, or change how it is reached."""
     if command.again:
         was = remote_node(turn, command.node).access
-        if was is not None and was.target != command.access.target:
+        if was is not None and msgspec.structs.replace(was, host_key=command.access.host_key) != command.access:
             raise Conflict(f"{command.node} is another machine by now", f"roost node show {command.node}")
     elif command.node in turn.cluster.nodes:
         raise Conflict(f"there is a node {command.node} already", f"roost node show {command.node}")
@@ -24,8 +26,19 @@ def know_node(turn: Turn, command: KnowNode) -> dict[str, Any]:
     return {"node": command.node}
 
 
+def empty_node(turn: Turn, command: EmptyNode) -> dict[str, Any]:
+    """Its runs are given up and told to end, and nothing new starts: a server that is killed now finds them when it is back,
+    for the node is still there."""
+    remote_node(turn, command.node)
+    turn.record(ev.NodeDrained(command.node, True), command.actor)
+    for active in turn.cluster.active.values():
+        if active.node == command.node:
+            turn.tell(active, "stop", why="stale", grace_ms=None)
+    return {"lost": give_up(turn, command.node, _removed(command.node))}
+
+
 def remove_node(turn: Turn, command: RemoveNode) -> dict[str, Any]:
-    """Forget it. What runs there, runs on, and is ended should it ever be added again."""
+    """Forget it. What could not be ended (`empty_node`) runs on, and is ended should it ever be added again."""
     remote_node(turn, command.node)
     jobs = [a.job.id for a in turn.cluster.active.values() if a.node == command.node]
     if jobs and not command.force:
@@ -37,9 +50,13 @@ def remove_node(turn: Turn, command: RemoveNode) -> dict[str, Any]:
             f"{command.node} has {count} that did not end",
             f"roost {first.format(command.node)}; --force gives them up as lost",
         )
-    lost = give_up(turn, command.node, f"{command.node} was removed")
+    lost = give_up(turn, command.node, _removed(command.node))
     turn.record(ev.NodeRemoved(command.node), command.actor)
     return {"lost": lost}
+
+
+def _removed(node: str) -> str:
+    return f"{node} was removed"
 
 
 def lose_node(turn: Turn, command: LoseNode) -> dict[str, Any]:

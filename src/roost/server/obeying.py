@@ -13,6 +13,7 @@ from roost.server.commands import (
     Change_,
     Command,
     Drain,
+    EmptyNode,
     KnowNode,
     LimitSweep,
     LoseNode,
@@ -49,6 +50,8 @@ def _act(turn: Turn, command: Act) -> dict[str, Any]:
             acting.check_own(turn, command, job)
             made = action(turn, job, command)
             done.append(job)
+            if command.action in TOLD_TO_NODES and acting.is_away(turn, job):
+                answer.setdefault("later", []).append({"id": job, "node": turn.cluster.active[job].node})
             if made is not None:
                 answer.setdefault("ids", []).append(made)
         except acting.Skip as skip:
@@ -66,6 +69,9 @@ FOR_ADMINISTRATORS = {
     "forget": "archive jobs",
 }
 """What touches others' jobs, even when it is done to one's own."""
+
+TOLD_TO_NODES = ("kill", "pause", "resume", "preempt", "rm")
+"""What a run is told; it is told again when its node comes back."""
 
 ACTIONS: dict[str, Callable[[Turn, int, Act], int | None]] = {
     "kill": acting.kill,
@@ -95,6 +101,7 @@ _OBEY: dict[type[Command], Callable[[Turn, Any], Any]] = {
     RuleUser: ruling.rule_user,
     Drain: ruling.drain,
     KnowNode: noding.know_node,
+    EmptyNode: noding.empty_node,
     RemoveNode: noding.remove_node,
     LoseNode: noding.lose_node,
     SetLogin: noding.set_login,

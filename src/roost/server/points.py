@@ -12,7 +12,7 @@ from roost.core.errors import NotFound, RoostError
 from roost.core.results import Result
 from roost.core.sweeps import Design, command_text, parameter_names
 from roost.server import views
-from roost.server.clock import rfc3339
+from roost.server.clock import now_ms, rfc3339
 from roost.server.commands import MakeSweep
 from roost.server.logs import Logs
 from roost.server.people import Caller
@@ -52,7 +52,8 @@ class Sweeps:
     async def listed(self) -> list[Json]:
         """The newest sweeps, with how far they are."""
         rows = await self._service.read(reads.sweeps, LISTED)
-        counts = await self._service.read(reads.sweep_counts, [row.id for row in rows])
+        away = views.away(self._service.cluster, now_ms())
+        counts = await self._service.read(reads.sweep_counts, [row.id for row in rows], away)
         return [_head(row, counts.get(row.id, {})) for row in rows]
 
     async def shown(self, sweep: int) -> Json:
@@ -86,7 +87,7 @@ class Sweeps:
         }
 
     def _point(self, row: JobRow, attempts: list[AttemptRow], found: dict[str, Result]) -> Json:
-        view = views.job_view(self._service.cluster, row, attempts, 0, None)
+        view = views.job_view(self._service.cluster, row, attempts, now_ms(), None)
         keys = ("state", "outcome", "exit_code", "error", "started_at", "ended_at", "cwd")
         return {"job": row.id, "point": view["point"] or {}, **{key: view[key] for key in keys}, "results": found}
 

@@ -22,6 +22,7 @@ from roost.links import messages as m
 from roost.server.acting import own_grace_ms, remove
 from roost.server.cannot_start import name_node
 from roost.server.ghosts import MOST_UNASKED, At, Orphans, active_at, is_remote, job_of, lay, lay_all, left_at, unasked
+from roost.server.old_files import ask_again, removed
 from roost.server.resulting import reported
 from roost.server.retrying import Causes, settle
 from roost.server.turn import StartRun, Turn
@@ -114,6 +115,7 @@ def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
         turn.record(ev.Barred(at.node, at.account, None))
     lay_all(turn, at, orphans)
     turn.send(at.node, at.account, "configure", sample_ms=turn.cluster.settings["node.sample_ms"])
+    ask_again(turn, at)
     known = {run.run: run for run in hello.runs}
     for run in left_at(turn, at):
         if run not in known:  # one that has only begun is not named yet: it is asked for, and answers when it is over
@@ -382,6 +384,7 @@ _TAKE: dict[type, Callable[[Turn, At, Any, Orphans], None]] = {
     m.RunGone: _gone,
     m.RunPaused: _paused,
     m.RunResumed: _paused,
+    m.RunsRemoved: removed,
     m.Inventory: _inventory,
     m.Sample: _sample,
     m.Using: _using,

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from roost.core.errors import BadRequest
-from roost.core.states import Outcome, State
+from roost.core.states import UNKNOWN, Outcome, State
 from roost.store.listing import SORTS
 
 HINT = "12, 10-20, 12,15, @ (my last), all"
@@ -19,7 +19,7 @@ IDS_PATTERN = f"^([ ,]*(all|{_PART}([ ,]+{_PART})*)[ ,]*)?$"
 MAX_SEARCH = 200
 SEARCH_PATTERN = "^[^\\u0000]*$"
 """No job has a NUL in what a search looks in."""
-NAMES = frozenset({*(s.value for s in State), *(o.value for o in Outcome)})
+NAMES = frozenset({*(s.value for s in State), *(o.value for o in Outcome), UNKNOWN})
 
 
 class Select(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

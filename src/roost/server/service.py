@@ -15,8 +15,9 @@ import roost
 from roost.core import events as ev
 from roost.core import policy as policies
 from roost.core.cluster import Cluster
-from roost.core.errors import BadRequest, Conflict, NotFound, NotPermitted
+from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, NotPermitted
 from roost.core.model import UserRules
+from roost.core.placement import no_such_node
 from roost.core.settings import TABLE
 from roost.core.spec import JobSpec, check_defaults
 from roost.core.states import WAITING, State
@@ -122,7 +123,7 @@ class Service:
         is_whole = is_bare(msgspec.structs.replace(wanted, ended_since_ms=None)) and cut.sort == listing.QUEUE
         ask = self.read if is_whole and not cut.offset else self.search
         try:
-            found = await ask(listing.page, wanted, cut, not is_bare(wanted))
+            found = await ask(listing.page, self._as_shown(wanted), cut, not is_bare(wanted))
         except listing.BadCursor as error:
             raise BadRequest(str(error), "the same again without cursor") from None
         jobs = await (self.briefs if is_brief else self.views)(
@@ -135,13 +136,17 @@ class Service:
             "jobs": jobs,
             "total": total if is_counted else None,
             "total_at_least": total if is_counted else COUNTED,
-            "counts": views.counts_view(self.cluster),
+            "counts": views.counts_view(self.cluster, now_ms()),
             "next": found.next,
         }
 
+    def _as_shown(self, wanted: Filter) -> Filter:
+        """The same of the states that people see now."""
+        return msgspec.structs.replace(wanted, away=views.away(self.cluster, now_ms())) if wanted.states else wanted
+
     async def facets(self, viewer: str | None) -> Json:
         """What a listing can be narrowed to; of labels only the viewer's, if there is one."""
-        return await self._facets.view(views.counts_view(self.cluster), self.cluster.nodes, viewer)
+        return await self._facets.view(views.counts_view(self.cluster, now_ms()), self.cluster.nodes, viewer)
 
     async def views(self, rows: list[JobRow], is_top: bool = False) -> list[Json]:
         """Those rows, as they are shown. At the top of the listing the waiting ones are the head of the queue."""
@@ -233,7 +238,7 @@ class Service:
             return [wanted.ids[0][0]]
         if wanted.states and self.engine.controller.has_lazy:
             await self.engine.ask(Change_("", {}))  # a commit: what is shown as running is found as running
-        found = await (self.search if wanted.search else self.read)(listing.ids, wanted, MANY)
+        found = await (self.search if wanted.search else self.read)(listing.ids, self._as_shown(wanted), MANY)
         if not found:
             raise NotFound("no job matches", "roost ls --all")
         named = {a for a, b in wanted.ids if a == b}
@@ -340,7 +345,7 @@ class Service:
                 "log": str(self.home / "server.log"),
             },
             "nodes": nodes,
-            "jobs": views.counts_view(cluster),
+            "jobs": views.counts_view(cluster, now_ms()),
             "gpus": views.totals_view(cluster),
             "health": self.health(),
         }
@@ -367,6 +372,7 @@ class Service:
         return {
             "name": name,
             "state": state,
+            "drained": node.drained,
             "reason": None if node.attached else node.reason,
             "pid": hello.pid if hello else None,
             "program": hello.program if hello else None,
@@ -453,7 +459,11 @@ class Service:
     async def set_defaults(self, caller: Caller, values: Json) -> Json:
         """Keep the caller's defaults, checked as a job would be."""
         values = {key: value for key, value in values.items() if value is not None}
-        check_defaults(values)
+        spec, before = check_defaults(values), self.people.defaults.get(caller.name, {})
+        old = {*before.get("nodes", ()), *before.get("prefer_nodes", ())}  # one that has gone is in nobody's way
+        new = tuple(name for name in (*spec.nodes, *spec.prefer_nodes) if name not in old)
+        if (missing := no_such_node(self.cluster, new)) is not None:
+            raise Impossible(missing.message, missing.hint)
         await self.people.set_defaults(caller.who, caller.name, values)
         return values
 

@@ -10,7 +10,7 @@ import msgspec
 from roost.core import events as ev
 from roost.core.errors import BadRequest, Impossible, NotPermitted, RoostError
 from roost.core.model import RANK_STEP, Conditions, Job, Request
-from roost.core.placement import Space, impossible
+from roost.core.placement import Space, impossible, no_such_node
 from roost.core.plan import effective, explain
 from roost.core.reasons import Ahead, Reason, as_data
 from roost.core.spec import JobSpec, check, check_env, default_name, display_command
@@ -30,6 +30,7 @@ def submit(turn: Turn, command: Submit) -> dict[str, Any]:
     for i, spec in enumerate(command.jobs):
         check_no_point(spec, i)
         check_owner(command, spec, i)
+        check_preferred(turn, spec, i)
     envs = [kept_env(turn, env) for env in command.envs]
     parts = [checked(turn, command, i, spec, envs) for i, spec in enumerate(command.jobs)]
     check_rooms(turn, [spec.user or command.actor for spec, *_ in parts])
@@ -74,6 +75,12 @@ def check_no_point(spec: JobSpec, index: int | None = None) -> None:
     """Raise when somebody calls a job a point of a sweep: only the server does, when it makes the sweep."""
     if spec.sweep is not None or spec.point is not None:
         raise BadRequest("sweep and point are set by the server", "POST /sweeps makes a sweep", index)
+
+
+def check_preferred(turn: Turn, spec: JobSpec, index: int | None = None) -> None:
+    """Raise when somebody prefers a node that is not there: a slip of the pen. One that goes later is no matter."""
+    if (missing := no_such_node(turn.cluster, spec.prefer_nodes)) is not None:
+        raise Impossible(missing.message, missing.hint, index)
 
 
 Checked = tuple[JobSpec, Request, Conditions, str | None]
@@ -173,6 +180,7 @@ def ask(turn: Turn, command: Ask) -> dict[str, Any]:
     for i, spec in enumerate(command.jobs):
         check_no_point(spec, i)
         check_owner(command, spec, i)
+        check_preferred(turn, spec, i)
         _, request, conditions, _ = checked(turn, submit, i, msgspec.structs.replace(spec, env=None), [])
         job = Job(0, turn.shaped(submit.owner(spec), spec, request), (turn.last_job + 1) * RANK_STEP, turn.now_ms)
         waits = _waits(turn, job, conditions, spec.hold)

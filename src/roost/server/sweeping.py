@@ -16,7 +16,7 @@ from roost.core.sweeps import Design, check_directories, expanded, extended, swe
 from roost.server.acting import check_own, spec_of
 from roost.server.commands import Command, LimitSweep, MakeSweep, Report
 from roost.server.quotas import check_rooms
-from roost.server.submitting import check_owner, checked, kept_env, made_before, queue_job, remember_key
+from roost.server.submitting import check_owner, check_preferred, checked, kept_env, made_before, queue_job, remember_key
 from roost.server.turn import Turn
 from roost.store.rows import ResultRow, SweepRow
 
@@ -27,6 +27,8 @@ def make_sweep(turn: Turn, command: MakeSweep) -> dict[str, Any]:
     """Queue the points, all or none; twice under one key is once. Answers with the sweep's id and those of its jobs."""
     check_limit(command.max_running)
     check_owner(command, command.design.job)
+    if command.sweep is None:
+        check_preferred(turn, command.design.job)
     if (ids := made_before(turn, command)) is not None:
         return {"sweep": _sweep_of(turn, ids[0]), "ids": ids, "unused": unused(command.design)}
     envs = [] if command.dry_run else [kept_env(turn, env) for env in command.envs]

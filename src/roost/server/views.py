@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -9,13 +10,14 @@ import msgspec
 from roost.core import policy as policies
 from roost.core.cluster import Cluster
 from roost.core.model import Conditions, Gpu, Request
+from roost.core.nodes import Node
 from roost.core.placement import Space, cpu_slots
 from roost.core.plan import explain
 from roost.core.reasons import as_data
 from roost.core.retrying import difference
 from roost.core.settings import Setting, Value, unit_of
 from roost.core.spec import JobSpec, display_command
-from roost.core.states import ACTIVE, WAITING
+from roost.core.states import ACTIVE, UNKNOWN, WAITING
 from roost.server.clock import rfc3339
 from roost.server.retrying import retry_words
 from roost.store.rows import AttemptRow, JobRow
@@ -86,25 +88,24 @@ def retry_view(row: JobRow, attempts: list[AttemptRow]) -> str | None:
     return retry_words(row, spec, attempts, differs)
 
 
-UNKNOWN = "unknown"
-"""How a job is shown while its node cannot be reached: nobody can say what became of it."""
 AWAY_MS = 2_000
 """A node that is away for less is not worth a word."""
 
 
 def shown_state(cluster: Cluster, state: str, node: str | None, now_ms: int) -> tuple[str, str | None]:
     """The state that is shown, and, where that is `unknown`, the last that was known."""
-    if state not in ACTIVE or node is None:
-        return state, None
-    known = cluster.nodes.get(node)
-    if (
-        known is None
-        or known.access is None
-        or known.attached
-        or (known.away_ms is not None and now_ms - known.away_ms < AWAY_MS)
-    ):
-        return state, None
-    return UNKNOWN, state
+    known = cluster.nodes.get(node) if state in ACTIVE and node is not None else None
+    return (UNKNOWN, state) if known is not None and _is_away(known, now_ms) else (state, None)
+
+
+def away(cluster: Cluster, now_ms: int) -> tuple[str, ...]:
+    """The nodes whose jobs are shown as unknown."""
+    return tuple(name for name, node in sorted(cluster.nodes.items()) if _is_away(node, now_ms))
+
+
+def _is_away(node: Node, now_ms: int) -> bool:
+    is_cut_off = node.access is not None and not node.attached
+    return is_cut_off and (node.away_ms is None or now_ms - node.away_ms >= AWAY_MS)
 
 
 def _state(cluster: Cluster, row: JobRow) -> str:
@@ -297,9 +298,14 @@ def faults_view(cluster: Cluster) -> list[str]:
     return [f"GPU {', '.join(gpus)} set aside: {fault}" for fault, gpus in found.items()]
 
 
-def counts_view(cluster: Cluster) -> dict[str, int]:
-    """How many jobs are in which state, and how many ended how."""
-    return {str(key): n for key, n in sorted(cluster.counts.items()) if n}
+def counts_view(cluster: Cluster, now_ms: int) -> dict[str, int]:
+    """How many jobs are shown in which state, and how many ended how."""
+    counts = Counter({str(key): n for key, n in cluster.counts.items()})
+    if gone := set(away(cluster, now_ms)):
+        lost = Counter(str(active.state) for active in cluster.active.values() if active.node in gone)
+        counts.subtract(lost)
+        counts[UNKNOWN] = lost.total()
+    return {key: n for key, n in sorted(counts.items()) if n}
 
 
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}

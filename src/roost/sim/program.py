@@ -311,3 +311,6 @@ class Program:
             files = self.machine.runs.get(run)
             if files is not None and not files.is_alive and self._phases.get(run, ENDED) == ENDED:
                 del self.machine.runs[run]
+        gone = [run for run in message["runs"] if run not in self.machine.runs]
+        if gone:
+            self._say({"op": "removed", "runs": gone})

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal_column, or_, select, text, true, union_all
 
-from roost.core.states import ACTIVE, WAITING, Outcome, State
+from roost.core.states import ACTIVE, UNKNOWN, WAITING, Outcome, State
 from roost.store import schema as t
 from roost.store.rows import Filter
 from roost.store.searching import holding, matches
@@ -23,7 +23,7 @@ FEW = 5_000
 """Where a word leaves no more jobs than these, they are looked at one by one."""
 PARTS = (t.ACTIVE, t.WAITING, t.ENDED)
 """The parts of the listing, in the order in which they are shown."""
-_NAMES = tuple(frozenset(map(str, names)) for names in (ACTIVE, WAITING, {State.ENDED, *Outcome}))
+_NAMES = tuple(frozenset(map(str, names)) for names in ({*ACTIVE, UNKNOWN}, WAITING, {State.ENDED, *Outcome}))
 
 Condition = ColumnElement[bool]
 
@@ -81,8 +81,16 @@ class Question:
         job, states = t.jobs.c, self.wanted.states
         if not states or (part == 2 and State.ENDED in states):
             return
-        by = {None: or_(job.state.in_(states), job.outcome.in_(states)), 2: job.outcome.in_(states)}
-        yield by.get(part, job.state.in_(states))
+        by = {None: or_(self._state_shown(), job.outcome.in_(states)), 1: job.state.in_(states), 2: job.outcome.in_(states)}
+        yield by.get(part, self._state_shown())
+
+    def _state_shown(self) -> Condition:
+        job, wanted = t.jobs.c, self.wanted
+        named = job.state.in_(wanted.states)
+        if not wanted.away:
+            return named
+        is_away = and_(text(t.ACTIVE), func.coalesce(job.node, "").in_(wanted.away))
+        return or_(named, is_away) if UNKNOWN in wanted.states else and_(named, ~is_away)
 
     def _labels(self) -> Iterator[Condition]:
         job, mark = t.jobs.c, t.labels.c

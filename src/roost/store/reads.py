@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, func, literal_column, select, text, tuple_, union
+from sqlalchemy import Connection, and_, case, func, literal_column, select, text, tuple_, union
 
+from roost.core.states import UNKNOWN
 from roost.store import schema as t
 from roost.store.matching import of_sweep
 from roost.store.rows import (
@@ -78,6 +79,13 @@ def jobs(db: Connection, wanted: Sequence[int]) -> dict[int, JobRow]:
 def places(db: Connection, job: int) -> set[str]:
     """The nodes on which a job has had attempts."""
     return set(db.execute(select(t.attempts.c.node).where(t.attempts.c.job == job)).scalars())
+
+
+def old_files(db: Connection, node: str, channel: str, among: Sequence[str] | None, most: int) -> list[str]:
+    """Runs whose files that program of a node is still to delete: of those named, else of all, so many at most."""
+    left = t.old_files.c
+    query = select(left.run).where(left.node == node, left.channel == channel).limit(most)
+    return list(db.execute(query if among is None else query.where(left.run.in_(among))).scalars())
 
 
 def attempts(db: Connection, wanted: Sequence[int]) -> dict[int, list[AttemptRow]]:
@@ -189,10 +197,11 @@ def jobs_of_sweep(db: Connection, wanted: int) -> list[JobRow]:
     return [JobRow(*row) for row in db.execute(select(*_JOB).where(of_sweep(wanted)).order_by(t.jobs.c.id))]
 
 
-def sweep_counts(db: Connection, wanted: Sequence[int]) -> dict[int, dict[str, int]]:
-    """How many jobs of those sweeps are in which state, or ended how."""
+def sweep_counts(db: Connection, wanted: Sequence[int], away: Sequence[str] = ()) -> dict[int, dict[str, int]]:
+    """How many jobs of those sweeps are in which state, or ended how; those active on nodes that are `away`: unknown."""
     job = t.jobs.c
-    how = func.coalesce(job.outcome, job.state)
+    shown = case((and_(text(t.ACTIVE), job.node.in_(away)), UNKNOWN), else_=job.state) if away else job.state
+    how = func.coalesce(job.outcome, shown)
     query = select(job.sweep, how, func.count()).where(job.sweep.in_(wanted), text(t.IN_SWEEP)).group_by(job.sweep, how)
     found: dict[int, dict[str, int]] = {}
     for number, state, count in db.execute(query):

@@ -179,7 +179,7 @@ class Filter(msgspec.Struct, frozen=True):
     ids: tuple[tuple[int, int], ...] = ()
     """Ranges, both ends included."""
     states: tuple[str, ...] = ()
-    """States and outcomes."""
+    """States and outcomes, as they are shown: an active job on one of the nodes that are `away` is `unknown`."""
     users: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     ended_since_ms: int | None = None
@@ -191,3 +191,5 @@ class Filter(msgspec.Struct, frozen=True):
     """In its number, name, command line, user or labels."""
     viewer: str | None = None
     """Who asks, when names, commands and labels of others are hidden from him; None: nothing is."""
+    away: tuple[str, ...] = ()
+    """Nodes that cannot be reached; said only where states are."""

@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-VERSION = "0007"
+VERSION = "0008"
 """The newest migration. A store of an older version is migrated when it is opened, one of a newer version is refused."""
 
 WAITING = "state IN ('queued', 'held')"
@@ -170,6 +170,15 @@ given_up = Table(
     Column("run", String, primary_key=True),
     Column("left", Text, nullable=False),
 )
+
+old_files = Table(
+    "old_files",
+    metadata,
+    Column("node", String, primary_key=True),
+    Column("run", String, primary_key=True),
+    Column("channel", String, nullable=False),
+)
+"""Files of removed jobs that their nodes have not deleted yet."""
 
 gpus = Table(
     "gpus",

@@ -357,7 +357,7 @@ class Writer:
         self._run(cursor, "access", rows)
 
     def _node_removed(self, cursor: Any, events: list[ev.NodeRemoved], batch: Batch) -> None:
-        for statement in ("node_gone", "logins_gone", "gpus_gone"):
+        for statement in ("node_gone", "logins_gone", "gpus_forgotten", "old_files_gone"):
             self._run(cursor, statement, [{"b_node": e.node} for e in events])
 
     def _login_set(self, cursor: Any, events: list[ev.LoginSet], batch: Batch) -> None:
@@ -373,6 +373,12 @@ class Writer:
 
     def _accounted(self, cursor: Any, events: list[ev.Accounted], batch: Batch) -> None:
         self._run(cursor, "accounted", [{"b_node": e.node, "b_run": e.run} for e in events])
+
+    def _files_left(self, cursor: Any, events: list[ev.FilesLeft], batch: Batch) -> None:
+        self._run(cursor, "left", [{"node": e.node, "run": e.run, "channel": e.channel} for e in events])
+
+    def _files_gone(self, cursor: Any, events: list[ev.FilesGone], batch: Batch) -> None:
+        self._run(cursor, "left_gone", [{"b_node": e.node, "b_run": e.run} for e in events])
 
 
 def _one(cursor: Any, statement: _Statement, job: int) -> Any:
@@ -520,12 +526,20 @@ def _statements() -> dict[str, Executable]:
         "audit": insert(t.audit).values({c: bindparam(c) for c in AUDIT_COLUMNS[1:]}),
         "gpu": _put_gpu(),
         "gpus_gone": update(t.gpus).where(t.gpus.c.node == bindparam("b_node")).values(node=None),
+        "gpus_forgotten": update(t.gpus)
+        .where(t.gpus.c.node == bindparam("b_node"))
+        .values(node=None, slots=1, disabled=False, drained=False, alias=None),
         "access": known_put.on_conflict_do_update(["name"], set_={"access": known_put.excluded.access}),
         "node_gone": delete(t.nodes).where(t.nodes.c.name == bindparam("b_node")),
         "given_up": put(t.given_up, "node run", "left"),
         "accounted": delete(t.given_up).where(
             t.given_up.c.node == bindparam("b_node"), t.given_up.c.run == bindparam("b_run")
         ),
+        "left": put(t.old_files, "node run", "channel"),
+        "left_gone": delete(t.old_files).where(
+            t.old_files.c.node == bindparam("b_node"), t.old_files.c.run == bindparam("b_run")
+        ),
+        "old_files_gone": delete(t.old_files).where(t.old_files.c.node == bindparam("b_node")),
         "login": put(t.logins, "node user", "login"),
         "login_gone": delete(t.logins).where(t.logins.c.node == bindparam("b_node"), t.logins.c.user == bindparam("b_user")),
         "logins_gone": delete(t.logins).where(t.logins.c.node == bindparam("b_node")),
@@ -590,6 +604,8 @@ _WRITE: dict[type[ev.Event], Callable[[Writer, Any, list[Any], Batch], None]] = 
     ev.LoginSet: Writer._login_set,
     ev.GivenUp: Writer._given_up,
     ev.Accounted: Writer._accounted,
+    ev.FilesLeft: Writer._files_left,
+    ev.FilesGone: Writer._files_gone,
 }
 
 _LOGGED = frozenset(

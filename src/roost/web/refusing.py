@@ -10,6 +10,7 @@ from roost.core.errors import NotFound, NotKnown, RoostError, TooFast
 from roost.web import pages
 from roost.web.layout import View
 from roost.web.places import login_path
+from roost.web.said import said
 
 _PUBLIC = ("/login", "/welcome/")
 
@@ -22,7 +23,8 @@ def page(scope: Scope, error: RoostError) -> Response:
         return RedirectResponse(login_path(scope["path"], query) if is_asked else "/login", 303)
     view = View(Request(scope))
     title = view.words("not found" if isinstance(error, NotFound) else "refused")
-    answer = view.page(title, pages.refusal(view, title, error.message, error.hint), status=error.status)
+    message, hint = (said(text, view.words.language) if text else None for text in (error.message, error.hint))
+    answer = view.page(title, pages.refusal(view, title, message or "", hint), status=error.status)
     if isinstance(error, TooFast):
         answer.headers["Retry-After"] = str(error.after_s)
     return answer

@@ -14,6 +14,7 @@ from roost.server.people import FIRST, LOGIN
 from roost.web import pages
 from roost.web.layout import FOREVER, View, stylesheet
 from roost.web.places import own_path
+from roost.web.said import said
 
 router = APIRouter(include_in_schema=False)
 
@@ -90,7 +91,7 @@ async def use_link(request: Request, code: str) -> Response:
             user = await here.login.by_link(code, name or None, form.get("new"), origin(request))
             return await _in(request, user, "link", "/")
         except (BadRequest, TooFast) as error:
-            problem, status = error.message, error.status
+            problem, status = said(error.message, view.words.language), error.status
     return view.page(
         view.words("welcome"),
         pages.welcome(view, _welcome_path(code), link, name if link.purpose == FIRST else "", problem),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.node.harness import Node, wait_until
+from tests.integration.node.harness import Node
 
 NodeMaker = Callable[..., Node]
 
@@ -226,5 +226,19 @@ def test_removed_runs_leave_no_directory(node: Node) -> None:
         node.exited(name)
     node.send("forget", runs=names)
     node.send("remove", runs=names)
-    wait_until(lambda: not list((node.state / "runs").iterdir()), "the directories go")
-    assert list((node.state / "active").iterdir()) == []
+    assert node.expect("removed")["runs"] == names
+    assert list((node.state / "runs").iterdir()) == list((node.state / "active").iterdir()) == []
+    node.send("remove", runs=["77.1", *names[:1]])  # said again, it is answered again
+    assert node.expect("removed")["runs"] == ["77.1", "0.1"]
+
+
+def test_a_run_that_is_to_be_removed_while_it_lives_is_when_it_has_ended(node: Node) -> None:
+    node.start("1.1", "sleep", "1000")
+    node.started("1.1")
+    node.send("remove", runs=["1.1"])
+    node.send("stop", run="1.1", why="stale", grace_ms=0)
+    node.exited("1.1")
+    assert node.path("1.1").is_dir()
+    node.send("forget", runs=["1.1"])
+    assert node.expect("removed")["runs"] == ["1.1"]
+    assert not node.path("1.1").exists()

@@ -100,7 +100,7 @@ def test_what_runs_is_still_ending_when_it_was_killed(roost: Roost, server: Fake
     answers(server, [1, 2, 3])
     server.routes["GET /jobs"] = {"jobs": [{"id": 2}, {"id": 9}], "next": None}
     assert roost("kill", "1-3") == (0, "killed 1, 3\nending 2\n", "")
-    assert server.queries("GET /jobs") == [{"state": "starting,running,paused,stopping", "limit": "1000"}]
+    assert server.queries("GET /jobs") == [{"state": "starting,running,paused,stopping,unknown", "limit": "1000"}]
 
 
 def test_a_kill_that_was_taken_is_said_though_the_server_goes_away(roost: Roost, server: FakeServer) -> None:
@@ -115,6 +115,19 @@ def test_kill_waits_when_it_is_to(roost: Roost, server: FakeServer) -> None:
     assert roost("kill", "--wait", "1-3,7") == (0, "killed 1, 2, 3, 7\n", "")
     assert server.queries("GET /jobs/wait") == [{"ids": "1-3,7"}]
     assert roost("kill", "--wait", "--signal", "USR1", "1").code == 2
+
+
+def test_what_a_node_hears_only_when_it_is_back_is_said_before_anything_else(roost: Roost, server: FakeServer) -> None:
+    later = [{"id": 1, "node": "lab3"}, {"id": 2, "node": "lab3"}, {"id": 3, "node": "lab4"}]
+    said = [f"roost: {who} cannot be reached; done when it is back\n" for who in ("1, 2: lab3", "3: lab4")]
+    server.routes[ACTIONS] = {"done": [1, 2, 3], "skipped": [], "later": later}
+    server.routes["GET /jobs"] = {"jobs": [{"id": 1}, {"id": 2}, {"id": 3}], "next": None}
+    server.routes["GET /jobs/wait"] = {"jobs": []}
+    assert roost("kill", "1-3") == (0, "ending 1, 2, 3\n", "".join(said))
+    assert roost("kill", "--wait", "1-3") == (0, "killed 1, 2, 3\n", "".join(said))
+    assert roost("pause", "1-3") == (0, "paused 1, 2, 3\n", "".join(said))
+    ran = roost("kill", "--json", "1-3")
+    assert ran.err == "" and json.loads(ran.out)["later"] == later
 
 
 CONFLICT = {"id": 3, "code": "conflict", "reason": "it has ended"}

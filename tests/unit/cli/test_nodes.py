@@ -82,6 +82,33 @@ def test_fifty_nodes_with_long_names_fit() -> None:
         assert found[-1] == "50 nodes: 44 up, 6 unreachable; 0 of 200 GPUs free"
 
 
+def test_names_that_are_alike_are_told_apart_by_their_end() -> None:
+    many = [node(f"gpu-node-of-the-lab-of-vision-{number}") for number in (17, 18)]
+    found = nodes.lines(many, [], NOW, Screen(80))
+    assert [line.split()[0] for line in found[1:3]] == ["gpu-node…ision-17", "gpu-node…ision-18"]
+    assert [line.split()[0] for line in nodes.lines(many, [], NOW, Screen(100))[1:3]] == [each["name"] for each in many]
+
+
+def test_a_reason_without_spaces_is_broken_where_it_may_be() -> None:
+    words = (
+        "无法连接到服务器：连接被拒绝，请检查防火墙设置以及服务器是否已经开机，或者联系管理员确认网络状态（端口二二二二）"
+    )
+    gone = {**GONE, "reason": words}
+    for width in (60, 72, 80):
+        for found in (node_show.lines(gone, [], NOW, Screen(width)), nodes.lines([gone], [], NOW, Screen(width))):
+            told = [line for line in found if not line.isascii()]
+            assert max(map(width_of, told)) <= width and not any(line.lstrip()[0] in "，：）" for line in told)
+            assert words in "".join(line.strip() for line in told)
+    path = "/home/王小明/" + "深度学习实验室/" * 5
+    assert path in "\n".join(node_show.lines({**GONE, "state_dir": path}, [], NOW, Screen(80)))
+
+
+def test_what_a_node_had_free_is_not_said_once_it_is_gone() -> None:
+    found = node_show.lines({**GONE, "jobs": 12_000, "clock_ms": 3_600_000}, GPUS[12:], NOW, Screen(80))
+    assert "  memory:    251.0G" in found and "  clock:     1h00m ahead of the server's" in found
+    assert "  jobs:      12,000, unknown until it is reached again" in found
+
+
 def test_the_state_of_a_node_is_painted() -> None:
     lines = nodes.lines(FIVE, GPUS, NOW, Screen(80, colour=True))
     assert "\033[32mup\033[0m" in lines[1] and "\033[33mdrained\033[0m" in lines[3]
@@ -118,6 +145,11 @@ def test_a_node_that_is_gone_whole() -> None:
     assert "  jobs:      3, unknown until it is reached again" in found
     assert "  GPUs:      4 GPUs (A100-SXM4-80GB)" in found
     assert "  clock:     65.4s behind the server's" in found
+    closed = {**GONE, "drained": True}
+    assert node_show.lines(closed, GPUS[12:], NOW, Screen(80))[0] == "node lab3  unreachable for 5m03s, drained"
+    assert nodes.lines([closed], GPUS[12:], NOW, Screen(80))[2].startswith(
+        "    unreachable for 5m03s, drained: lab3 refused"
+    )
 
 
 def test_models_in_words() -> None:

@@ -89,6 +89,14 @@ def test_a_bug_is_one_line(roost: Roost, server: FakeServer) -> None:
     assert "Traceback" not in shown.err
 
 
+def test_an_error_is_one_line_whatever_the_words_in_it_are(roost: Roost, server: FakeServer) -> None:
+    server.routes["GET /gpus"] = lambda _q, _b: (
+        409,
+        {"error": {"code": "conflict", "message": "a\r\nb\033[2J", "hint": "c\td\a"}},
+    )
+    assert roost("gpus").err == "roost: a  b\\x1b[2J\nhint: c d\\x07\n"
+
+
 def test_a_bug_can_be_looked_at(roost: Roost, server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROOST_DEBUG", "1")
     server.routes["GET /gpus"] = {"gpus": [{"nonsense": 1}]}

@@ -554,6 +554,9 @@ def test_status_at_a_glance(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     gone = {**answer, "nodes": [{"name": "box", "state": "unreachable", "pid": None, "gpus": 1, "cpus": 8, "jobs": 0}]}
     assert status.lines(gone, NOW, Screen(80))[-2] == "node:       box unreachable, 1 GPU, 8 CPUs"
+    assert (
+        status.jobs_text({"unknown": 2, "queued": 1, "ended": 3, "failed": 3}) == "2 unknown, 1 queued, 3 ended (3 failed)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from tests.builders import MEM, exited, started
 from tests.far_nodes import FarNodes
 
 from roost.core.errors import Conflict
-from roost.core.model import Access
+from roost.core.model import Access, GpuRules
 from roost.links import messages as m
-from roost.server.commands import KnowNode, LoseNode, RemoveNode
+from roost.server.commands import Drain, EmptyNode, KnowNode, LoseNode, RemoveNode, RuleGpus
 from roost.sim.world import fresh_store
 
 
@@ -99,6 +99,53 @@ def test_a_node_that_was_removed_and_is_added_again_ends_what_it_still_runs(lab:
     lab.now += 60_000
     lab.round(lab.empty("far", list_of("far")))
     assert lab.cluster.active[job].attempt == 2 and "far-0" not in lab.cluster.active[job].gpus
+
+
+def test_a_node_that_is_to_be_removed_ends_what_it_runs_and_takes_nothing_new(lab: FarNodes) -> None:
+    job = lab.run_on("far", gpus=2)
+    assert lab.ask(EmptyNode("root", "far")) == {"lost": [job]}
+    assert lab.told("far") == [f"stop {job}.1"] and lab.outcome(job) == "lost"
+    other = lab.submit(nodes=("far",))
+    lab.restart()  # in the middle: the node is still there, and is told again
+    lab.hello("far", started(f"{job}.1", gpus=["far-0", "far-1"]))
+    assert lab.told("far") == [f"stop {job}.1"] and other in lab.cluster.jobs
+    lab.say("far", exited(f"{job}.1", 143, "stale"))
+    assert not lab.cluster.given_up and other in lab.cluster.jobs
+    assert lab.ask(RemoveNode("root", "far", force=True)) == {"lost": []}
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_what_was_given_up_under_one_name_keeps_no_gpu_under_another(lab: FarNodes, restart: bool) -> None:
+    lab.run_on("far", gpus=2)
+    given_up(lab)
+    lab.ask(RemoveNode("root", "far"))
+    if restart:
+        lab.restart()
+    lab.ask(KnowNode("root", "renamed", Access("ssh://far")))
+    lab.hello("renamed", gpus=list_of("far"))
+    assert lab.run_on("renamed", gpus=2)
+
+
+def test_what_was_ruled_of_a_node_is_forgotten_with_it_for_good(lab: FarNodes) -> None:
+    lab.ask(RuleGpus("root", "disable", ["far:0"]))
+    lab.ask(RuleGpus("root", "set", ["far:1"], slots=3, alias="big"))
+    lab.ask(Drain("root", ["far"]))
+    lab.ask(RemoveNode("root", "far"))
+    lab.add("far")
+    known = [(lab.cluster.rules_of(f"far-{i}"), lab.cluster.nodes["far"].drained) for i in range(2)]
+    lab.restart()
+    assert [(lab.cluster.rules_of(f"far-{i}"), lab.cluster.nodes["far"].drained) for i in range(2)] == known
+    assert known == [(GpuRules(), False)] * 2
+
+
+def test_a_key_is_trusted_of_the_node_that_was_asked_and_no_other(lab: FarNodes) -> None:
+    asked = Access("ssh://far", host_key="new")
+    lab.ask(KnowNode("root", "far", asked, again=True))
+    assert lab.cluster.nodes["far"].access == asked
+    lab.ask(RemoveNode("root", "far"))
+    lab.ask(KnowNode("root", "far", Access("ssh://far", host_key="new", dir="/elsewhere")))
+    with pytest.raises(Conflict, match="another machine by now"):
+        lab.ask(KnowNode("root", "far", asked, again=True))
 
 
 def list_of(node: str) -> list[m.GpuInfo]:

@@ -13,6 +13,7 @@ from tests.builders import cluster, job, node, start_all
 from roost.core import events as ev
 from roost.core.cluster import Cluster
 from roost.core.model import Access, Login
+from roost.links import messages as m
 from roost.links.link import Route
 from roost.server.engine import Engine
 from roost.server.node_links import NodeLinks
@@ -27,10 +28,14 @@ class Made:
         self.cluster.apply(ev.NodeKnown("lab3", Access("ssh://lab3", each=True, own="ada")))
         self.routed: list[tuple[str, str]] = []
         self.is_full = False
+        self.reports: list[Any] = []
         controller = SimpleNamespace(cluster=self.cluster)
-        engine = SimpleNamespace(controller=controller, health=[], lost=lambda *_: None, report=lambda *_: None)
+        engine = SimpleNamespace(controller=controller, health=[], lost=lambda *_: None, report=self._report)
         engine.is_behind = lambda *_: False
         self.links = NodeLinks(cast(Engine, engine), cast(Ways, self))
+
+    def _report(self, node: str, message: Any, channel: str) -> None:
+        self.reports.append(message)
 
     def route(self, at: str, channel: str) -> Route:
         """As of `Ways`."""
@@ -74,3 +79,34 @@ async def test_what_could_not_be_opened_is_tried_again(made: Made) -> None:
     made.is_full = False
     made.links.open_needed()
     assert made.links.get("lab3") is not None
+
+
+async def test_a_node_that_is_added_again_at_once_has_a_link_of_its_own(made: Made) -> None:
+    made.links.begin()
+    old = made.links.get("lab3")
+    assert old is not None
+    go_on, flushed = asyncio.Event(), old.flushed
+
+    async def slowly(longest_s: float = 2.0) -> None:
+        await go_on.wait()
+        await flushed(longest_s)
+
+    cast(Any, old).flushed = slowly  # the way there is full
+    leaving = asyncio.create_task(made.links.forget("lab3"))
+    await asyncio.sleep(0)
+    new = made.links.open("lab3", "")
+    go_on.set()
+    await leaving
+    assert new is not old and made.links.get("lab3") is new
+
+
+async def test_what_the_link_of_a_removed_node_still_says_is_not_the_new_ones(made: Made) -> None:
+    made.links.begin()
+    old = made.links.get("lab3")
+    assert old is not None
+    said = m.Pong(1)
+    old._on_report("lab3", cast(Any, said))
+    await made.links.forget("lab3")
+    made.links.open("lab3", "")
+    old._on_report("lab3", cast(Any, said))
+    assert made.reports == [said]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.builders import Server, exited, started
 
+from roost.core.errors import TryLater
 from roost.links import messages as m
-from roost.server.commands import Drain
+from roost.server.commands import Change_, Drain
 
 
 def test_a_node_that_was_drained_before_it_came_is_drained_after_a_restart(server: Server) -> None:
@@ -89,3 +91,24 @@ def test_a_refused_start_is_tried_again_under_the_next_attempt_after_a_while(ser
     server.now += 2000
     server.round(server.sample())
     assert server.ops() == [f"start {job}.2"]
+
+
+@pytest.mark.parametrize(("action", "again"), [("kill", "stop"), ("rm", "stop"), ("pause", "pause"), ("preempt", "stop")])
+def test_what_is_asked_while_the_node_is_away_is_told_when_it_is_back(server: Server, action: str, again: str) -> None:
+    server.ask(Change_("root", {"preempt.min_run_s": 0}))
+    job = server.submit(preemptible=True)
+    server.tell(started(f"{job}.1"))
+    server.cut()
+    assert server.act(action, job) == {"done": [job], "skipped": [], "later": [{"id": job, "node": "n1"}]}
+    server.restart()
+    server.attach(started(f"{job}.1"))
+    assert server.ops() == [f"{again} {job}.1"]
+    assert "later" not in server.act("kill", job)
+
+
+def test_a_signal_that_cannot_be_sent_is_refused(server: Server) -> None:
+    job = server.submit()
+    server.tell(started(f"{job}.1"))
+    server.cut()
+    with pytest.raises(TryLater, match=f"n1 cannot be reached: job {job} was sent no signal"):
+        server.act("kill", job, signal="USR1")

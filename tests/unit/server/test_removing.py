@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.builders import Server, exited
+from tests.far_nodes import FarNodes
 
 from roost.core.spec import JobSpec
 from roost.core.states import State
-from roost.server.commands import Act, Submit
+from roost.links import messages as m
+from roost.server import old_files
+from roost.server.commands import Act, RemoveNode, Submit
+from roost.sim.world import fresh_store
+from roost.store import reads
 
 
 def test_an_environment_lives_on_when_a_new_job_takes_it_while_the_last_one_goes(server: Server) -> None:
@@ -40,3 +46,62 @@ def test_an_ended_job_is_removed_with_its_attempts_on_the_node(server: Server) -
     server.act("rm", job)
     assert [message for _, message in server.sent] == [{"op": "remove", "runs": [f"{job}.1"]}]
     assert not server.cluster.counts.total()
+
+
+def removals(server: Server) -> list[list[str]]:
+    """The runs whose files the node was last told to delete."""
+    return [message["runs"] for _, message in server.sent if message["op"] == "remove"]
+
+
+def test_files_that_nobody_could_be_told_to_delete_are_asked_for_at_every_hello_until_they_are_gone(server: Server) -> None:
+    job, other = server.submit(), server.submit()
+    server.tell(exited(f"{job}.1"), exited(f"{other}.1"))
+    server.cut()
+    server.act("rm", job, other)
+    server.restart()  # as after a kill -9
+    for _ in range(2):
+        server.attach()
+        assert removals(server) == [[f"{job}.1", f"{other}.1"]]
+        server.cut()
+    server.attach()
+    server.tell(m.RunsRemoved([f"{job}.1", "77.1", "nonsense"]))
+    server.cut()
+    server.attach()
+    assert removals(server) == [[f"{other}.1"]]
+
+
+def test_what_is_left_is_asked_of_the_program_that_has_it_and_goes_with_its_node() -> None:
+    with fresh_store() as store:
+        lab = FarNodes(store, "far", "off")
+        job = lab.run_on("far")
+        lab.say("far", exited(f"{job}.1"))
+        lab.away("far")
+        lab.act("rm", job)
+        lab.say("off", m.RunsRemoved([f"{job}.1"]))
+        lab.say("far", m.RunsRemoved([f"{job}.1"]), account="ada")
+        assert store.read(reads.old_files, "far", "", None, 10) == [f"{job}.1"]
+        lab.hello("off")
+        assert removals(lab) == []
+        lab.ask(RemoveNode("root", "far"))
+        assert store.read(reads.old_files, "far", "", None, 10) == []
+
+
+def test_very_many_are_named_in_several_messages(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(old_files, "AT_ONCE", 2)
+    monkeypatch.setattr(old_files, "MOST_AT_HELLO", 5)
+    jobs = [server.submit() for _ in range(6)]
+    for job in jobs:
+        server.tell(exited(f"{job}.1"))
+    server.cut()
+    server.act("rm", *jobs)
+    server.attach()
+    assert [len(runs) for runs in removals(server)] == [2, 2, 1]
+
+
+def test_what_was_archived_is_left_where_it_is(server: Server) -> None:
+    job = server.submit()
+    server.tell(exited(f"{job}.1"))
+    server.cut()
+    server.act("forget", job)
+    server.attach()
+    assert removals(server) == []

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ACTIONS, actionOf, idsOf, narrowed, refusalOfAll, type Actable } from "./actions";
+import { ACTIONS, actionOf, doneWords, idsOf, narrowed, refusalOfAll, type Actable } from "./actions";
 
 const ada = { user: "ada", admin: false };
 const root = { user: "root", admin: true };
@@ -30,9 +30,15 @@ describe("what can be done", () => {
   it("is asked of those to which it can be done", () => {
     expect(narrowed(actionOf("rerun"), { all: true, states: ["failed", "queued"] })).toEqual({ all: true, states: ["failed"] });
     expect(narrowed(actionOf("hold"), { all: true })).toEqual({ all: true, states: ["queued"] });
-    expect(narrowed(actionOf("kill"), { all: true })?.states).not.toContain("unknown"); // a state on the screen, not one to ask for
+    expect(narrowed(actionOf("kill"), { all: true })?.states).toContain("unknown"); // it did not end, as far as anybody knows
+    expect(narrowed(actionOf("pause"), { all: true, states: ["running", "unknown"] })?.states).toEqual(["running"]);
     expect(narrowed(actionOf("hold"), { all: true, states: ["failed"] })).toBeNull();
     expect(narrowed(actionOf("rm"), { all: true, user: "ada" })).toEqual({ all: true, user: "ada" });
+  });
+
+  it("is said to be done later where the node cannot be reached", () => {
+    expect(doneWords("act.done.kill", { version: 1, done: [1, 2], skipped: [] })).toBe("2 killed");
+    expect(doneWords("act.done.kill", { version: 1, done: [1, 2], skipped: [], later: [{ id: 2, node: "far" }] })).toMatch(/^2 killed · of 1 the node cannot/);
   });
 
   it("names jobs shortly", () => {

@@ -3,7 +3,8 @@
 import type { IconName } from "../parts/Icon.svelte";
 import { get, send, type Schemas } from "./api";
 import type { BriefJob } from "./doc";
-import { speech, t, type Word } from "./words.svelte";
+import { count } from "./format";
+import { said, speech, t, type Word } from "./words.svelte";
 
 export type ActionName = "rerun" | "clone" | "hold" | "release" | "pause" | "resume" | "move" | "start" | "preempt" | "kill" | "rm";
 export type Actable = Pick<BriefJob, "id" | "user" | "state"> & { preemptible?: boolean };
@@ -11,7 +12,6 @@ export type Actor = { user: string; admin: boolean } | null;
 export type Select = Partial<Schemas["Select"]> & { node?: string | null; search?: string };
 export type Acted = Schemas["Acted"];
 type State = BriefJob["state"];
-type Stored = Exclude<State, "unknown">;
 
 export interface Action {
   name: ActionName;
@@ -99,7 +99,7 @@ export function refusalOfAll(one: Action, jobs: readonly Actable[], me: Actor): 
 export function narrowed(one: Action, select: Select): Select | null {
   if (one.from === ANY) return select;
   const isPossible = (state: string): boolean => one.from.includes((UNENDED as string[]).includes(state) ? (state as State) : "ended");
-  const states = select.states?.length ? select.states.filter(isPossible) : one.from.filter((state): state is Stored => state !== "unknown");
+  const states = select.states?.length ? select.states.filter(isPossible) : [...one.from];
   return states.length ? { ...select, states } : null;
 }
 
@@ -138,20 +138,26 @@ export function act(name: ActionName, select: Select, extra: Record<string, unkn
   return send<Acted>("POST", "/jobs/actions", { action: name, select, ...actionOf(name).extra, ...extra });
 }
 
+/** How many it was done to, and of how many of them nobody can tell the node now. */
+export function doneWords(word: Word, acted: Acted): string {
+  const done = t(word, { n: count(acted.done.length) });
+  return acted.later?.length ? `${done} · ${t("act.later", { n: count(acted.later.length) })}` : done;
+}
+
 /** What was not done, put together by why. */
-export function reasonsOf(name: ActionName, acted: Acted): { reason: string; ids: number[] }[] {
+export function reasonsOf(acted: Acted): { reason: string; ids: number[] }[] {
   const found = new Map<string, number[]>();
   for (const skipped of acted.skipped) {
-    const reason = skipReason(name, skipped);
+    const reason = skipReason(skipped);
     found.set(reason, [...(found.get(reason) ?? []), skipped.id]);
   }
   return [...found].map(([reason, ids]) => ({ reason, ids })).sort((a, b) => b.ids.length - a.ids.length);
 }
 
-/** The server speaks English; what it says most often is said here in the reader's language. */
-function skipReason(name: ActionName, skipped: { code: string; reason: string }): string {
+/** What the server said; in Chinese what it says of each job anew is said once for all of them. */
+function skipReason(skipped: { code: string; reason: string }): string {
   if (speech.language === "en") return skipped.reason;
   if (skipped.code === "not_permitted") return t("act.not_yours");
   if (skipped.code === "not_found") return t("act.gone");
-  return skipped.code === "conflict" ? speech.maybe(`act.only.${name}`, skipped.reason) : skipped.reason;
+  return said(skipped.reason);
 }

@@ -2,23 +2,36 @@
 // session that has ended: then the password is asked for, and what was asked is asked again, so that no form is lost.
 import type { components } from "../api/schema";
 import { session } from "./session.svelte";
+import { said, speech } from "./words.svelte";
 
 export type Schemas = components["schemas"];
 export type Json = Record<string, unknown>;
 type Params = Record<string, string | number | boolean | null | undefined>;
 
+/** What the server refused. Its words are shown in the reader's language; what it said itself is `english`. */
 export class Refused extends Error {
+  readonly #hint: string | null;
+
   constructor(
     readonly status: number,
     readonly code: string,
-    message: string,
-    readonly hint: string | null,
+    readonly english: string,
+    hint: string | null,
     /** Where several jobs were sent: the position of the bad one. */
     readonly index: number | null = null,
     /** The key that a node has, which nobody has said to be right. */
     readonly hostKey: string | null = null,
   ) {
-    super(message);
+    super();
+    this.#hint = hint;
+  }
+
+  override get message(): string {
+    return said(this.english);
+  }
+
+  get hint(): string | null {
+    return this.#hint === null ? null : said(this.#hint);
   }
 }
 
@@ -67,6 +80,7 @@ export async function raw(method: string, path: string, body?: unknown, signal?:
 }
 
 export async function refusalOf(answer: Response): Promise<Refused> {
+  await speech.saying(); // many who catch it copy its words
   try {
     const { error } = (await answer.json()) as { error: { code: string; message: string; hint: string | null; index?: number; host_key?: string } };
     return new Refused(answer.status, error.code, error.message, error.hint, error.index ?? null, error.host_key ?? null);

@@ -2,7 +2,7 @@
 import type { Schemas } from "./api";
 import { memory, span } from "./format";
 import { sizeText } from "./typed";
-import type { Word } from "./words.svelte";
+import { said, type Word } from "./words.svelte";
 
 export type Attempt = Schemas["Attempt"];
 /** What the server gives of a job; some of it is not in the document of the API. */
@@ -98,7 +98,7 @@ export function storyOf(job: JobView): Step[] {
     const why = String(event.why ?? "");
     const word = event.kind === "StopAsked" ? (STOPS[why] ?? (why.startsWith("preempt") ? "job.story_preempt" : "job.story_stop"))
       : event.kind === "Requeued" ? (REQUEUED[why] ?? "job.story_requeued") : KINDS[event.kind];
-    if (word) steps.push({ at: event.at, word, values: { reason: String(event.reason ?? ""), attempt: Number(event.attempt ?? 0) }, actor: event.actor });
+    if (word) steps.push({ at: event.at, word, values: { reason: said(String(event.reason ?? "")), attempt: Number(event.attempt ?? 0) }, actor: event.actor });
   }
   const isOver = job.ended_at && !job.attempts.some((attempt) => attempt.ended_at && attempt.started_at && Math.abs(Date.parse(attempt.ended_at) - Date.parse(job.ended_at!)) < 2000);
   if (isOver) steps.push({ at: job.ended_at!, word: "job.story_ended_waiting", values: {}, actor: null, outcome: job.outcome });

@@ -6,6 +6,7 @@ import { speech } from "./words.svelte";
 beforeAll(async () => {
   vi.stubGlobal("document", { documentElement: {} });
   await speech.choose("zh");
+  await speech.saying();
 });
 afterAll(() => vi.unstubAllGlobals());
 
@@ -22,6 +23,7 @@ const CASES: [Record<string, unknown> & { code: string }, string][] = [
   [{ code: "not_before", begin_ms: 1, left_s: 7200, attempts: 0 }, "2 小时 00 分"],
   [{ code: "not_before", begin_ms: 1, left_s: 30, attempts: 1 }, "第 2 次"],
   [{ code: "node_unreachable", node: "n1", why: "timeout" }, "n1：timeout"],
+  [{ code: "node_unreachable", node: "n1", why: "the connection to n1 was cut" }, "n1：与节点 n1 的连接已中断"],
   [{ code: "node_drained", node: "n1" }, "roost undrain n1"],
   [{ code: "node_kept", node: "n1", job: 9, until_ms: 5 }, "任务 9"],
   [{ code: "quota", user: "ana", what: "GPUs", has: 4, most: 4, asked: 2 }, "4 个 GPU，上限为 4"],

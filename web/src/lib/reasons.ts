@@ -1,13 +1,15 @@
 // The words of a reason. The server says each as data and in English; in another language the data is put into words here.
 import { memory, span } from "./format";
 import type { Reason } from "./doc";
-import { speech } from "./words.svelte";
+import { said, speech } from "./words.svelte";
 
 type Holder = { job: number; user: string };
 type Claimant = { user: string; pid: number | null };
 type Process = { pid: number; user: string | null; command: string | null; mem_mib: number | null };
 
 const MOST_HOLDERS = 4;
+/** What is the words of somebody: of a node, of a driver. */
+const SAID = new Set(["why", "fault"]);
 
 export function wording(reason: Reason): string {
   if (speech.language === "en") return reason.text;
@@ -31,7 +33,7 @@ function values(reason: Reason): Record<string, string | number> {
   const found: Record<string, string | number> = {};
   for (const [key, value] of Object.entries(reason)) {
     if (typeof value === "number") found[key] = key.endsWith("_mib") ? memory(value) : key.endsWith("_s") ? span(value) : value;
-    else if (typeof value === "string") found[key] = key === "state" ? speech.maybe(`state.${value}`, value) : value;
+    else if (typeof value === "string") found[key] = key === "state" ? speech.maybe(`state.${value}`, value) : SAID.has(key) ? said(value) : value;
   }
   if (typeof reason.attempts === "number") found.next = reason.attempts + 1;
   if (typeof reason.what === "string") found.what = speech.maybe(`reasons.what_${reason.what}`, reason.what);

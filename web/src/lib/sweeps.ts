@@ -7,12 +7,12 @@ export type Point = Schemas["Point"];
 export type Cell = string | number | boolean | null | undefined;
 
 export const FAILED = ["failed", "cannot_start", "out_of_memory", "timed_out", "lost"] as const;
-export const UNENDED = ["running", "starting", "stopping", "paused", "queued", "held"] as const;
+export const UNENDED = ["running", "starting", "stopping", "paused", "unknown", "queued", "held"] as const;
 
 /** What a sweep is made of, in the order in which a bar shows it, each with its tone and the states it is. */
 export const SHARES = [
   { name: "succeeded", tone: "bg-success", states: ["succeeded"] },
-  { name: "active", tone: "bg-info", states: ["running", "starting", "stopping", "paused"] },
+  { name: "active", tone: "bg-info", states: ["running", "starting", "stopping", "paused", "unknown"] },
   { name: "failed", tone: "bg-error", states: [...FAILED] },
   { name: "killed", tone: "bg-[var(--roost-soft)]", states: ["killed"] },
   { name: "queued", tone: "", states: ["queued"] },

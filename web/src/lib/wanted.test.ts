@@ -8,14 +8,14 @@ const job = { id: 7, name: "Heron", user: "ada", state: "queued", outcome: null,
 describe("what is wanted", () => {
   it("is read from the address, and nonsense is not", () => {
     expect(read("state=running,nonsense&page=-3&sort=evil&sweep=x&ids=1;drop")).toMatchObject({
-      states: ["running", "starting", "stopping", "paused"], page: 1, sort: "queue", sweep: null, ids: "",
+      states: ["running", "starting", "stopping", "paused", "unknown"], page: 1, sort: "queue", sweep: null, ids: "",
     });
     expect(read("page=999999999").page).toBe(2001);
     expect(read("state=ended").states).toEqual(["succeeded", "failed", "cannot_start", "out_of_memory", "timed_out", "lost", "killed"]);
   });
 
   it("is written as short as it is read", () => {
-    for (const text of ["running", "queued,held", "succeeded,failed,killed", "timed_out"]) expect(writeStates(read(`state=${text}`).states)).toBe(text);
+    for (const text of ["running", "queued,held", "succeeded,failed,killed", "timed_out", "unknown"]) expect(writeStates(read(`state=${text}`).states)).toBe(text);
   });
 
   it("goes to the API, to an action and to a terminal", () => {
@@ -29,6 +29,12 @@ describe("what is wanted", () => {
   it("is matched by the jobs that the server would find", () => {
     for (const text of ["", "search=HER", "search=7", "label=night", "ids=1-9", "user=ada&state=queued"]) expect(mayMatch(read(text), job), text).toBe(true);
     for (const text of ["search=gull", "label=day", "ids=8,9", "user=ben", "state=held", "node=n1", "sweep=1"]) expect(mayMatch(read(text), job), text).toBe(false);
+  });
+
+  it("is unknown where it is shown as that", () => {
+    const away = { ...job, state: "unknown", node: "n1" } as BriefJob;
+    for (const text of ["state=unknown", "state=running", "node=n1"]) expect(mayMatch(read(text), away), text).toBe(true);
+    for (const text of ["state=paused", "state=queued"]) expect(mayMatch(read(text), away), text).toBe(false);
   });
 
   it("is sorted by a head's usual end first, then by the other, then as the queue", () => {

@@ -22,7 +22,7 @@ export interface Wanted {
 
 /** What people look for, and the states and outcomes that it is; the first of them stands for all in the address. */
 export const GROUPS: readonly { name: "active" | "queued" | "held" | "succeeded" | "failed" | "killed"; states: readonly string[] }[] = [
-  { name: "active", states: ["running", "starting", "stopping", "paused"] },
+  { name: "active", states: ["running", "starting", "stopping", "paused", "unknown"] },
   { name: "queued", states: ["queued"] },
   { name: "held", states: ["held"] },
   { name: "succeeded", states: ["succeeded"] },
@@ -138,9 +138,7 @@ export function mayMatch(wanted: Wanted, job: BriefJob): boolean {
   return search === String(job.id) || [job.name, job.command_line, job.user, ...job.labels].some((text) => text.toLowerCase().includes(search));
 }
 
-/** One whose node cannot be reached is still one that runs, to the server. */
 function isIn(states: readonly string[], job: BriefJob): boolean {
-  if (job.state === "unknown") return GROUPS[0]!.states.some((state) => states.includes(state));
   return states.includes(job.state) || states.includes(job.outcome ?? "");
 }
 

@@ -2,6 +2,7 @@
 // is missing there does not compile.
 import { en } from "../words/en";
 import { recall, remember } from "./kept";
+import type { Saying } from "./saying";
 
 export type Language = "en" | "zh";
 export type Word = keyof typeof en;
@@ -11,6 +12,8 @@ type Values = Record<string, string | number>;
 class Speech {
   language = $state<Language>("en");
   #words = $state.raw<Words>(en);
+  #said = $state.raw<Saying | null>(null);
+  #coming: Promise<void> | null = null;
 
   async choose(language: Language): Promise<void> {
     this.#words = language === "zh" ? (await import("../words/zh")).zh : en;
@@ -31,6 +34,23 @@ class Speech {
     return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
   }
 
+  /** What the server said, which is English: in this language as far as it is known here, and once those words have come. */
+  said(text: string): string {
+    if (this.language === "en" || !text) return text;
+    if (!this.#said) void this.saying();
+    return this.#said?.(text) ?? text;
+  }
+
+  /** Those words come when something must be said in them: most pages never need them. */
+  async saying(): Promise<void> {
+    if (this.language === "en") return;
+    this.#coming ??= import("../words/zh/said").then(
+      (found) => void (this.#said = found.said),
+      () => void (this.#coming = null), // the server is away: another time
+    );
+    await this.#coming;
+  }
+
   has(word: string): word is Word {
     return word in en;
   }
@@ -43,6 +63,7 @@ class Speech {
 
 export const speech = new Speech();
 export const t = (word: Word, values?: Values): string => speech.say(word, values);
+export const said = (text: string): string => speech.said(text);
 
 export function wanted(): Language {
   const kept = recall<string>("language", "");

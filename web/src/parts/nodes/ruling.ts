@@ -3,7 +3,7 @@ import { send } from "../../lib/api";
 import type { Node, Tile } from "../../lib/doc";
 import { memory } from "../../lib/format";
 import { toasts } from "../../lib/toasts.svelte";
-import { t } from "../../lib/words.svelte";
+import { said, t } from "../../lib/words.svelte";
 import { confirm } from "../Confirm.svelte";
 
 export type GpuAction = "drain" | "undrain" | "disable" | "enable" | "release";
@@ -16,7 +16,7 @@ export const modelOf = (gpu: Tile): string => gpu.model.replace(/^NVIDIA (GeForc
 /** Why it cannot be used: the server's words, but for what is known here in the reader's own. */
 export function reasonOf(gpu: Tile): string | null {
   if (gpu.state === "unreachable") return null; // its node says it, once for all
-  if (gpu.state !== "foreign" || !gpu.procs.length) return gpu.reason;
+  if (gpu.state !== "foreign" || !gpu.procs.length) return gpu.reason === null ? null : said(gpu.reason);
   return gpu.procs.map((process) => `${process.user ?? "?"} (${process.pid}, ${memory(process.mem_mib)})`).join(", ");
 }
 
@@ -39,7 +39,7 @@ export async function setGpu(gpu: Tile, slots: number, alias: string): Promise<v
 }
 
 export async function drainNode(node: Node): Promise<void> {
-  const undrain = node.state === "drained";
+  const undrain = node.drained;
   if (!undrain && node.jobs > 0) {
     const text = t("nodes.drain.confirm", { jobs: node.jobs });
     if (!(await confirm({ title: t("nodes.drain.title", { node: node.name }), text, yes: t("nodes.drain") }))) return;

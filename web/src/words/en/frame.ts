@@ -46,6 +46,7 @@ export const frame = {
   "all.search": "Search",
   "all.delete": "Delete",
   "all.edit": "Edit",
+  "all.colon": ": ",
   "all.of": "{a} of {b}",
   "all.not_found": "There is nothing here",
   "all.not_found_hint": "The address may be wrong, or the thing is gone.",

@@ -111,5 +111,6 @@ export const jobs = {
   "act.done.preempt": "{n} asked to make room",
   "act.done.rm": "{n} removed",
   "act.skipped": "{n} skipped",
+  "act.later": "of {n} the node cannot be reached: done when it is back",
   "act.ids_more": "and {n} more",
 } as const;

@@ -48,6 +48,7 @@ export const frame: Record<keyof typeof en, string> = {
   "all.search": "搜索",
   "all.delete": "删除",
   "all.edit": "修改",
+  "all.colon": "：",
   "all.of": "{a} / {b}",
   "all.not_found": "这里什么也没有",
   "all.not_found_hint": "地址可能有误，或者内容已被删除。",

@@ -113,5 +113,6 @@ export const jobs: Record<keyof typeof en, string> = {
   "act.done.preempt": "已要求 {n} 个让出资源",
   "act.done.rm": "已删除 {n} 个",
   "act.skipped": "跳过 {n} 个",
+  "act.later": "其中 {n} 个所在节点暂时无法连接：恢复连接后执行",
   "act.ids_more": "另有 {n} 个",
 };
