@@ -20,8 +20,9 @@ from roost.cli.options import HelpAsked, option_table, parse
 SET_UP = ("make", "export PATH=")
 SETTLE = """
 settle() {  # a person takes longer to type than a job to start or to end
-  for _ in $(seq 200); do
-    roost ls --state starting,stopping --json 2>/dev/null | grep -q '"id"' || return 0
+  for n in $(seq 200); do
+    states=starting,stopping; [ "$n" -gt 40 ] || states=queued,$states  # what waits for longer has a reason to
+    roost ls --state "$states" --json 2>/dev/null | grep -q '"id"' || return 0
     sleep 0.05
   done
 }
