@@ -25,6 +25,10 @@ def bound_s(here: Going, gpus: int) -> float:
 
 @settings(max_examples=30, derandomize=True)
 @given(policies, st.integers(1, 4), st.integers(2, 6), lengths)
+@example("fifo", 1, 5, [2115, 3000, 3000])
+@example("fifo", 2, 6, [3000, 3000, 3000, 3000, 955, 3000, 3000])
+@example("swift", 2, 6, [3000, 964])
+@example("balance", 4, 6, [3000, 60, 60, 1522, 979, 381, 1569])
 def test_a_job_for_a_whole_node_starts_among_endless_narrow_ones(
     policy: str, nodes: int, gpus: int, runs: list[int]
 ) -> None:

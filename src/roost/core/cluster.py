@@ -17,6 +17,7 @@ from roost.core.model import (
     Active,
     Claim,
     Conditions,
+    GaveUp,
     Gpu,
     GpuRules,
     Job,
@@ -101,8 +102,8 @@ class Cluster:
         """What did not fit into the purse, for those who wait longest."""
         self.purse_ms: int | None = None
         self.keep_again_ms = 0
-        self.gave_up: dict[int, int] = {}
-        """When keeping nodes free for a job was last given up."""
+        self.gave_up: dict[int, GaveUp] = {}
+        """When keeping nodes free for a job was last given up, and what it had cost."""
         self.touched: set[str] = set()
         """Nodes on which something changed since somebody last looked; `ALL` when it may have changed on all of them."""
         self.index: Any = None
@@ -388,7 +389,7 @@ class Cluster:
 
     def _kept(self, e: ev.Kept) -> None:
         if e.gave_up is not None:
-            self.gave_up[e.gave_up] = e.now_ms
+            self.gave_up[e.gave_up] = GaveUp(e.now_ms, e.in_vain)
         self.keeping, self.purse, self.savings = e.keeping, e.purse, e.savings
         self.purse_ms, self.keep_again_ms = e.now_ms, e.again_ms
 

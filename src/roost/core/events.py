@@ -288,6 +288,8 @@ class Kept(Event, frozen=True):
     again_ms: int = 0
     """What was too dear is not thought of again before."""
     savings: float = 0.0
+    in_vain: float = 0.0
+    """GPU seconds that stood idle for the job for which it was given up."""
 
 
 MOMENTARY = (NodeAttached, NodeDetached, Haunted, Laid, Barred, Sampled, Measured, TimeCame, Kept)

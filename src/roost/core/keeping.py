@@ -4,7 +4,8 @@ Kept GPUs stand idle, and that is paid from a purse, which fills at `policy.purs
 predictions are, keeping can cost no more. One job at a time, the one whose turn it is: its wait must already be worth what
 the keeping will probably cost, the more so the longer it waited compared with others. Those nodes are chosen that will empty
 first. Others may use them meanwhile if they will almost surely be gone by then. What costs or takes twice what was foreseen
-is given up, and the job's wait counts from there.
+is given up, and the job's wait counts from there. The next time the purse must hold twice what that cost: else one attempt
+after the other would begin too early, and end for want of money.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Keeper:
         self.cluster, self.space, self.now_ms = cluster, space, now_ms
         self.keeping, self.purse, self.savings = cluster.keeping, cluster.purse, cluster.savings
         self.gave_up: int | None = None
+        self.in_vain = 0.0
         self.again_ms = cluster.keep_again_ms
         self.rate = cluster.number("policy.purse") * cluster.gpu_count
         self._ends: dict[int, float] = {}
@@ -53,8 +55,7 @@ class Keeper:
         cluster, now_ms = self.cluster, self.now_ms
         passed_s = max(0, now_ms - cluster.purse_ms) / 1000 if cluster.purse_ms is not None else 0.0
         self.purse += passed_s * self.rate
-        least = NODE_HOURS * 3600 * self.space.largest if self.rate else 0
-        if (more := self.purse - max(PURSE_HOURS * 3600 * self.rate, least)) > 0:
+        if (more := self.purse - self._most) > 0:
             self.purse -= more
             self.savings = min(SAVED_HOURS * 3600 * self.rate, self.savings + more)
         keeping = self.keeping
@@ -71,8 +72,14 @@ class Keeper:
         self.keeping = msgspec.structs.replace(keeping, spent=keeping.spent + idle)
         is_late = now_ms - keeping.since_ms > OVERRUN * (keeping.until_ms - keeping.since_ms) + 1000
         if self.purse < 0 or is_late or self.keeping.spent > OVERRUN * keeping.expected:
-            self.gave_up = keeping.job
+            self.gave_up, self.in_vain = keeping.job, self.keeping.spent
             self.drop()
+
+    @property
+    def _most(self) -> float:
+        """What the purse holds."""
+        least = NODE_HOURS * 3600 * self.space.largest if self.rate else 0
+        return max(PURSE_HOURS * 3600 * self.rate, least)
 
     def drop(self) -> None:
         """Keep nothing any longer."""
@@ -100,8 +107,9 @@ class Keeper:
         is_small = job.shape.request.gpus <= SMALL * self.cluster.gpu_count
         is_saved_for = is_small or waited_ms >= 1000 * SAVED_FOR_S
         means = self.purse + self.savings if is_saved_for else self.purse
-        if nodes and price <= means and price <= self._worth(job):
-            expected = max(price, 60.0 * job.shape.request.gpus)
+        learned = OVERRUN * (before.in_vain if (before := self.cluster.gave_up.get(job.id)) is not None else 0.0)
+        if nodes and max(price, min(learned, self._most)) <= means and price <= self._worth(job):
+            expected = max(price, learned, 60.0 * job.shape.request.gpus)
             self.keeping = Keeping(job.id, nodes, self.now_ms, self.now_ms, until_ms, expected, is_saved_for=is_saved_for)
             self.space.keep(nodes)
 
@@ -120,7 +128,7 @@ class Keeper:
         is_same = keeping is None and cluster.keeping is None and self.again_ms == cluster.keep_again_ms
         if is_same and (cluster.purse_ms is not None or not self.rate):
             return None
-        return ev.Kept(self.now_ms, keeping, self.purse, self.gave_up, self.again_ms, self.savings)
+        return ev.Kept(self.now_ms, keeping, self.purse, self.gave_up, self.again_ms, self.savings, self.in_vain)
 
     def is_due(self, job: Job) -> bool:
         """Whether a job that does not fit has waited long enough for anything to be kept for it."""
@@ -138,7 +146,8 @@ class Keeper:
     def _worth(self, job: Job) -> float:
         cluster = self.cluster
         waited_s = (self.now_ms - cluster.ready_ms(job)) / 1000
-        since_s = (self.now_ms - max(cluster.ready_ms(job), cluster.gave_up.get(job.id, 0))) / 1000
+        before = cluster.gave_up.get(job.id)
+        since_s = (self.now_ms - max(cluster.ready_ms(job), before.at_ms if before is not None else 0)) / 1000
         how_long = max(1.0, waited_s / max(60.0, LONG * cluster.learned.long_wait_s))
         return WORTH * since_s * job.shape.request.gpus * how_long
 

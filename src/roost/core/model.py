@@ -213,6 +213,13 @@ class Keeping(msgspec.Struct, frozen=True):
     """Whether it may use up what was saved for those who wait longest."""
 
 
+class GaveUp(msgspec.Struct, frozen=True):
+    """When keeping for a job was given up, and how many GPU seconds stood idle for nothing."""
+
+    at_ms: int
+    in_vain: float
+
+
 class Access(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a node is reached that is not the server's own machine. No secret: a key is named by its file."""
 

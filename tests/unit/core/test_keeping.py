@@ -233,12 +233,32 @@ def test_what_is_saved_is_for_those_who_wait_longest() -> None:
         assert (kept(here) is not None) is is_kept
 
 
+@pytest.mark.parametrize(("purse", "is_kept"), [(7_999, False), (8_001, True)])
+def test_behind_an_attempt_in_vain_the_purse_must_hold_twice_what_that_cost(purse: float, is_kept: bool) -> None:
+    """Or one attempt after the other would begin as soon as its price seems to be there, and starve the job."""
+    here = half_free(purse=0.0)
+    here.apply(ev.Kept(NOW, None, 0.0, WIDE, in_vain=4_000.0))
+    later_ms = NOW + 300_000
+    here.apply(ev.Kept(later_ms, None, purse))
+    found = kept(here, later_ms)
+    assert (found is not None) is is_kept
+    assert found is None or found.expected == 8_000
+
+
+def test_an_attempt_in_vain_never_asks_for_more_than_the_purse_holds() -> None:
+    here = half_free(purse=0.0)
+    here.apply(ev.Kept(NOW, None, 0.0, WIDE, in_vain=1e9))
+    later_ms = NOW + 300_000
+    here.apply(ev.Kept(later_ms, None, NODE_HOURS * 3600.0 * 2))
+    assert kept(here, later_ms) is not None
+
+
 def test_what_costs_twice_its_price_is_given_up_and_the_wait_counts_from_there() -> None:
     here = busy(wide())
     keeping(here, expected=60.0, idle=2)
     now_ms = NOW + 61_000
     carry_out(here, now_ms)
-    assert here.keeping is None and here.gave_up == {WIDE: now_ms}
+    assert here.keeping is None and here.gave_up[WIDE].at_ms == now_ms
     here.learned.long_wait_s = 1e7
     assert kept(here, now_ms + 1000) is None
 
