@@ -147,6 +147,7 @@ FLOODS = {
     "'procs': [{'pid': p, 'run': f'{p}.1'} for p in range(500)]} for i in range(2)]}",
     "using": "{'op': 'using', 'runs': [{'run': f'{r}.1', 'rss_mib': 1} for r in range(2000)]}",
     "inventory": "{'op': 'inventory', 'gpus': [{'uuid': f'evil-{i}', 'index': i, 'model': str(n), 'mem_mib': n} for i in range(50)]}",
+    "removed": "{'op': 'removed', 'runs': [f'{r}.{n}' for r in range(500)]}",
     "error": "{'op': 'error', 'message': 'x' * 1000}",
     "reported": "{'op': 'reported', 'run': f'{n % 50}.1', 'results': {f'k{i}': f'{n}' * 40 for i in range(64)}}",
 }

@@ -87,6 +87,8 @@ class Cluster:
         """GPUs on which runs are still alive whose attempts are over here, each with the node that has it."""
         self.given_up: dict[tuple[str, str], Left] = {}
         """Runs that were given up and may be alive, by node and name."""
+        self.old_files: dict[tuple[str, str], dict[str, None]] = {}
+        """Runs of removed jobs whose files a program is still to delete, by node and channel, oldest first."""
         self.barred: dict[tuple[str, str], tuple[str, int]] = {}
         """Channels of nodes through which nothing can run now: why, and until when that is believed."""
         self.users: dict[str, UserRules] = {}
@@ -543,8 +545,8 @@ _APPLY: dict[type[ev.Event], Callable[[Cluster, Any], None]] = {
     ev.LoginSet: nodes.login_set,
     ev.GivenUp: nodes.given_up,
     ev.Accounted: nodes.accounted,
-    ev.FilesLeft: nodes.files,
-    ev.FilesGone: nodes.files,
+    ev.FilesLeft: nodes.files_left,
+    ev.FilesGone: nodes.files_gone,
     ev.Haunted: nodes.haunted,
     ev.Laid: nodes.laid,
     ev.Barred: nodes.barred,

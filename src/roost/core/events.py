@@ -206,6 +206,7 @@ class FilesGone(Event, frozen=True):
 
     node: str
     run: str
+    channel: str
 
 
 class NodeDrained(Event, frozen=True):

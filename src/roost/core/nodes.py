@@ -84,8 +84,9 @@ def node_removed(cluster: Cluster, e: ev.NodeRemoved) -> None:
         cluster.rules.pop(uuid, None)
     for key in [key for key in cluster.logins if key[0] == e.node]:
         del cluster.logins[key]
-    for key in [key for key in cluster.barred if key[0] == e.node]:
-        del cluster.barred[key]
+    for known in (cluster.barred, cluster.old_files):
+        for key in [key for key in known if key[0] == e.node]:
+            del known[key]
     cluster.gpu_count = sum(len(known.gpus) for known in cluster.nodes.values())
     cluster.touched.add(e.node)
 
@@ -162,8 +163,15 @@ def accounted(cluster: Cluster, e: ev.Accounted) -> None:
     _lay(cluster, e.node, e.run)
 
 
-def files(cluster: Cluster, e: ev.FilesLeft | ev.FilesGone) -> None:
-    """Nothing is decided by it: who must know reads it from the store."""
+def files_left(cluster: Cluster, e: ev.FilesLeft) -> None:
+    cluster.old_files.setdefault((e.node, e.channel), {})[e.run] = None
+
+
+def files_gone(cluster: Cluster, e: ev.FilesGone) -> None:
+    if (left := cluster.old_files.get((e.node, e.channel))) is not None:
+        left.pop(e.run, None)
+        if not left:
+            del cluster.old_files[e.node, e.channel]
 
 
 def _haunt(cluster: Cluster, node: str, run: str, gpus: tuple[str, ...]) -> None:

@@ -91,10 +91,6 @@ class Controller:
         rows = self.store.read(reads.attempts, [job]).get(job, [])
         return {f"{job}.{row.attempt}": {uuid for uuid, _ in row.devices()} for row in rows}
 
-    def old_files(self, node: str, channel: str, among: Sequence[str] | None, most: int) -> list[str]:
-        """Runs whose files that program of a node is still to delete: of those named, else of all, so many at most."""
-        return self.store.read(reads.old_files, node, channel, among, most)
-
     def queue_head(self, length: int) -> list[tuple[int, int, int]]:
         """Id, priority and rank of the first waiting jobs."""
         return self.store.read(reads.queue_head, length)

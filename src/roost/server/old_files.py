@@ -6,6 +6,7 @@ A node may be away when a job is removed, or be cut off the next moment: at ever
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from roost.core import events as ev
 from roost.links import messages as m
@@ -25,12 +26,13 @@ def leave(turn: Turn, at: At, runs: Sequence[str]) -> None:
 
 def ask_again(turn: Turn, at: At) -> None:
     """A program says hello: what it has not deleted yet, it is to delete."""
-    left = turn.memory.old_files(at.node, at.account, None, MOST_AT_HELLO)
+    left = [*islice(turn.cluster.old_files.get((at.node, at.account), ()), MOST_AT_HELLO)]
     for start in range(0, len(left), AT_ONCE):
         turn.send(at.node, at.account, "remove", runs=left[start : start + AT_ONCE])
 
 
 def removed(turn: Turn, at: At, report: m.RunsRemoved, orphans: Orphans) -> None:
     """They are deleted: as far as it was that program which was to do it."""
-    for run in turn.memory.old_files(at.node, at.account, report.runs, len(report.runs)):
-        turn.record(ev.FilesGone(at.node, run))
+    left = turn.cluster.old_files.get((at.node, at.account), {})
+    for run in [run for run in dict.fromkeys(report.runs) if run in left]:
+        turn.record(ev.FilesGone(at.node, run, at.account))

@@ -32,9 +32,6 @@ class Memory(Protocol):
     def given(self, job: int) -> dict[str, set[str]]:
         """The GPUs that each attempt of a job was given, by the name of its run."""
 
-    def old_files(self, node: str, channel: str, among: Sequence[str] | None, most: int) -> list[str]:
-        """Runs whose files that program of a node is still to delete."""
-
     def queue_head(self, length: int) -> list[tuple[int, int, int]]:
         """Id, priority and rank of the first waiting jobs."""
 

@@ -89,6 +89,8 @@ def _load_devices(store: Store, cluster: Cluster) -> None:
                 cluster.apply(ev.NodeKnown(name, msgspec.json.decode(access, type=Access)))
         for node, run, left in db.execute(select(schema.given_up)):
             cluster.apply(ev.GivenUp(node, run, msgspec.json.decode(left, type=Left)))
+        for node, run, channel in db.execute(select(schema.old_files)):
+            cluster.apply(ev.FilesLeft(node, run, channel))
         for node, user, login in db.execute(select(schema.logins)):
             cluster.apply(ev.LoginSet(node, user, msgspec.json.decode(login, type=Login)))
 

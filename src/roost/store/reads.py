@@ -81,13 +81,6 @@ def places(db: Connection, job: int) -> set[str]:
     return set(db.execute(select(t.attempts.c.node).where(t.attempts.c.job == job)).scalars())
 
 
-def old_files(db: Connection, node: str, channel: str, among: Sequence[str] | None, most: int) -> list[str]:
-    """Runs whose files that program of a node is still to delete: of those named, else of all, so many at most."""
-    left = t.old_files.c
-    query = select(left.run).where(left.node == node, left.channel == channel).limit(most)
-    return list(db.execute(query if among is None else query.where(left.run.in_(among))).scalars())
-
-
 def attempts(db: Connection, wanted: Sequence[int]) -> dict[int, list[AttemptRow]]:
     """The attempts of those jobs, oldest first."""
     found: dict[int, list[AttemptRow]] = {}

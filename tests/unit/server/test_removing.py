@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import select
 from tests.builders import Server, exited
 from tests.far_nodes import FarNodes
 
@@ -12,7 +13,8 @@ from roost.links import messages as m
 from roost.server import old_files
 from roost.server.commands import Act, RemoveNode, Submit
 from roost.sim.world import fresh_store
-from roost.store import reads
+from roost.store import schema
+from roost.store.store import Store
 
 
 def test_an_environment_lives_on_when_a_new_job_takes_it_while_the_last_one_goes(server: Server) -> None:
@@ -70,6 +72,11 @@ def test_files_that_nobody_could_be_told_to_delete_are_asked_for_at_every_hello_
     assert removals(server) == [[f"{other}.1"]]
 
 
+def old(store: Store) -> list[tuple[str, ...]]:
+    """What the store has of it."""
+    return store.read(lambda db: [tuple(row) for row in db.execute(select(schema.old_files))])
+
+
 def test_what_is_left_is_asked_of_the_program_that_has_it_and_goes_with_its_node() -> None:
     with fresh_store() as store:
         lab = FarNodes(store, "far", "off")
@@ -79,11 +86,11 @@ def test_what_is_left_is_asked_of_the_program_that_has_it_and_goes_with_its_node
         lab.act("rm", job)
         lab.say("off", m.RunsRemoved([f"{job}.1"]))
         lab.say("far", m.RunsRemoved([f"{job}.1"]), account="ada")
-        assert store.read(reads.old_files, "far", "", None, 10) == [f"{job}.1"]
+        assert old(store) == [("far", f"{job}.1", "")]
         lab.hello("off")
         assert removals(lab) == []
         lab.ask(RemoveNode("root", "far"))
-        assert store.read(reads.old_files, "far", "", None, 10) == []
+        assert old(store) == []
 
 
 def test_very_many_are_named_in_several_messages(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
