@@ -20,7 +20,8 @@ KEPT = ROOT / "docs" / "pictures"
 FOR_DOCS = {
     "overview-light-en-desktop", "overview-dark-en-desktop", "overview-light-zh-desktop", "overview-light-en-phone",
     "wall-dark-en-desktop", "jobs-light-en-desktop", "jobs-dark-zh-desktop", "job-light-en-desktop", "job-light-en-phone",
-    "submit-light-en-desktop", "nodes-light-en-desktop", "users-light-en-desktop", "settings-light-zh-desktop",
+    "submit-light-en-desktop", "lab-nodes-light-en-desktop", "lab-light-zh-desktop", "users-light-en-desktop",
+    "settings-light-zh-desktop",
 }  # fmt: skip
 
 
@@ -29,14 +30,27 @@ def main() -> None:
     ALL.mkdir(parents=True, exist_ok=True)
     with browser() as chromium, running_site(chromium, "8x24G") as site:
         ids = set_the_stage(site)
-        for size, shape in (("desktop", DESKTOP), ("phone", PHONE)):
-            for theme in ("light", "dark"):
-                for language in ("en", "zh"):
-                    look(site, places(site, ids), f"{theme}-{language}-{size}", shape, theme, language, only)
+        look_at_all(site, places(site, ids), only)
         entrance(site)
+        add_machines(site)
+        look_at_all(site, {"lab": "/", "lab-nodes": "/nodes"}, only)
         if site.complaints:
             print("\n".join(["the pages complained:", *site.complaints]))
     print(f"pictures: {ALL}; for the documents: {KEPT}")
+
+
+def look_at_all(site: Site, where: dict[str, str], only: list[str]) -> None:
+    """Those pages, in every dress."""
+    for size, shape in (("desktop", DESKTOP), ("phone", PHONE)):
+        for theme in ("light", "dark"):
+            for language in ("en", "zh"):
+                look(site, where, f"{theme}-{language}-{size}", shape, theme, language, only)
+
+
+def add_machines(site: Site) -> None:
+    """Two more nodes: what waits goes there by itself."""
+    for name, gpus in (("lab2", "4x80G"), ("lab3", "8x24G")):
+        site.box.do("node", "add", name, "pipe:", "--dir", str(site.box.work / name), "--sim", gpus)
 
 
 def look(
