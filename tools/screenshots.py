@@ -20,7 +20,7 @@ KEPT = ROOT / "docs" / "pictures"
 FOR_DOCS = {
     "overview-light-en-desktop", "overview-dark-en-desktop", "overview-light-zh-desktop", "overview-light-en-phone",
     "wall-dark-en-desktop", "jobs-light-en-desktop", "jobs-dark-zh-desktop", "job-light-en-desktop", "job-light-en-phone",
-    "submit-light-en-desktop", "lab-nodes-light-en-desktop", "lab-light-zh-desktop", "users-light-en-desktop",
+    "submit-light-en-desktop", "lab-light-en-desktop", "lab-light-zh-desktop", "users-light-en-desktop",
     "settings-light-zh-desktop",
 }  # fmt: skip
 
