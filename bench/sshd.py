@@ -12,7 +12,7 @@ from bench.systems.port import call, end, wait_until
 
 CONF = """ListenAddress 127.0.0.1
 Port {port}
-HostKey {work}/host_key
+HostKey {work}/host_key-{port}
 PidFile none
 AuthorizedKeysFile {work}/key.pub
 StrictModes no
@@ -41,15 +41,18 @@ class Sshds:
             apt("openssh-server", "openssh-client")
         self.work.mkdir()
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-        for name in ("host_key", "key"):
-            call(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "bench", "-f", str(self.work / name)])
+        self._make_key("key")
         self.first_port = free_ports(self.count)
         for port in range(self.first_port, self.first_port + self.count):
+            self._make_key(f"host_key-{port}")  # one of its own, as machines have: Roost knows them by it
             conf = self.work / f"sshd-{port}.conf"
             conf.write_text(CONF.format(port=port, work=self.work))
             self._start(conf)
         if not wait_until(self._do_answer, 20, every=0.1):
             raise RuntimeError("the sshd do not answer after 20 s")
+
+    def _make_key(self, name: str) -> None:
+        call(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "bench", "-f", str(self.work / name)])
 
     def _start(self, conf: Path) -> None:
         with open(conf.with_suffix(".out"), "wb") as output:
@@ -69,10 +72,9 @@ class Sshds:
         """The private key to log in with."""
         return str(self.work / "key")
 
-    @property
-    def fingerprint(self) -> str:
-        """The host key that all of them have, as `--host-key` takes it."""
-        return call(["ssh-keygen", "-l", "-f", str(self.work / "host_key.pub")]).split()[1]
+    def fingerprint(self, number: int) -> str:
+        """The host key of one, as `--host-key` takes it."""
+        return call(["ssh-keygen", "-l", "-f", str(self.work / f"host_key-{self.first_port + number}.pub")]).split()[1]
 
     def url(self, number: int) -> str:
         """Where one is."""

@@ -50,7 +50,7 @@ class RoostNodes:
     def _add(self, number: int) -> None:
         node: dict[str, Any] = {"name": self.names[number], "target": "pipe:", "sim": f"{self.gpus}x24G"}
         if number < self.sshds.count:
-            node |= {"target": self.sshds.url(number), "host_key": self.sshds.fingerprint, "key": self.sshds.key}
+            node |= {"target": self.sshds.url(number), "host_key": self.sshds.fingerprint(number), "key": self.sshds.key}
         self.server.post("/nodes", {**node, "dir": str(self.directory(number))})
 
     def directory(self, number: int) -> Path:
