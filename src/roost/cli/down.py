@@ -7,7 +7,7 @@ import time
 
 from roost.cli.options import Args, Option, Verb
 from roost.cli.output import print_json
-from roost.cli.selecting import JSON
+from roost.cli.selecting import ACTIVE, JSON
 from roost.cli.values import plural
 from roost.client import paths
 from roost.client.client import Roost
@@ -15,7 +15,6 @@ from roost.client.errors import RoostError, ServerUnreachable
 from roost.client.http import Connection
 
 _PATIENCE_S = 60.0
-_ACTIVE = ("starting", "running", "paused", "stopping", "unknown")
 VERB = Verb(
     "down",
     "stop the server; running jobs go on, unless --kill",
@@ -42,7 +41,7 @@ def run(args: Args) -> int:
             raise
     roost.close()
     _await_end(roost, watched)
-    running = sum((status.get("jobs") or {}).get(state, 0) for state in _ACTIVE)
+    running = sum((status.get("jobs") or {}).get(state, 0) for state in ACTIVE)
     if args.json:
         print_json({"version": 1, "pid": pid, "running": 0 if args.kill else running})
     elif running and not args.kill:

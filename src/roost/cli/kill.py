@@ -4,7 +4,7 @@ from roost.cli import values
 from roost.cli.actions import act, tell, tell_later
 from roost.cli.connect import server
 from roost.cli.options import ONE, Args, Option, UsageError, Verb
-from roost.cli.selecting import IDS, JSON, SELECTION, names_ids, selection
+from roost.cli.selecting import ACTIVE, IDS, JSON, SELECTION, names_ids, selection
 from roost.cli.waiting import persist
 from roost.client.errors import RoostError
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from roost.client.client import Roost
 
-_ACTIVE = ("starting", "running", "paused", "stopping", "unknown")
 VERB = Verb(
     "kill",
     "end jobs: TERM to every process, KILL after the grace",
@@ -67,6 +66,6 @@ def _ending(roost: "Roost", killed: set[int]) -> set[int]:
     known but that they were asked.
     """
     try:
-        return {job["id"] for job in roost.all_jobs(state=_ACTIVE)} & killed
+        return {job["id"] for job in roost.all_jobs(state=ACTIVE)} & killed
     except RoostError:
         return killed

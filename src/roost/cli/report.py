@@ -39,15 +39,6 @@ def _pair(text: str) -> tuple[str, int | float | str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise UsageError(f"{text}: NAME=VALUE is meant", "roost report loss=0.31")
-    return name, _value(value)
+    from roost.node.results import parse_value
 
-
-def _value(text: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            found = kind(text)
-        except ValueError:
-            continue
-        if found - found == 0:  # neither nan nor infinite: those are texts, JSON has no numbers for them
-            return found
-    return text
+    return name, parse_value(value)

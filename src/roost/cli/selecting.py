@@ -18,6 +18,9 @@ NODE = Option("--node", "those whose last attempt was on this node", ONE, "NAME"
 ALL = Option("-a --all", "all that you may act on")
 SELECTION = (LABEL, STATE, USER, SWEEP, NODE, ALL)
 JSON = Option("--json", "print JSON")
+ACTIVE = ("starting", "running", "paused", "stopping", "unknown")
+UNENDED = ("held", "queued", *ACTIVE)
+"""States as they are shown: of jobs that have processes, and of all that have not ended."""
 
 
 def selection(args: Args, verb: str, *, by_label: bool = True) -> "dict[str, Any]":

@@ -8,7 +8,7 @@ from roost.cli.connect import server
 from roost.cli.exit_codes import exit_code_of
 from roost.cli.options import ONE, Args, Option, UsageError, Verb
 from roost.cli.output import print_json
-from roost.cli.selecting import IDS, JSON, SELECTION, joined_ids
+from roost.cli.selecting import IDS, JSON, SELECTION, UNENDED, joined_ids
 from roost.cli.waiting import persist
 from roost.client.errors import EXIT_TIMED_OUT
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 FEW = 10
 _MOST_LINES = 20
-UNENDED = ("held", "queued", "starting", "running", "paused", "stopping", "unknown")
 VERB = Verb(
     "wait",
     "wait until jobs have ended, exit as they did",

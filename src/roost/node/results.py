@@ -77,7 +77,7 @@ def parse_value(text: str) -> Result:
             found = kind(text)
         except ValueError:
             continue
-        if math.isfinite(found):
+        if found - found == 0:  # neither nan nor infinite; `isfinite` takes no integer of hundreds of digits
             return found
     return text
 

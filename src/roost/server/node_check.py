@@ -23,7 +23,6 @@ LEAST_INODES = 10_000
 CLOCK_MS = 1000
 _STEPS = (REACHABLE, HOST_KEY, LOGIN, PYTHON)
 _REST = ("gpus", "disk", "clock", "accounts", "shared home", "cgroups", "logout")
-_SSH_FAILED = ssh.FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ def _trouble(contact: Contact) -> Trouble:
         return Trouble(
             REACHABLE, f"no answer within {took_s:.0f} s", f"look at its load there; by hand: ssh {contact.target} uptime"
         )
-    if contact.exit_code == _SSH_FAILED:
+    if contact.exit_code == ssh.FAILED:
         return trouble
     said = trouble.text if contact.stderr.strip() else f"it left with exit code {contact.exit_code} and without a word"
     return Trouble(PYTHON, said, f"by hand: ssh {contact.target} python3 --version")
