@@ -12,9 +12,10 @@ import msgspec
 import pytest
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
+from tests.declared import check_answer
 
 from roost.api.app import make_app
-from roost.api.peer import SCOPE_KEY
+from roost.api.edge.peer_credentials import SCOPE_KEY
 from roost.links import messages as m
 from roost.server import passwords
 from roost.server.controller import Controller
@@ -54,7 +55,7 @@ class Api:
         """One request."""
         data = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
         where, _, query = path.partition("?")
-        scope = {
+        scope: dict[str, Any] = {
             "type": "http",
             "http_version": "1.1",
             "method": method,
@@ -77,7 +78,10 @@ class Api:
             sent.append(message)
 
         await self.app(scope, receive, send)
-        return Answer(sent[0]["status"], b"".join(part.get("body", b"") for part in sent[1:]))
+        answer = Answer(sent[0]["status"], b"".join(part.get("body", b"") for part in sent[1:]))
+        if b"gzip" not in dict(sent[0]["headers"]).get(b"content-encoding", b""):
+            check_answer(method, scope["path"], *answer)
+        return answer
 
     async def get(self, path: str) -> Any:
         """The value at that path."""
