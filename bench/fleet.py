@@ -24,6 +24,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import msgspec
+from tests.simulator.clock import Clock
+from tests.simulator.faults import Chance
+from tests.simulator.machine import Device, Machine, Script
+from tests.simulator.program import Program
+from tests.simulator.server import SimServer
+from tests.simulator.truth import Truth
+from tests.stores import fresh_store
 
 from bench.report import Check, checks_table, has_failed, number, ratio, table
 from bench.spans import median
@@ -36,13 +43,6 @@ from roost.server.controller import STARTS_A_ROUND, Controller
 from roost.server.recording import Recorder
 from roost.server.reports import NodeReport
 from roost.server.turn import Reply, Send
-from roost.sim.clock import Clock
-from roost.sim.faults import Chance
-from roost.sim.machine import Device, Machine, Script
-from roost.sim.program import Program
-from roost.sim.server import SimServer
-from roost.sim.truth import Truth
-from roost.sim.world import fresh_store
 from roost.store.store import Store
 
 USERS = 10

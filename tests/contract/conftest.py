@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
+from tests.stores import fresh_store
 
 from roost.api.app import make_app
 from roost.api.peer import SCOPE_KEY
@@ -22,7 +23,6 @@ from roost.server.engine import Engine
 from roost.server.notifying import Notifier
 from roost.server.service import Service
 from roost.server.targets import Targets
-from roost.sim.world import fresh_store
 from roost.web import dashboard
 
 GPUS = [m.GpuInfo(f"gpu{i}", i, "Sim", 24_000) for i in range(2)]

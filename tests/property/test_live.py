@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.feed import Feed
+from tests.stores import fresh_store
 
 from roost.core.errors import RoostError
 from roost.core.spec import JobSpec
@@ -23,7 +24,6 @@ from roost.server.engine import Engine
 from roost.server.live import Hub, Listener
 from roost.server.people import Caller
 from roost.server.service import Service
-from roost.sim.world import fresh_store
 from roost.store.looks import Lengths
 
 SHORT = Lengths(queue=3, active=2, ended=2)

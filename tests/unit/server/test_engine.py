@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 from tests.builders import exited, started
+from tests.stores import fresh_store
 
 from roost.core import events as ev
 from roost.core.errors import DiskFull, RoostError
@@ -20,7 +21,6 @@ from roost.server.commands import Command, Submit
 from roost.server.controller import Controller
 from roost.server.engine import Engine
 from roost.server.reports import _TAKE
-from roost.sim.world import fresh_store
 from roost.store import reads
 from roost.store.store import CommitFailed
 from roost.store.writes import Batch

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stores import fresh_store
 
 from roost.core import events as ev
 from roost.core.errors import NotFound, TryLater
@@ -18,7 +19,6 @@ from roost.server.engine import Engine
 from roost.server.log_copies import AGAIN_S, LogCopies, Wanted
 from roost.server.patience import Patience
 from roost.server.service import Service
-from roost.sim.world import fresh_store
 from roost.store.rows import AttemptRow
 
 

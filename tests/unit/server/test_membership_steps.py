@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 from tests.builders import MEM
+from tests.stores import fresh_store
 
 from roost.core.cluster import Cluster
 from roost.core.errors import Conflict, RoostError
@@ -25,7 +26,6 @@ from roost.server.controller import Controller
 from roost.server.engine import Engine
 from roost.server.fleet import Fleet, NewNode
 from roost.server.people import Caller, People
-from roost.sim.world import fresh_store
 from roost.store.store import Store
 
 FAR = "far"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.builders import NOW, Server, exited, started
+from tests.stores import fresh_store
 
 from roost.core import events as ev
 from roost.core.levels import LEVELS, Block, Point
@@ -15,7 +16,6 @@ from roost.links import messages as m
 from roost.server.looks import GPU_COLUMNS, GROUP_COLUMNS, columns_of
 from roost.server.recording import Recorder, write
 from roost.server.reports import NodeReport
-from roost.sim.world import fresh_store
 from roost.store import samples
 from roost.store.store import CommitFailed, Store
 

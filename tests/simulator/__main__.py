@@ -1,4 +1,4 @@
-"""`python -m roost.sim --seed 7 --steps 2000`: one simulation, or many with `--count`."""
+"""`python -m tests.simulator --seed 7 --steps 2000`: one simulation, or many with `--count`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import logging
 import sys
 import time
 
-from roost.sim.truth import Violation
-from roost.sim.world import simulate
+from tests.simulator.truth import Violation
+from tests.simulator.world import simulate
 
 
 def main() -> int:
     """Exit code 1 and the seed when something did not hold."""
-    parser = argparse.ArgumentParser(prog="python -m roost.sim", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.simulator", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--count", type=int, default=1, help="so many seeds, one after the other")

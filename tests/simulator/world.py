@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+
+from tests.simulator import checks
+from tests.simulator.clock import START_MS, Clock
+from tests.simulator.faults import Chance
+from tests.simulator.machine import MEM_MIB, Device, Machine
+from tests.simulator.people import People
+from tests.simulator.program import Program
+from tests.simulator.server import SimServer
+from tests.simulator.truth import Truth, Violation
+from tests.stores import fresh_store
 
 from roost.core import events as ev
 from roost.server.controller import Round
-from roost.sim import checks
-from roost.sim.clock import START_MS, Clock
-from roost.sim.faults import Chance
-from roost.sim.machine import MEM_MIB, Device, Machine
-from roost.sim.people import People
-from roost.sim.program import Program
-from roost.sim.server import SimServer
-from roost.sim.truth import Truth, Violation
 from roost.store.store import Store
 
 LONGEST_MS = 3_600_000
@@ -49,7 +46,7 @@ def simulate(seed: int, steps: int, tell: Tell = lambda line: None) -> Story:
             world.live(steps)
             world.calm_down()
         except Exception as error:
-            repeat = f"python -m roost.sim --seed {seed} --steps {steps}"
+            repeat = f"python -m tests.simulator --seed {seed} --steps {steps}"
             at_s = (world.clock.now_ms - START_MS) / 1000
             raise Violation(f"{error!s}\n  seed {seed}, {at_s:.3f} s in; repeat with: {repeat}") from error
         return world.story()
@@ -190,28 +187,3 @@ class World:
         for device in program.machine.devices:
             device.foreign, device.fault = [], None
         program.devices_changed()
-
-
-@contextmanager
-def fresh_store() -> Iterator[Store]:
-    """A fresh database, in memory where the machine has such a place; copied, for making one anew takes longer."""
-    place = "/dev/shm" if Path("/dev/shm").is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="roost-sim-", dir=place) as directory:
-        path = Path(directory) / "roost.db"
-        path.write_bytes(_empty_database())
-        path.chmod(0o600)
-        store = Store(path)
-        try:
-            yield store
-        finally:
-            store.close()
-
-
-@cache
-def _empty_database() -> bytes:
-    directory = Path(tempfile.mkdtemp(prefix="roost-sim-"))
-    try:
-        Store(directory / "roost.db").close()
-        return (directory / "roost.db").read_bytes()
-    finally:
-        shutil.rmtree(directory)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.simulator.clock import Clock
+from tests.simulator.faults import Chance
+from tests.simulator.program import Program
+
 from roost.server.commands import Command
 from roost.server.controller import STARTS_A_ROUND, Controller, Input, Round
 from roost.server.reports import LinkLost, NodeReport
 from roost.server.turn import Reply, Send
-from roost.sim.clock import Clock
-from roost.sim.faults import Chance
-from roost.sim.program import Program
 from roost.store.store import CommitFailed, Store
 
 LAZY_MS = 200
