@@ -20,6 +20,7 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="every round as it is decided, and where it failed")
     options = parser.parse_args()
     logging.getLogger("alembic").setLevel(logging.WARNING)
+    logging.getLogger("roost.rounds").setLevel(logging.CRITICAL)  # what goes wrong there was made to
     failed, began = 0, time.monotonic()
     for seed in range(options.seed, options.seed + options.count):
         try:

@@ -1,6 +1,6 @@
-"""The server's loop in virtual time: gather, decide, commit, tell; killed at any point, and started again.
+"""The server's round loop in virtual time; killed at any point, and started again.
 
-The same steps as `server/engine.py`, over the same controller and store.
+Drives `roost.server.round_loop` as the engine does: what a round is, and when the next one is due, is said there.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from tests.simulator.faults import Chance
 from tests.simulator.program import Program
 
 from roost.server.commands import Command
-from roost.server.controller import STARTS_A_ROUND, Controller, Input, Round
-from roost.server.reports import LinkLost, NodeReport
+from roost.server.controller import Controller, Round
+from roost.server.round_loop import RECOVER_MS, Inbox, RoundLoop
 from roost.server.turn import Reply, Send
 from roost.store.store import CommitFailed, Store
 
-LAZY_MS = 200
 OnReply = Callable[[Reply], None]
 
 
@@ -25,21 +24,33 @@ class Killed(Exception):
     """The server dies at this point."""
 
 
+class BrokenInvariant(Exception):
+    """A round ends as a mistake in the server would end it."""
+
+
+class Observer:
+    """Sees every round; this one does nothing about it."""
+
+    def decided(self, done: Round) -> None:
+        """It was decided, and is neither committed nor told."""
+
+    def committed(self) -> None:
+        """The last one that was decided is committed, and not told."""
+
+
 class SimServer:
     """One server after another over one store."""
 
-    def __init__(self, clock: Clock, chance: Chance, store: Store, programs: list[Program]) -> None:
-        self._clock, self._chance, self.store = clock, chance, store
+    def __init__(self, clock: Clock, chance: Chance, store: Store, programs: list[Program], observer: Observer) -> None:
+        self._clock, self._chance, self.store, self._observer = clock, chance, store, observer
         self.programs = {program.name: program for program in programs}
-        self.on_decided: Callable[[Round], None] = lambda done: None
-        self.on_committed: Callable[[], None] = lambda: None
         self.deaths = 0
         for program in programs:
             self._connect(program)
         self.start()
 
     def _connect(self, program: Program) -> None:
-        program.wire.on_report = lambda message: self.put(NodeReport(program.name, message))
+        program.wire.on_report = lambda message: self._inbox.report(program.name, message) if self.is_up else None
         program.wire.on_cut = lambda reason: self._lost(program, reason)
 
     # -- its life ---------------------------------------------------------------------------------------------------
@@ -47,8 +58,10 @@ class SimServer:
     def start(self) -> None:
         """A new process reads the store and attaches."""
         self.controller = Controller(self.store)
-        self.is_up, self.is_busy, self._is_called = True, False, False
-        self._inbox: list[tuple[Input, OnReply | None]] = []
+        self._inbox: Inbox[OnReply] = Inbox(lambda: self._wake_at(0))
+        self._rounds = RoundLoop(self.controller, self._inbox)
+        self.is_up, self.is_busy = True, False
+        self._timer_ms: int | None = None
         for program in self.programs.values():
             self.controller.cluster.node(program.name)
             self._attach_later(program, 0)
@@ -62,18 +75,24 @@ class SimServer:
         self._clock.after(self._chance.pause_ms(300), self.start)
 
     def leave(self) -> None:
-        """A proper end: what is lazily kept is committed."""
-        if self.is_up and not self.is_busy:
-            self.controller.is_leaving = True
-            done = self.controller.decide([], self._clock.now_ms)
-            self._tell_nodes(self.controller.committed(done, self.controller.commit(done)))
-            self.die()
+        """A proper end: what is in the inbox is obeyed, what is lazily kept is committed."""
+        if not self.is_up or self.is_busy:
+            return
+        self.controller.leave()
+        for _ in range(2 if self._inbox else 1):
+            done = self._begin()
+            if not done.is_postponed:
+                self._tell_nodes(self._rounds.finish(done, self._rounds.commit(done)))
+                self._observer.committed()
+            self._answer(done)
+            self._rounds.end()
+        self.die()
 
     @property
     def is_quiet(self) -> bool:
         """Up, attached to everything, with nothing to do."""
         attached = all(program.wire.is_attached for program in self.programs.values())
-        return self.is_up and attached and not self.is_busy and not self._inbox and not self.controller.has_lazy
+        return self.is_up and attached and not self._rounds.is_busy and not self.controller.has_lazy
 
     # -- links ------------------------------------------------------------------------------------------------------
 
@@ -88,78 +107,107 @@ class SimServer:
 
     def _lost(self, program: Program, reason: str) -> None:
         if self.is_up:
-            self.put(LinkLost(program.name, reason))
+            self._inbox.lost(program.name, reason)
             self._attach_later(program, 20 + self._chance.pause_ms(100))
+
+    def _drop_links(self, reason: str) -> None:
+        for program in self.programs.values():
+            program.wire.cut(reason)
 
     # -- rounds -----------------------------------------------------------------------------------------------------
 
-    def put(self, item: Input, on_reply: OnReply | None = None) -> None:
-        """Into the inbox; a round comes for it."""
-        if self.is_up:
-            self._inbox.append((item, on_reply))
-            self._call(0)
-
     def ask(self, command: Command, on_reply: OnReply) -> None:
         """Have it obeyed, or, when the server dies before, never hear of it."""
-        self.put(command, on_reply)
+        if self.is_up:
+            self._inbox.put(command, on_reply)
 
-    def _call(self, delay_ms: int) -> None:
-        if delay_ms == 0:
-            if self._is_called or self.is_busy:
-                return
-            self._is_called = True
-        deaths = self.deaths
-        self._clock.after(delay_ms, lambda: self._round() if self.deaths == deaths and not self.is_busy else None)
+    def _wake_at(self, at_ms: int | None) -> None:
+        """See to it that a round comes then, or before; 0: at once. The end of the one under way asks again."""
+        if at_ms is None or self.is_busy:
+            return
+        at_ms = max(at_ms, self._clock.now_ms)
+        if self._timer_ms is not None and self._timer_ms <= at_ms:
+            return
+        self._timer_ms, deaths = at_ms, self.deaths
+
+        def ring() -> None:
+            if self.deaths == deaths and self._timer_ms == at_ms:
+                self._timer_ms = None
+                if not self.is_busy:
+                    self._round()
+
+        self._clock.after(at_ms - self._clock.now_ms, ring)
+
+    def _begin(self) -> Round:
+        done = self._rounds.begin(self._clock.now_ms)
+        self._observer.decided(done)
+        return done
 
     def _round(self) -> None:
-        self._is_called = False
-        taken, self._inbox = self._inbox, []
-        done = self.controller.decide([item for item, _ in taken], self._clock.now_ms)
-        self.on_decided(done)
-        if not done.is_urgent and taken:
-            self.controller.postpone(done)
-            if self.controller.has_lazy:
-                self._call(LAZY_MS)
-            return
-        self.is_busy, deaths = True, self.deaths
-        self._clock.after(self._chance.pause_ms(2), lambda: self._finish(done, taken) if self.deaths == deaths else None)
+        done = self._begin()
+        if done.is_postponed:
+            self._over(done)
+        else:
+            self.is_busy = True
+            self._later(self._chance.pause_ms(2), lambda: self._finish(done))
 
-    def _finish(self, done: Round, taken: list[tuple[Input, OnReply | None]]) -> None:
-        self.is_busy = False
+    def _finish(self, done: Round) -> None:
         try:
-            replies = self._commit_and_send(done)
+            self._commit_and_send(done)
         except Killed:
             self.die()
-            return
-        for (_, on_reply), reply in zip(taken, replies, strict=True):
-            if on_reply is not None and reply is not None:
+        except BrokenInvariant as error:
+            for on_reply, reply in self._rounds.broken(error):
                 on_reply(reply)
-        if self._inbox or len(done.turn.starts) >= STARTS_A_ROUND:
-            self._call(0)
-        if (begin_ms := self.controller.cluster.next_begin_ms()) is not None:
-            self._call(max(1, begin_ms - self._clock.now_ms))
+            self._recover()
+        else:
+            self._over(done)
 
-    def _commit_and_send(self, done: Round) -> list[Reply | None]:
+    def _over(self, done: Round) -> None:
+        self._answer(done)
+        self._end()
+
+    def _end(self) -> None:
+        self.is_busy = False
+        self._wake_at(self._rounds.end())
+
+    def _later(self, delay_ms: int, then: Callable[[], None]) -> None:
+        """Unless the server dies before."""
+        deaths = self.deaths
+        self._clock.after(delay_ms, lambda: then() if self.deaths == deaths else None)
+
+    def _commit_and_send(self, done: Round) -> None:
         rates, comes = self._chance.rates, self._chance.comes
         if comes(rates.killed_before_commit):
             raise Killed
+        if comes(rates.round_breaks):
+            raise BrokenInvariant
         if comes(rates.commit_fails):
-            return self._undo(done, CommitFailed("the disk is full", disk_full=True))
-        sends = self.controller.committed(done, self.controller.commit(done))
-        self.on_committed()
+            self._drop_links(self._rounds.undo(done, CommitFailed("the disk is full", disk_full=True)))
+            return
+        sends = self._rounds.finish(done, self._rounds.commit(done))
+        self._observer.committed()
+        if comes(rates.round_breaks):
+            raise BrokenInvariant
         if comes(rates.killed_after_commit):
             self._tell_nodes(sends[: self._chance.random.randrange(len(sends) + 1)])
             raise Killed
         self._tell_nodes(sends)
         if comes(rates.killed_after_sends):
             raise Killed
-        return done.replies
 
-    def _undo(self, done: Round, error: CommitFailed) -> list[Reply | None]:
-        replies = self.controller.failed(done, error)
-        for program in self.programs.values():
-            program.wire.cut("a commit failed")
-        return replies
+    def _recover(self) -> None:
+        """A round broke: the state is read again at once or, when the disk does not answer, after a while."""
+        reason = None if self._chance.comes(self._chance.rates.commit_fails) else self._rounds.recover()
+        if reason is None:
+            self._later(RECOVER_MS, self._recover)
+        else:
+            self._drop_links(reason)
+            self._later(RECOVER_MS, self._end)
+
+    def _answer(self, done: Round) -> None:
+        for on_reply, reply in self._rounds.answers(done):
+            on_reply(reply)
 
     def _tell_nodes(self, sends: list[Send]) -> None:
         for send in sends:

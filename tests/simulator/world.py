@@ -11,7 +11,7 @@ from tests.simulator.faults import Chance
 from tests.simulator.machine import MEM_MIB, Device, Machine
 from tests.simulator.people import People
 from tests.simulator.program import Program
-from tests.simulator.server import SimServer
+from tests.simulator.server import Observer, SimServer
 from tests.simulator.truth import Truth, Violation
 from tests.stores import fresh_store
 
@@ -52,7 +52,7 @@ def simulate(seed: int, steps: int, tell: Tell = lambda line: None) -> Story:
         return world.story()
 
 
-class World:
+class World(Observer):
     """All of it."""
 
     def __init__(self, seed: int, store: Store, tell: Tell) -> None:
@@ -60,9 +60,7 @@ class World:
         self.seed, self.clock, self.chance, self.truth = seed, Clock(), Chance(seed), Truth()
         names = ["n1", "n2"][: self.chance.random.choice((1, 1, 2))]
         self.programs = [self._node(name) for name in names]
-        self.server = SimServer(self.clock, self.chance, store, self.programs)
-        self.server.on_decided = self._decided
-        self.server.on_committed = self._committed
+        self.server = SimServer(self.clock, self.chance, store, self.programs, self)
         self.people = People(self.clock, self.chance.random, self.server, self.truth)
         self.is_calm = False
         self.waits = checks.Waits()
@@ -112,7 +110,8 @@ class World:
 
     # -- checking ---------------------------------------------------------------------------------------------------
 
-    def _decided(self, done: Round) -> None:
+    def decided(self, done: Round) -> None:
+        """What was decided must fit, and what lives must be known."""
         happened = [e for e in done.turn.events if not isinstance(e, ev.MOMENTARY)]
         told = [(s.node, s.message) for s in done.turn.sends]
         if happened or told:
@@ -121,7 +120,8 @@ class World:
         self._last = done
         checks.living_runs_are_claimed(self.server)
 
-    def _committed(self) -> None:
+    def committed(self) -> None:
+        """Now and then, what is stored must be what is in memory."""
         if self._last is not None:
             self.waits.follow(self._last)
         if self.chance.comes(0.05):
@@ -154,7 +154,7 @@ class World:
         elif kind == len(scripts):
             self.server.leave()
         elif self.server.is_up:
-            self.server.controller.disk_is_full = not self.server.controller.disk_is_full
+            self.server.controller.note_disk(not self.server.controller.disk_is_full)
 
     def _reboot(self, program: Program) -> None:
         program.die()

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.services import make_service
 from tests.stores import fresh_store
 
 from roost.core import events as ev
 from roost.core.errors import NotFound, TryLater
 from roost.links import messages as m
 from roost.server import log_copies, patience
-from roost.server.controller import Controller
-from roost.server.engine import Engine
 from roost.server.log_copies import AGAIN_S, LogCopies, Wanted
 from roost.server.patience import Patience
 from roost.server.service import Service
@@ -63,7 +62,7 @@ def test_what_is_wanted_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
     with fresh_store() as store:
-        made = Service(tmp_path, store, Engine(Controller(store)))
+        made = make_service(tmp_path, store)
         made.cluster.node("far")
         yield made
 
