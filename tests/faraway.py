@@ -20,6 +20,7 @@ from tests.services import make_service
 from roost.core.model import Access
 from roost.core.spec import JobSpec
 from roost.links import local
+from roost.links.addresses import PIPE
 from roost.links.link import Link, Route
 from roost.links.targets import PIPE
 from roost.server.commands import Act, Change_, KnowNode, RemoveNode, Submit

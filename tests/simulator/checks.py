@@ -15,7 +15,7 @@ from tests.simulator.truth import End, Truth, Violation
 from roost.core import events as ev
 from roost.core.cluster import Cluster
 from roost.core.model import Active
-from roost.core.plan import explain
+from roost.core.plan.planner import explain
 from roost.core.states import Outcome, State
 from roost.server.controller import Round
 from roost.store import listing, reads
