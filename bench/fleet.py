@@ -38,12 +38,12 @@ from bench.timing import alternate
 from bench.workspace import new_directory
 from roost.core.spec import JobSpec
 from roost.links import messages as m
-from roost.server.commands import Submit
-from roost.server.controller import STARTS_A_ROUND, Controller, Round
-from roost.server.recording import Recorder
-from roost.server.reports import NodeReport
-from roost.server.round_loop import Inbox, RoundLoop
-from roost.server.turn import Reply, Send
+from roost.server.history.recorder import Recorder
+from roost.server.rounds.commands import Submit
+from roost.server.rounds.controller import STARTS_A_ROUND, Controller, Round
+from roost.server.rounds.loop import Inbox, RoundLoop
+from roost.server.rounds.reports import NodeReport
+from roost.server.rounds.turn import Reply, Send
 from roost.store.store import Store
 
 USERS = 10

@@ -22,11 +22,10 @@ from roost.core.spec import JobSpec
 from roost.links import local
 from roost.links.addresses import PIPE
 from roost.links.link import Link, Route
-from roost.links.targets import PIPE
-from roost.server.commands import Act, Change_, KnowNode, RemoveNode, Submit
-from roost.server.log_copies import LogCopies
-from roost.server.logs import Logs
-from roost.server.node_links import NodeLinks
+from roost.server.logs.collector import LogCopies
+from roost.server.logs.reader import Logs
+from roost.server.nodes.node_links import NodeLinks
+from roost.server.rounds.commands import Act, Change_, KnowNode, RemoveNode, Submit
 from roost.store import reads
 from roost.store.rows import AttemptRow
 from roost.store.store import Store

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from roost.links.link import Link
-from roost.server.controller import Controller
-from roost.server.engine import Engine, EngineInbox
-from roost.server.node_links import NodeLinks
+from roost.server.nodes.node_commands import Ways
+from roost.server.nodes.node_links import NodeLinks
+from roost.server.rounds.controller import Controller
+from roost.server.rounds.engine import Engine, EngineInbox
 from roost.server.service import Service
-from roost.server.ways import Ways
 from roost.store.store import Store
 
 

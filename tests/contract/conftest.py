@@ -18,10 +18,10 @@ from tests.stores import fresh_store
 from roost.api.app import make_app
 from roost.api.peer import SCOPE_KEY
 from roost.links import messages as m
-from roost.server import passwords
-from roost.server.notifying import Notifier
+from roost.server.identity import passwords
+from roost.server.notify.notifier import Notifier
+from roost.server.notify.targets import Targets
 from roost.server.service import Service
-from roost.server.targets import Targets
 from roost.web import dashboard
 
 GPUS = [m.GpuInfo(f"gpu{i}", i, "Sim", 24_000) for i in range(2)]

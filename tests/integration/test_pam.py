@@ -14,11 +14,11 @@ from tests.stores import fresh_store
 
 from roost.core.errors import BadRequest, NotKnown, NotPermitted
 from roost.core.settings import DEFAULTS
-from roost.server import pam as adapter
-from roost.server import unix
-from roost.server.login import Login
-from roost.server.pam import Pam
-from roost.server.people import People
+from roost.server.identity import pam as adapter
+from roost.server.identity import unix_accounts
+from roost.server.identity.login import Login
+from roost.server.identity.pam import Pam
+from roost.server.identity.people import People
 
 SECRET = "Tern-on-a-wire-9"
 SERVICE = "passwd"

@@ -18,12 +18,12 @@ from tests.stores import fresh_store
 from roost.core.errors import RoostError
 from roost.core.spec import JobSpec
 from roost.links import messages as m
-from roost.server import live
-from roost.server.commands import Act, Change_, Command, Drain, RuleGpus, RuleUser, Submit, SwitchScheduling
-from roost.server.live import Hub, Listener
-from roost.server.people import Caller
+from roost.server.identity.people import Caller
+from roost.server.rounds.commands import Act, Change_, Command, Drain, RuleGpus, RuleUser, Submit, SwitchScheduling
 from roost.server.service import Service
-from roost.store.looks import Lengths
+from roost.server.views import dashboard_feed
+from roost.server.views.dashboard_feed import Hub, Listener
+from roost.store.overview import Lengths
 
 SHORT = Lengths(queue=3, active=2, ended=2)
 """So short that jobs come and go at every edge of what is shown."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.stores import fresh_store
 
 from roost.core.states import Outcome, State
-from roost.store import listing, matching
+from roost.store import filters, listing
 from roost.store.listing import SORTS, Cut
 from roost.store.rows import Filter
 from roost.store.search_text import searched_text

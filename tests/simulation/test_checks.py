@@ -14,8 +14,8 @@ from roost.core import events as ev
 from roost.core.model import Conditions, Dependency, Job, Request, Shape
 from roost.core.spec import JobSpec
 from roost.core.states import Outcome
-from roost.server.controller import Round
-from roost.server.submitting import kept
+from roost.server.rounds.controller import Round
+from roost.server.rounds.submit import kept
 from roost.store import reads
 from roost.store.writes import Batch
 

@@ -17,7 +17,7 @@ from roost.core.cluster import Cluster
 from roost.core.model import Active
 from roost.core.plan.planner import explain
 from roost.core.states import Outcome, State
-from roost.server.controller import Round
+from roost.server.rounds.controller import Round
 from roost.store import listing, reads
 from roost.store.load import load
 from roost.store.rows import AttemptRow, Filter, JobRow

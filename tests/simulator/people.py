@@ -14,8 +14,8 @@ from tests.simulator.truth import Truth
 from roost.core.spec import JobSpec
 from roost.core.states import State
 from roost.server.clock import rfc3339
-from roost.server.commands import Act, Change_, Command, Drain, RuleGpus, Submit, SwitchScheduling
-from roost.server.turn import Reply
+from roost.server.rounds.commands import Act, Change_, Command, Drain, RuleGpus, Submit, SwitchScheduling
+from roost.server.rounds.turn import Reply
 
 USERS = ("ada", "bob", "cyd")
 CLONE = "a clone"

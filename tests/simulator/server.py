@@ -1,6 +1,6 @@
 """The server's round loop in virtual time; killed at any point, and started again.
 
-Drives `roost.server.round_loop` as the engine does: what a round is, and when the next one is due, is said there.
+Drives `roost.server.rounds.loop` as the engine does: what a round is, and when the next one is due, is said there.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from tests.simulator.clock import Clock
 from tests.simulator.faults import Chance
 from tests.simulator.program import Program
 
-from roost.server.commands import Command
-from roost.server.controller import Controller, Round
-from roost.server.round_loop import RECOVER_MS, Inbox, RoundLoop
-from roost.server.turn import Reply, Send
+from roost.server.rounds.commands import Command
+from roost.server.rounds.controller import Controller, Round
+from roost.server.rounds.loop import RECOVER_MS, Inbox, RoundLoop
+from roost.server.rounds.turn import Reply, Send
 from roost.store.store import CommitFailed, Store
 
 OnReply = Callable[[Reply], None]

@@ -16,7 +16,7 @@ from tests.simulator.truth import Truth, Violation
 from tests.stores import fresh_store
 
 from roost.core import events as ev
-from roost.server.controller import Round
+from roost.server.rounds.controller import Round
 from roost.store.store import Store
 
 LONGEST_MS = 3_600_000

@@ -24,21 +24,23 @@ from roost.core.states import WAITING, State
 from roost.core.users import check_user
 from roost.links.ssh import HostKey
 from roost.server.clock import now_ms, rfc3339
-from roost.server.commands import Act, Ask, Change_, Command, RuleUser, Who
-from roost.server.engine import Engine
-from roost.server.etas import Etas
-from roost.server.facets import Facets
-from roost.server.fleet import Fleet
-from roost.server.foreseeing import Foreseeing
-from roost.server.login import Login
-from roost.server.node_links import NodeLinks
-from roost.server.pam import Pam
-from roost.server.people import FIRST, NOBODYS, Caller, People
-from roost.server.privacy import Veil
-from roost.server.recording import Recorder
-from roost.server.selecting import Select, check_search, parse_ids
-from roost.server.user_views import user_view, users_view, with_account
-from roost.store import listing, looks, reads
+from roost.server.history.recorder import Recorder
+from roost.server.identity.login import Login
+from roost.server.identity.pam import Pam
+from roost.server.identity.people import FIRST, NOBODYS, Caller, People
+from roost.server.identity.redaction import Veil
+from roost.server.nodes.fleet import Fleet
+from roost.server.nodes.node_links import NodeLinks
+from roost.server.rounds.commands import Act, Ask, Change_, Command, RuleUser, Who
+from roost.server.rounds.engine import Engine
+from roost.server.views import job_rows, job_views
+from roost.server.views.facets import Facets
+from roost.server.views.forecasts import Foreseeing
+from roost.server.views.selection import Select, check_search, parse_ids
+from roost.server.views.start_estimates import Etas
+from roost.server.views.user_views import user_view, users_view, with_account
+from roost.store import listing, overview, reads
+from roost.store.filters import COUNTED, is_bare
 from roost.store.listing import Cut
 from roost.store.rows import Filter, JobRow, SweepRow
 from roost.store.store import Store
@@ -349,7 +351,7 @@ class Service:
     def health(self) -> list[str]:
         """What is wrong, a line each."""
         links = [*self.links.health, *self.links.doubles()]
-        return [*self.engine.health, *links, *views.faults_view(self.cluster), *filter(None, [self.pam.complaint()])]
+        return [*self.engine.health, *links, *job_views.faults_view(self.cluster), *filter(None, [self.pam.complaint()])]
 
     def nodes(self) -> list[Json]:
         """Every node."""

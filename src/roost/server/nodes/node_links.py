@@ -20,8 +20,8 @@ from roost.core.nodes import OWN, shape_channel
 from roost.links.link import Link
 from roost.links.messages import Report
 from roost.node.become import CANNOT
-from roost.server.round_loop import Inbox
-from roost.server.ways import Ways
+from roost.server.nodes.node_commands import Ways
+from roost.server.rounds.loop import Inbox
 
 IDLE_S = 600.0
 LOOK_S = 30.0

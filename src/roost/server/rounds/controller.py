@@ -5,7 +5,7 @@ be told once it is committed. Nothing leaves before the commit: an id is printed
 When a commit fails, what was decided is dropped and the state is read from the store again: as if the server had been killed
 and restarted, which it must survive anyway.
 
-No clock, no socket, no thread: `round_loop` feeds it, and nobody else.
+No clock, no socket, no thread: `loop` feeds it, and nobody else.
 """
 
 from __future__ import annotations

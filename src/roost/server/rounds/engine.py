@@ -16,10 +16,10 @@ from typing import Any, Protocol
 from roost.core import events as ev
 from roost.links.link import Link
 from roost.server.clock import now_ms
-from roost.server.commands import Command
-from roost.server.controller import Controller, Round
-from roost.server.round_loop import RECOVER_MS, Inbox, RoundLoop
-from roost.server.turn import Reply, Send
+from roost.server.rounds.commands import Command
+from roost.server.rounds.controller import Controller, Round
+from roost.server.rounds.loop import RECOVER_MS, Inbox, RoundLoop
+from roost.server.rounds.turn import Reply, Send
 from roost.store.rows import JobRow
 from roost.store.store import CommitFailed
 

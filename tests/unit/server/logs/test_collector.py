@@ -14,9 +14,9 @@ from tests.stores import fresh_store
 from roost.core import events as ev
 from roost.core.errors import NotFound, TryLater
 from roost.links import messages as m
-from roost.server import log_copies, patience
-from roost.server.log_copies import AGAIN_S, LogCopies, Wanted
-from roost.server.patience import Patience
+from roost.server.logs import backoff, collector
+from roost.server.logs.backoff import Patience
+from roost.server.logs.collector import AGAIN_S, LogCopies, Wanted
 from roost.server.service import Service
 from roost.store.rows import AttemptRow
 

@@ -15,8 +15,8 @@ from roost.core.cluster import Cluster
 from roost.core.model import Access, Login
 from roost.links import messages as m
 from roost.links.link import Route
-from roost.server.node_links import NodeLinks
-from roost.server.ways import Ways
+from roost.server.nodes.node_commands import Ways
+from roost.server.nodes.node_links import NodeLinks
 
 
 class Made:

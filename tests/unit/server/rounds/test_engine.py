@@ -18,10 +18,10 @@ from roost.core.spec import JobSpec
 from roost.links import messages as m
 from roost.links.link import Link
 from roost.server.clock import now_ms, rfc3339
-from roost.server.commands import Command, Submit
-from roost.server.controller import Controller
-from roost.server.engine import Engine, EngineInbox
-from roost.server.reports import _TAKE
+from roost.server.rounds.commands import Command, Submit
+from roost.server.rounds.controller import Controller
+from roost.server.rounds.engine import Engine, EngineInbox
+from roost.server.rounds.reports import _TAKE
 from roost.store import reads
 from roost.store.store import CommitFailed
 from roost.store.writes import Batch
@@ -178,7 +178,7 @@ async def test_watchers_hear_what_was_committed() -> None:
 
 
 async def test_a_store_that_cannot_be_read_for_a_while_ends_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roost.server.engine.RECOVER_MS", 0)
+    monkeypatch.setattr("roost.server.rounds.engine.RECOVER_MS", 0)
     async with running() as (engine, link):
         controller, reload, broken = engine.controller, engine.controller.reload, [3, 1]
 

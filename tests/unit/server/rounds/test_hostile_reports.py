@@ -17,8 +17,8 @@ from roost.core import events as ev
 from roost.core.errors import Impossible
 from roost.core.states import State
 from roost.links import messages as m
-from roost.server.commands import LoseNode, RemoveNode
-from roost.server.reports import NodeReport
+from roost.server.rounds.commands import LoseNode, RemoveNode
+from roost.server.rounds.reports import NodeReport
 
 FAR = 1 << 53
 

@@ -12,7 +12,7 @@ from tests.stores import fresh_store
 from roost.core.errors import Conflict
 from roost.core.model import Access, GpuRules
 from roost.links import messages as m
-from roost.server.commands import Drain, EmptyNode, KnowNode, LoseNode, RemoveNode, RuleGpus
+from roost.server.rounds.commands import Drain, EmptyNode, KnowNode, LoseNode, RemoveNode, RuleGpus
 
 
 @pytest.fixture

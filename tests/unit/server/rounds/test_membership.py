@@ -22,11 +22,11 @@ from roost.core.errors import Conflict, RoostError
 from roost.core.spec import JobSpec
 from roost.links import messages as m
 from roost.server.clock import now_ms
-from roost.server.commands import Submit
-from roost.server.controller import Controller
-from roost.server.engine import Engine, EngineInbox
-from roost.server.fleet import Fleet, NewNode
-from roost.server.people import Caller, People
+from roost.server.identity.people import Caller, People
+from roost.server.nodes.fleet import Fleet, NewNode
+from roost.server.rounds.commands import Submit
+from roost.server.rounds.controller import Controller
+from roost.server.rounds.engine import Engine, EngineInbox
 from roost.store.store import Store
 
 FAR = "far"

@@ -11,8 +11,8 @@ from tests.stores import fresh_store
 from roost.core.spec import JobSpec
 from roost.core.states import State
 from roost.links import messages as m
-from roost.server import old_files
-from roost.server.commands import Act, RemoveNode, Submit
+from roost.server.rounds import file_removal
+from roost.server.rounds.commands import Act, RemoveNode, Submit
 from roost.store import schema
 from roost.store.store import Store
 

@@ -12,8 +12,8 @@ from tests.far_nodes import FarNodes
 from tests.stores import fresh_store
 
 from roost.links import messages as m
-from roost.server.commands import Report
-from roost.server.reports import NodeReport
+from roost.server.rounds.commands import Report
+from roost.server.rounds.reports import NodeReport
 from roost.store.store import CommitFailed
 
 

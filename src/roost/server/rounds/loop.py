@@ -24,9 +24,9 @@ import msgspec
 from roost.core.errors import RoostError
 from roost.core.results import Result
 from roost.links.messages import Inventory, Report, RunReported
-from roost.server.controller import STARTS_A_ROUND, Controller, Input, Round
-from roost.server.reports import LinkLost, NodeReport
-from roost.server.turn import Reply, Send
+from roost.server.rounds.controller import STARTS_A_ROUND, Controller, Input, Round
+from roost.server.rounds.reports import LinkLost, NodeReport
+from roost.server.rounds.turn import Reply, Send
 from roost.store.rows import JobRow
 from roost.store.store import CommitFailed
 
