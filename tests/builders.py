@@ -20,6 +20,7 @@ from roost.store.store import CommitFailed, Store
 
 NOW = 1_800_000_000_000
 MEM = 24_000
+SOCKET = "/run/roost.sock"
 Json = dict[str, Any]
 
 
@@ -92,7 +93,7 @@ class Server:
     def __init__(self, store: Store, gpus: int = 2) -> None:
         self.store, self.gpus = store, gpus
         self.now = NOW
-        self.controller = Controller(store)
+        self.controller = Controller(store, SOCKET)
         self.sent: list[tuple[str, Json]] = []
         self.attach()
 
@@ -103,7 +104,7 @@ class Server:
 
     def restart(self) -> None:
         """kill -9, and a new one."""
-        self.controller = Controller(self.store)
+        self.controller = Controller(self.store, SOCKET)
 
     def round(self, *inputs: Input) -> list[Reply | None]:
         """All of these in one round; what the nodes hear is in `sent`."""

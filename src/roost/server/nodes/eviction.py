@@ -80,7 +80,7 @@ class Evicting:
         if is_gone and self._engine.controller.cluster.active.get(active.job.id) == active:
             error = f"ended by the server: the program of {account} did not end it"
             ended = m.RunExited(active.run, now_ms(), 137, active.stop_word, error)
-            self._engine.report(active.node, ended, account)
+            self._engine.inbox.report(active.node, ended, account)
 
     def _seen(self, active: Active) -> list[int]:
         """Processes of that account on the run's GPUs that no other run has."""

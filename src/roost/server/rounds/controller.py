@@ -5,7 +5,7 @@ be told once it is committed. Nothing leaves before the commit: an id is printed
 When a commit fails, what was decided is dropped and the state is read from the store again: as if the server had been killed
 and restarted, which it must survive anyway.
 
-No clock, no socket, no thread: the engine feeds it in asyncio, the simulator over a virtual clock.
+No clock, no socket, no thread: `loop` feeds it, and nobody else.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ class Round(msgspec.Struct):
     batch: Batch
     replies: list[Reply | None]
     """One for each input, in order; None where nobody waits for an answer."""
+    is_postponed: bool = False
+    """Nobody waits for its commit: its facts go with the next one."""
 
     @property
     def is_urgent(self) -> bool:
@@ -58,13 +60,20 @@ class Round(msgspec.Struct):
 class Controller:
     """Owns the cluster state. One round at a time."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, store: Store, socket: str = "") -> None:
+        """`socket` is where the server listens: a job that reports finds it by that."""
+        self.store, self._socket = store, socket
         self.disk_is_full = False
-        self.is_leaving = False
-        self.socket = ""
-        """Where the server listens: a job that reports finds it by that."""
+        self._is_leaving = False
         self.reload()
+
+    def leave(self) -> None:
+        """The server ends soon: nothing is started any more."""
+        self._is_leaving = True
+
+    def note_disk(self, is_full: bool) -> None:
+        """While the disk is full no new job is accepted."""
+        self.disk_is_full = is_full
 
     def reload(self) -> None:
         """Take the state from the store, as after a restart. Nodes must say hello again."""
@@ -123,7 +132,7 @@ class Controller:
         turn.results, self._lazy_results = self._lazy_results, {}
         replies = [self._take(turn, item) for item in inputs]
         self.cluster.apply(ev.TimeCame(now_ms))
-        if not self.is_leaving:
+        if not self._is_leaving:
             self._plan(turn, now_ms)
         batch = turn.batch()
         batch.events = [*self._lazy, *batch.events]
@@ -192,7 +201,7 @@ class Controller:
     def _start(self, turn: Turn, start: Any, rows: dict[int, JobRow]) -> Send:
         row = rows[start.job]
         channel = turn.channel(self.cluster.active[start.job])
-        where = Where(channel, self.cluster.nodes[start.node].access is None, self.socket)
+        where = Where(channel, self.cluster.nodes[start.node].access is None, self._socket)
         message = start_message(self.cluster, start, row, self._env(row.env), turn.now_ms, where)
         return Send(start.node, message, channel)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.builders import NOW, Server, exited, started
+from tests.stores import fresh_store
 
 from roost.core import events as ev
 from roost.core.history.thinning import LEVELS, Block, Point
@@ -15,7 +16,6 @@ from roost.links import messages as m
 from roost.server.history.observations import GPU_COLUMNS, GROUP_COLUMNS, columns_of
 from roost.server.history.recorder import Recorder, write
 from roost.server.rounds.reports import NodeReport
-from roost.sim.world import fresh_store
 from roost.store import samples
 from roost.store.store import CommitFailed, Store
 

@@ -17,7 +17,6 @@ from roost.links import messages as m
 from roost.links.link import Route
 from roost.server.nodes.node_commands import Ways
 from roost.server.nodes.node_links import NodeLinks
-from roost.server.rounds.engine import Engine
 
 
 class Made:
@@ -29,10 +28,8 @@ class Made:
         self.routed: list[tuple[str, str]] = []
         self.is_full = False
         self.reports: list[Any] = []
-        controller = SimpleNamespace(cluster=self.cluster)
-        engine = SimpleNamespace(controller=controller, health=[], lost=lambda *_: None, report=self._report)
-        engine.is_behind = lambda *_: False
-        self.links = NodeLinks(cast(Engine, engine), cast(Ways, self))
+        inbox = SimpleNamespace(lost=lambda *_: None, report=self._report, is_behind=lambda *_: False)
+        self.links = NodeLinks(cast(Any, inbox), cast(Ways, self), lambda: self.cluster)
 
     def _report(self, node: str, message: Any, channel: str) -> None:
         self.reports.append(message)
@@ -56,11 +53,22 @@ async def made() -> AsyncIterator[Made]:
 
 async def test_a_changed_login_is_the_one_that_is_used_from_then_on(made: Made) -> None:
     made.cluster.apply(ev.LoginSet("lab3", "bob", Login("ssh://old@lab3")))
+    made.links.begin()
     old = made.links.open("lab3", "@bob")
     assert made.links.open("lab3", "@bob") is old
     made.cluster.apply(ev.LoginSet("lab3", "bob", Login("ssh://new@lab3")))
     new = made.links.open("lab3", "@bob")
-    assert new is not old and made.links.get("lab3", "@bob") is new and made.routed == [("lab3", "@bob")] * 2
+    assert (
+        new is not old and made.links.get("lab3", "@bob") is new and made.routed == [("lab3", ""), *[("lab3", "@bob")] * 2]
+    )
+
+
+async def test_no_link_is_opened_before_the_beginning_and_after_the_end(made: Made) -> None:
+    assert made.links.open("lab3", "") is None
+    made.links.begin()
+    assert made.links.open("lab3", "") is not None
+    await made.links.close()
+    assert made.links.open("lab3", "") is None and made.routed == [("lab3", "")]
 
 
 async def test_a_new_host_key_leaves_nobody_unheard_who_has_runs(made: Made) -> None:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from tests.builders import MEM, NOW, exited, started
 from tests.far_nodes import FarNodes
+from tests.stores import fresh_store
 
 from roost.core import events as ev
 from roost.core.errors import Impossible
@@ -18,7 +19,6 @@ from roost.core.states import State
 from roost.links import messages as m
 from roost.server.rounds.commands import LoseNode, RemoveNode
 from roost.server.rounds.reports import NodeReport
-from roost.sim.world import fresh_store
 
 FAR = 1 << 53
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 from tests.builders import MEM, exited, started
 from tests.far_nodes import FarNodes
+from tests.stores import fresh_store
 
 from roost.core.errors import Conflict
 from roost.core.model import Access, GpuRules
 from roost.links import messages as m
 from roost.server.rounds.commands import Drain, EmptyNode, KnowNode, LoseNode, RemoveNode, RuleGpus
-from roost.sim.world import fresh_store
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import pytest
 from sqlalchemy import select
 from tests.builders import Server, exited
 from tests.far_nodes import FarNodes
+from tests.stores import fresh_store
 
 from roost.core.spec import JobSpec
 from roost.core.states import State
 from roost.links import messages as m
 from roost.server.rounds import file_removal
 from roost.server.rounds.commands import Act, RemoveNode, Submit
-from roost.sim.world import fresh_store
 from roost.store import schema
 from roost.store.store import Store
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.builders import FullDisk, Server, exited, started
 from tests.far_nodes import FarNodes
+from tests.stores import fresh_store
 
 from roost.links import messages as m
 from roost.server.rounds.commands import Report
 from roost.server.rounds.reports import NodeReport
-from roost.sim.world import fresh_store
 from roost.store.store import CommitFailed
 
 

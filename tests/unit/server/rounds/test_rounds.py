@@ -79,14 +79,14 @@ def test_many_starts_come_in_lots(server: Server) -> None:
 
 
 def test_nothing_starts_while_the_server_is_leaving(server: Server) -> None:
-    server.controller.is_leaving = True
+    server.controller.leave()
     server.submit()
     assert server.ops() == []
 
 
 def test_a_full_disk_refuses_submits_and_still_obeys(server: Server) -> None:
     job = server.submit(hold=True)
-    server.controller.disk_is_full = True
+    server.controller.note_disk(True)
     with pytest.raises(DiskFull):
         server.submit()
     assert server.act("kill", job)["done"] == [job]

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+
+from tests.simulator import checks
+from tests.simulator.clock import START_MS, Clock
+from tests.simulator.faults import Chance
+from tests.simulator.machine import MEM_MIB, Device, Machine
+from tests.simulator.people import People
+from tests.simulator.program import Program
+from tests.simulator.server import Observer, SimServer
+from tests.simulator.truth import Truth, Violation
+from tests.stores import fresh_store
 
 from roost.core import events as ev
 from roost.server.rounds.controller import Round
-from roost.sim import checks
-from roost.sim.clock import START_MS, Clock
-from roost.sim.faults import Chance
-from roost.sim.machine import MEM_MIB, Device, Machine
-from roost.sim.people import People
-from roost.sim.program import Program
-from roost.sim.server import SimServer
-from roost.sim.truth import Truth, Violation
 from roost.store.store import Store
 
 LONGEST_MS = 3_600_000
@@ -49,13 +46,13 @@ def simulate(seed: int, steps: int, tell: Tell = lambda line: None) -> Story:
             world.live(steps)
             world.calm_down()
         except Exception as error:
-            repeat = f"python -m roost.sim --seed {seed} --steps {steps}"
+            repeat = f"python -m tests.simulator --seed {seed} --steps {steps}"
             at_s = (world.clock.now_ms - START_MS) / 1000
             raise Violation(f"{error!s}\n  seed {seed}, {at_s:.3f} s in; repeat with: {repeat}") from error
         return world.story()
 
 
-class World:
+class World(Observer):
     """All of it."""
 
     def __init__(self, seed: int, store: Store, tell: Tell) -> None:
@@ -63,9 +60,7 @@ class World:
         self.seed, self.clock, self.chance, self.truth = seed, Clock(), Chance(seed), Truth()
         names = ["n1", "n2"][: self.chance.random.choice((1, 1, 2))]
         self.programs = [self._node(name) for name in names]
-        self.server = SimServer(self.clock, self.chance, store, self.programs)
-        self.server.on_decided = self._decided
-        self.server.on_committed = self._committed
+        self.server = SimServer(self.clock, self.chance, store, self.programs, self)
         self.people = People(self.clock, self.chance.random, self.server, self.truth)
         self.is_calm = False
         self.waits = checks.Waits()
@@ -115,7 +110,8 @@ class World:
 
     # -- checking ---------------------------------------------------------------------------------------------------
 
-    def _decided(self, done: Round) -> None:
+    def decided(self, done: Round) -> None:
+        """What was decided must fit, and what lives must be known."""
         happened = [e for e in done.turn.events if not isinstance(e, ev.MOMENTARY)]
         told = [(s.node, s.message) for s in done.turn.sends]
         if happened or told:
@@ -124,7 +120,8 @@ class World:
         self._last = done
         checks.living_runs_are_claimed(self.server)
 
-    def _committed(self) -> None:
+    def committed(self) -> None:
+        """Now and then, what is stored must be what is in memory."""
         if self._last is not None:
             self.waits.follow(self._last)
         if self.chance.comes(0.05):
@@ -157,7 +154,7 @@ class World:
         elif kind == len(scripts):
             self.server.leave()
         elif self.server.is_up:
-            self.server.controller.disk_is_full = not self.server.controller.disk_is_full
+            self.server.controller.note_disk(not self.server.controller.disk_is_full)
 
     def _reboot(self, program: Program) -> None:
         program.die()
@@ -190,28 +187,3 @@ class World:
         for device in program.machine.devices:
             device.foreign, device.fault = [], None
         program.devices_changed()
-
-
-@contextmanager
-def fresh_store() -> Iterator[Store]:
-    """A fresh database, in memory where the machine has such a place; copied, for making one anew takes longer."""
-    place = "/dev/shm" if Path("/dev/shm").is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="roost-sim-", dir=place) as directory:
-        path = Path(directory) / "roost.db"
-        path.write_bytes(_empty_database())
-        path.chmod(0o600)
-        store = Store(path)
-        try:
-            yield store
-        finally:
-            store.close()
-
-
-@cache
-def _empty_database() -> bytes:
-    directory = Path(tempfile.mkdtemp(prefix="roost-sim-"))
-    try:
-        Store(directory / "roost.db").close()
-        return (directory / "roost.db").read_bytes()
-    finally:
-        shutil.rmtree(directory)

@@ -6,17 +6,18 @@ import json
 from collections import Counter
 from typing import Any
 
+from tests.simulator.machine import Files
+from tests.simulator.people import CLONE
+from tests.simulator.program import CPUS
+from tests.simulator.server import SimServer
+from tests.simulator.truth import End, Truth, Violation
+
 from roost.core import events as ev
 from roost.core.cluster import Cluster
 from roost.core.model import Active
 from roost.core.plan.planner import explain
 from roost.core.states import Outcome, State
 from roost.server.rounds.controller import Round
-from roost.sim.machine import Files
-from roost.sim.people import CLONE
-from roost.sim.program import CPUS
-from roost.sim.server import SimServer
-from roost.sim.truth import End, Truth, Violation
 from roost.store import listing, reads
 from roost.store.load import load
 from roost.store.rows import AttemptRow, Filter, JobRow

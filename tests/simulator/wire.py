@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from tests.simulator.clock import Clock
+from tests.simulator.faults import Chance
 
 from roost.links import messages as m
-from roost.sim.clock import Clock
-from roost.sim.faults import Chance
 
 DELAY_MS = 3
 

@@ -6,15 +6,16 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from tests.simulator.clock import Clock
+from tests.simulator.machine import MEM_MIB
+from tests.simulator.server import SimServer
+from tests.simulator.truth import Truth
+
 from roost.core.spec import JobSpec
 from roost.core.states import State
 from roost.server.clock import rfc3339
 from roost.server.rounds.commands import Act, Change_, Command, Drain, RuleGpus, Submit, SwitchScheduling
 from roost.server.rounds.turn import Reply
-from roost.sim.clock import Clock
-from roost.sim.machine import MEM_MIB
-from roost.sim.server import SimServer
-from roost.sim.truth import Truth
 
 USERS = ("ada", "bob", "cyd")
 CLONE = "a clone"

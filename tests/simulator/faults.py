@@ -15,6 +15,8 @@ class Rates:
     """Somewhere between the commit and the last message that follows from it."""
     killed_after_sends: float = 0.0
     """All nodes have heard, no asker has."""
+    round_breaks: float = 0.0
+    """As a mistake in the server would break it, before or after its commit."""
     commit_fails: float = 0.0
     cut: float = 0.0
     """A link, at any message in either direction; what is under way is lost."""
@@ -46,6 +48,7 @@ class Chance:
             program_killed=0.04 * scale * draw(),
             refused=0.1 * scale * draw(),
             cannot_start=0.05 * draw(),
+            round_breaks=0.02 * scale * draw(),
         )
 
     def calm_down(self) -> None:

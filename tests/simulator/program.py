@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from roost.sim.clock import Clock
-from roost.sim.faults import Chance
-from roost.sim.machine import Device, Files, Machine, Script
-from roost.sim.truth import End, Truth
-from roost.sim.wire import Wire
+from tests.simulator.clock import Clock
+from tests.simulator.faults import Chance
+from tests.simulator.machine import Device, Files, Machine, Script
+from tests.simulator.truth import End, Truth
+from tests.simulator.wire import Wire
 
 STARTING, RUNNING, ENDED = "starting", "running", "ended"
 CPUS = 3

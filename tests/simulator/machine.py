@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from roost.sim.clock import Clock
-from roost.sim.faults import Chance
-from roost.sim.truth import End, Truth
+from tests.simulator.clock import Clock
+from tests.simulator.faults import Chance
+from tests.simulator.truth import End, Truth
 
 MEM_MIB = 24_000
 
