@@ -40,9 +40,9 @@ SAY_IN: dict[str, dict[str, int]] = {
     "core/expressions.py": {"ValueError": 0, "TypeError": 0},
     "core/networks.py": {"ValueError": 0},
     "links/link.py": {"ValueError": 0, "fail": 0},
-    "node/attach.py": {"write": 1},
-    "node/dispatch.py": {"BadMessage": 0},
-    "node/supervisor.py": {"BadSpec": 0},
+    "node/commands/attach.py": {"write": 1},
+    "node/daemon/dispatch.py": {"BadMessage": 0},
+    "node/runs/supervisor.py": {"BadSpec": 0},
     "server/engine.py": {"append": 0},
     "server/node_links.py": {"lost": 1, "append": 0},
 }
@@ -55,9 +55,9 @@ RETURN = {
     "core/retrying.py": ("difference",),
     "links/bootstrap.py": ("_words",),
     "links/link.py": ("_attach", "_explained"),
-    "node/check.py": ("_cannot_write",),
-    "node/command.py": ("explain_text", "output_error"),
-    "node/oom.py": ("_words",),
+    "node/commands/check.py": ("_cannot_write",),
+    "node/runs/command.py": ("explain_text", "output_error"),
+    "node/runs/out_of_memory.py": ("_words",),
     "notify/sender.py": ("_check", "words_for"),
     "server/cannot_start.py": ("name_node", "_advice"),
     "server/pam.py": ("complaint",),
@@ -69,12 +69,12 @@ RETURN = {
 """Functions whose answer is words."""
 
 ASSIGN = {
-    "node/asking.py": ("error",),
-    "node/daemon.py": ("message",),
-    "node/ending.py": ("error",),
-    "node/sampler.py": ("fault",),
-    "node/sampling.py": ("fault",),
-    "node/supervisor.py": ("reason",),
+    "node/commands/questions.py": ("error",),
+    "node/daemon/daemon.py": ("message",),
+    "node/runs/exit_status.py": ("error",),
+    "node/gpus/sampler.py": ("fault",),
+    "node/daemon/gpu_samples.py": ("fault",),
+    "node/runs/supervisor.py": ("reason",),
     "server/evicting.py": ("error",),
     "server/fleet.py": ("error",),
     "server/node_links.py": ("found",),
@@ -127,7 +127,7 @@ def _told(template: str) -> str:
 
 def paths() -> list[str]:
     """The files that are read."""
-    return sorted(str(p.relative_to(SOURCE)) for where in WHERE for p in (SOURCE / where).glob("*.py"))
+    return sorted(str(p.relative_to(SOURCE)) for where in WHERE for p in (SOURCE / where).rglob("*.py"))
 
 
 @cache

@@ -24,9 +24,9 @@ from roost.links import ssh, targets
 from roost.links.link import LinkDown, plain
 from roost.links.ssh_words import explain
 from roost.links.targets import PIPE, BadTarget
-from roost.node.clock import boot_id
-from roost.node.gpus_sim import parse_sim_spec
-from roost.node.homes import look_at_home
+from roost.node.gpus.simulated import parse_sim_spec
+from roost.node.system.clock import boot_id
+from roost.node.system.home_dir import look_at_home
 from roost.server.clock import now_ms
 from roost.server.commands import Command, EmptyNode, KnowNode, LoseNode, RemoveNode, SetLogin
 from roost.server.contacting import Said, ask_program, host_keys, is_known, tell_program

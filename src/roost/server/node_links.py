@@ -15,7 +15,7 @@ from roost.core.model import Login
 from roost.core.nodes import OWN, shape_channel
 from roost.links.link import Link
 from roost.links.messages import Report
-from roost.node.become import CANNOT
+from roost.node.commands.attach_as import CANNOT
 from roost.server.engine import Engine
 from roost.server.ways import Ways
 
