@@ -19,7 +19,7 @@ from roost.core import events as ev
 from roost.core.model import RANK_STEP, Conditions, Job, Request, Shape
 from roost.core.spec import JobSpec, work_of
 from roost.core.states import Outcome
-from roost.server.submitting import kept
+from roost.server.rounds.submit import kept
 from roost.store.store import Store, pack_env
 from roost.store.writes import Batch
 

@@ -31,11 +31,11 @@ from bench.timing import alternate
 from bench.workspace import new_directory
 from roost.core.spec import JobSpec
 from roost.links import messages as m
-from roost.server.commands import Submit
-from roost.server.controller import STARTS_A_ROUND, Controller
-from roost.server.recording import Recorder
-from roost.server.reports import NodeReport
-from roost.server.turn import Reply, Send
+from roost.server.history.recorder import Recorder
+from roost.server.rounds.commands import Submit
+from roost.server.rounds.controller import STARTS_A_ROUND, Controller
+from roost.server.rounds.reports import NodeReport
+from roost.server.rounds.turn import Reply, Send
 from roost.sim.clock import Clock
 from roost.sim.faults import Chance
 from roost.sim.machine import Device, Machine, Script

@@ -8,14 +8,14 @@ from typing import Any
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.model import RANK_STEP, Conditions, Gpu, Host, Job, Observation, Process, Request, Shape
-from roost.core.plan import Start, plan
+from roost.core.plan.planner import Start, plan
 from roost.core.spec import JobSpec
 from roost.core.states import Outcome
 from roost.links import messages as m
-from roost.server.commands import Act, Command, Submit
-from roost.server.controller import Controller, Input, Round
-from roost.server.reports import LinkLost, NodeReport
-from roost.server.turn import Reply
+from roost.server.rounds.commands import Act, Command, Submit
+from roost.server.rounds.controller import Controller, Input, Round
+from roost.server.rounds.reports import LinkLost, NodeReport
+from roost.server.rounds.turn import Reply
 from roost.store.store import CommitFailed, Store
 
 NOW = 1_800_000_000_000

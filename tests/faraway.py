@@ -18,13 +18,13 @@ from typing import Any
 from roost.core.model import Access
 from roost.core.spec import JobSpec
 from roost.links import local
+from roost.links.addresses import PIPE
 from roost.links.link import Link, Route
-from roost.links.targets import PIPE
-from roost.server.commands import Act, Change_, KnowNode, RemoveNode, Submit
-from roost.server.controller import Controller
-from roost.server.engine import Engine
-from roost.server.log_copies import LogCopies
-from roost.server.logs import Logs
+from roost.server.logs.collector import LogCopies
+from roost.server.logs.reader import Logs
+from roost.server.rounds.commands import Act, Change_, KnowNode, RemoveNode, Submit
+from roost.server.rounds.controller import Controller
+from roost.server.rounds.engine import Engine
 from roost.server.service import Service
 from roost.store import reads
 from roost.store.rows import AttemptRow

@@ -16,12 +16,12 @@ from pwdlib.hashers.argon2 import Argon2Hasher
 from roost.api.app import make_app
 from roost.api.peer import SCOPE_KEY
 from roost.links import messages as m
-from roost.server import passwords
-from roost.server.controller import Controller
-from roost.server.engine import Engine
-from roost.server.notifying import Notifier
+from roost.server.identity import passwords
+from roost.server.notify.notifier import Notifier
+from roost.server.notify.targets import Targets
+from roost.server.rounds.controller import Controller
+from roost.server.rounds.engine import Engine
 from roost.server.service import Service
-from roost.server.targets import Targets
 from roost.sim.world import fresh_store
 from roost.web import dashboard
 

@@ -10,8 +10,8 @@ from tests.contract.conftest import Api
 
 from roost.core.model import Access
 from roost.links import messages as m
-from roost.server import views
-from roost.server.commands import KnowNode
+from roost.server.rounds.commands import KnowNode
+from roost.server.views import job_views
 
 FAR_GPUS = [m.GpuInfo(f"far{i}", i, "Sim", 24_000) for i in range(2)]
 
@@ -36,7 +36,7 @@ class Away(NamedTuple):
 
 @pytest.fixture
 async def away(api: Api, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Away]:
-    monkeypatch.setattr(views, "AWAY_MS", 0)
+    monkeypatch.setattr(job_views, "AWAY_MS", 0)
     engine = api.service.engine
     await engine.ask(KnowNode("", "far", Access("ssh://far")))
     engine.report("far", m.Hello(1, "x", "far", 1, "boot", 8, 64_000, FAR_GPUS, []))

@@ -24,8 +24,8 @@ from roost.core.model import (
     Shape,
     UserRules,
 )
-from roost.core.placement import impossible
-from roost.core.plan import Plan, plan
+from roost.core.plan.placement import impossible
+from roost.core.plan.planner import Plan, plan
 from roost.core.policy import names
 from roost.core.settings import Value
 from roost.core.states import Outcome, State

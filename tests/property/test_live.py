@@ -16,15 +16,15 @@ from tests.feed import Feed
 from roost.core.errors import RoostError
 from roost.core.spec import JobSpec
 from roost.links import messages as m
-from roost.server import live
-from roost.server.commands import Act, Change_, Command, Drain, RuleGpus, RuleUser, Submit, SwitchScheduling
-from roost.server.controller import Controller
-from roost.server.engine import Engine
-from roost.server.live import Hub, Listener
-from roost.server.people import Caller
+from roost.server.identity.people import Caller
+from roost.server.rounds.commands import Act, Change_, Command, Drain, RuleGpus, RuleUser, Submit, SwitchScheduling
+from roost.server.rounds.controller import Controller
+from roost.server.rounds.engine import Engine
 from roost.server.service import Service
+from roost.server.views import dashboard_feed
+from roost.server.views.dashboard_feed import Hub, Listener
 from roost.sim.world import fresh_store
-from roost.store.looks import Lengths
+from roost.store.overview import Lengths
 
 SHORT = Lengths(queue=3, active=2, ended=2)
 """So short that jobs come and go at every edge of what is shown."""
@@ -36,7 +36,7 @@ ANA = Caller("ana", False, "token page")
 def few_others() -> Iterator[None]:
     """Only so many jobs that are not shown are told of."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(live, "MOST_OTHERS", 2)
+        patched.setattr(dashboard_feed, "MOST_OTHERS", 2)
         yield
 
 

@@ -10,8 +10,8 @@ from roost.core import events as ev
 from roost.core.model import Conditions, Dependency, Job, Request, Shape
 from roost.core.spec import JobSpec
 from roost.core.states import Outcome
-from roost.server.controller import Round
-from roost.server.submitting import kept
+from roost.server.rounds.controller import Round
+from roost.server.rounds.submit import kept
 from roost.sim import checks
 from roost.sim.truth import End, Truth, Violation
 from roost.sim.world import World, fresh_store, simulate

@@ -1,6 +1,6 @@
 """`check`: what this machine offers to a Roost server and what it lacks, as one JSON object on standard output.
 
-Tells facts; what they mean is the server's to say (`server/node_check.py`). Starts no daemon and leaves nothing behind.
+Tells facts; `server/nodes/node_check.py` says what they mean. Starts no daemon and leaves nothing behind.
 Whatever may hang is asked in processes apart (`asking.py`), so an answer comes within ten seconds.
 """
 

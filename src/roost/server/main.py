@@ -23,21 +23,21 @@ from roost.client import paths
 from roost.core.errors import RoostError
 from roost.links.link import plain
 from roost.node.gpus_sim import parse_sim_spec
-from roost.server.archiving import keep_bounded
 from roost.server.clock import now_ms
-from roost.server.controller import Controller
-from roost.server.engine import Engine
-from roost.server.evicting import Evicting
-from roost.server.listening import Application, Place, listen, place_of, socket_path
-from roost.server.lock import HomeInUse, take
-from roost.server.log_copies import LogCopies
-from roost.server.notifying import Notifier
-from roost.server.recording import record, write
+from roost.server.history.archive import keep_bounded
+from roost.server.history.recorder import record, write
+from roost.server.logs.collector import LogCopies
+from roost.server.nodes.eviction import Evicting
+from roost.server.notify.notifier import Notifier
+from roost.server.notify.targets import Targets
+from roost.server.process.certificates import BadCertificate
+from roost.server.process.home_lock import HomeInUse, take
+from roost.server.process.listener import Application, Place, listen, place_of, socket_path
+from roost.server.process.service_manager import Supervisor
+from roost.server.process.sockets import CannotListen, check_own
+from roost.server.rounds.controller import Controller
+from roost.server.rounds.engine import Engine
 from roost.server.service import Service
-from roost.server.sockets import CannotListen, check_own
-from roost.server.supervised import Supervisor
-from roost.server.targets import Targets
-from roost.server.tls import BadCertificate
 from roost.store.store import Store, WrongVersion
 
 EXIT_TRY_LATER, EXIT_USAGE, EXIT_ERROR = 75, 2, 1

@@ -9,9 +9,9 @@ from typing import Any
 from roost.core import events as ev
 from roost.core.cluster import Cluster
 from roost.core.model import Active
-from roost.core.plan import explain
+from roost.core.plan.planner import explain
 from roost.core.states import Outcome, State
-from roost.server.controller import Round
+from roost.server.rounds.controller import Round
 from roost.sim.machine import Files
 from roost.sim.people import CLONE
 from roost.sim.program import CPUS

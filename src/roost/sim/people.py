@@ -9,8 +9,8 @@ from typing import Any
 from roost.core.spec import JobSpec
 from roost.core.states import State
 from roost.server.clock import rfc3339
-from roost.server.commands import Act, Change_, Command, Drain, RuleGpus, Submit, SwitchScheduling
-from roost.server.turn import Reply
+from roost.server.rounds.commands import Act, Change_, Command, Drain, RuleGpus, Submit, SwitchScheduling
+from roost.server.rounds.turn import Reply
 from roost.sim.clock import Clock
 from roost.sim.machine import MEM_MIB
 from roost.sim.server import SimServer

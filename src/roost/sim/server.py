@@ -1,16 +1,16 @@
 """The server's loop in virtual time: gather, decide, commit, tell; killed at any point, and started again.
 
-The same steps as `server/engine.py`, over the same controller and store.
+The same steps as `server/rounds/engine.py`, over the same controller and store.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from roost.server.commands import Command
-from roost.server.controller import STARTS_A_ROUND, Controller, Input, Round
-from roost.server.reports import LinkLost, NodeReport
-from roost.server.turn import Reply, Send
+from roost.server.rounds.commands import Command
+from roost.server.rounds.controller import STARTS_A_ROUND, Controller, Input, Round
+from roost.server.rounds.reports import LinkLost, NodeReport
+from roost.server.rounds.turn import Reply, Send
 from roost.sim.clock import Clock
 from roost.sim.faults import Chance
 from roost.sim.program import Program

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from roost.core import events as ev
-from roost.server.controller import Round
+from roost.server.rounds.controller import Round
 from roost.sim import checks
 from roost.sim.clock import START_MS, Clock
 from roost.sim.faults import Chance

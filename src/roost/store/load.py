@@ -21,7 +21,7 @@ from roost.core.model import (
     Shape,
     UserRules,
 )
-from roost.core.prediction import Ran
+from roost.core.predictions import Ran
 from roost.core.settings import BadSetting, check
 from roost.core.states import Outcome, State
 from roost.store import reads, schema

@@ -17,8 +17,8 @@ from roost.core.states import State
 from roost.store import schema as t
 from roost.store.notices import notices_of
 from roost.store.rows import AUDIT_COLUMNS, RESULT_COLUMNS, SWEEP_COLUMNS, AuditRow, ResultRow, SweepRow
-from roost.store.searching import searched_text
-from roost.store.used import Used, adding, summed
+from roost.store.search_text import searched_text
+from roost.store.usage import Used, adding, summed
 
 Row = dict[str, Any]
 _encode = msgspec.json.encode

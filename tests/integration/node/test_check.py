@@ -17,9 +17,9 @@ from tests.integration.node.harness import SRC, alive, oldest_python, wait_until
 from roost.node.build import build
 from roost.node.clock import boot_id
 from roost.node.homes import look_at_home
-from roost.server.node_accounts import Own
-from roost.server.node_check import Contact, Known, checks
-from roost.server.node_facts import read_home
+from roost.server.nodes.account_checks import Own
+from roost.server.nodes.machine_facts import read_home
+from roost.server.nodes.node_check import Contact, Known, checks
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 Json = dict[str, Any]

@@ -13,7 +13,7 @@ from tests.builders import NOW, job
 from roost.core import events as ev
 from roost.core.model import Conditions
 from roost.core.spec import JobSpec
-from roost.server.submitting import kept
+from roost.server.rounds.submit import kept
 from roost.store import reads
 from roost.store.load import load
 from roost.store.store import CommitFailed, Store, pack_env, unpack_env

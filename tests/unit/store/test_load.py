@@ -10,7 +10,7 @@ from roost.core.cluster import Cluster
 from roost.core.model import Conditions, Dependency, GpuRules, Job, Shape
 from roost.core.spec import JobSpec
 from roost.core.states import Outcome, State
-from roost.server.submitting import kept
+from roost.server.rounds.submit import kept
 from roost.store.load import load
 from roost.store.store import Store
 from roost.store.writes import Batch
