@@ -19,6 +19,7 @@ from roost.server.clock import parse_time_ms
 from roost.server.rounds.commands import Ask, Submit
 from roost.server.rounds.quotas import check_rooms
 from roost.server.rounds.turn import Turn
+from roost.store import reads
 from roost.store.store import pack_env
 from roost.store.writes import NewJob
 
@@ -41,7 +42,7 @@ def submit(turn: Turn, command: Submit) -> dict[str, Any]:
 def made_before(turn: Turn, command: Submit) -> list[int] | None:
     """The ids that were made under that key of that user; None when it is new."""
     key = _key(command)
-    if key is None or (made := turn.submissions.get(key) or turn.memory.submission(key)) is None:
+    if key is None or (made := turn.submissions.get(key) or turn.read(reads.submission, key)) is None:
         return None
     return list(range(made[0], made[0] + made[1]))
 

@@ -18,6 +18,7 @@ from roost.server.rounds.commands import Command, LimitSweep, MakeSweep, Report
 from roost.server.rounds.quotas import check_rooms
 from roost.server.rounds.submit import check_owner, check_preferred, checked, kept_env, made_before, queue_job, remember_key
 from roost.server.rounds.turn import Turn
+from roost.store import reads
 from roost.store.rows import ResultRow, SweepRow
 
 MOST_RUNNING = 1_000_000
@@ -101,7 +102,7 @@ def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, str
         raise Conflict(
             f"the jobs of sweep {command.sweep} were removed, and their environment with them", "make a new sweep"
         )
-    accounts = {job.account for job in turn.memory.points(command.sweep)}
+    accounts = {job.account for job in turn.read(reads.jobs_of_sweep, command.sweep)}
     if accounts and accounts != {command.owner(command.design.job).account}:
         raise Conflict(f"sweep {command.sweep} runs as another account", "make a new sweep: this one's environment stays")
     points = [spec.point for spec, _ in there]
@@ -116,7 +117,7 @@ def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, str
 
 def _points(turn: Turn, sweep: int) -> Iterator[tuple[JobSpec, str | None]]:
     """The jobs of a sweep that are there now, each with the environment that is kept for it."""
-    for row in turn.memory.points(sweep):
+    for row in turn.read(reads.jobs_of_sweep, sweep):
         if row.id not in turn.removed:
             yield row.decoded(), f"#{row.env}" if row.env is not None else None
     for job in turn.new:
@@ -145,7 +146,7 @@ def _own(turn: Turn, command: Command, sweep: int) -> None:
         return
     if row.user != command.by.name:
         raise NotPermitted(f"sweep {sweep} is {row.user}'s", "only its owner and administrators may change it")
-    if any(job.account != command.by.account for job in turn.memory.points(sweep)):
+    if any(job.account != command.by.account for job in turn.read(reads.jobs_of_sweep, sweep)):
         raise NotPermitted(f"sweep {sweep} runs as another account than yours", "only administrators may change it")
 
 
