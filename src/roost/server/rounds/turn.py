@@ -46,7 +46,7 @@ class StartRun(msgspec.Struct, frozen=True):
 
 
 class Turn:
-    """Collects one round. In a round the cluster changes by `record` alone; the rest of it reads."""
+    """Collects one round. What is obeyed and taken in changes the cluster by `record` alone."""
 
     def __init__(self, cluster: Cluster, store: Store, interned: Interned, now_ms: int, last_job: int) -> None:
         self.cluster, self.interned = cluster, interned
