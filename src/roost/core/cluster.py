@@ -282,9 +282,7 @@ class Cluster(Machines):
 
     def _stop_asked(self, e: ev.StopAsked) -> None:
         active = self._active(e.id, Change.STOP)
-        # The first reason stands, but a removal is kept, and making room gives way to whatever a person wants.
-        why = e.why if e.why == "rm" or active.is_preempted else active.stop or e.why
-        self._become(active, after(e.id, active.state, Change.STOP), stop=why)
+        self._become(active, after(e.id, active.state, Change.STOP), stop=e.why.after(active.stop))
 
     def _ended(self, e: ev.Ended) -> None:
         state = self._state(e.id)

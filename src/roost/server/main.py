@@ -22,7 +22,7 @@ import roost
 from roost.client import paths
 from roost.core.errors import RoostError
 from roost.links.link import plain
-from roost.node.gpus_sim import parse_sim_spec
+from roost.node.gpus.simulated import parse_sim_spec
 from roost.server.clock import now_ms
 from roost.server.history.archive import keep_bounded
 from roost.server.history.recorder import record, write

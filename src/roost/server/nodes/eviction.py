@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 from roost.core.model import Active
 from roost.core.nodes import OWN, shape_channel
-from roost.core.plan.preemption import stop_word
 from roost.core.states import State
 from roost.links import messages as m
 from roost.server.clock import now_ms
@@ -80,7 +79,7 @@ class Evicting:
         self._since_s.pop(active.run, None)
         if is_gone and self._engine.controller.cluster.active.get(active.job.id) == active:
             error = f"ended by the server: the program of {account} did not end it"
-            ended = m.RunExited(active.run, now_ms(), 137, stop_word(active.stop), error)
+            ended = m.RunExited(active.run, now_ms(), 137, active.stop_word, error)
             self._engine.inbox.report(active.node, ended, account)
 
     def _seen(self, active: Active) -> list[int]:

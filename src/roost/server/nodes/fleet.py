@@ -24,9 +24,9 @@ from roost.links import addresses, ssh
 from roost.links.addresses import PIPE, BadTarget
 from roost.links.link import LinkDown, plain
 from roost.links.ssh_errors import explain
-from roost.node.clock import boot_id
-from roost.node.gpus_sim import parse_sim_spec
-from roost.node.homes import look_at_home
+from roost.node.gpus.simulated import parse_sim_spec
+from roost.node.system.clock import boot_id
+from roost.node.system.home_dir import look_at_home
 from roost.server.clock import now_ms
 from roost.server.identity.people import NOBODYS, Caller, People
 from roost.server.nodes.account_checks import Own

@@ -19,7 +19,7 @@ from roost.core.model import Login
 from roost.core.nodes import OWN, shape_channel
 from roost.links.link import Link
 from roost.links.messages import Report
-from roost.node.become import CANNOT
+from roost.node.commands.attach_as import CANNOT
 from roost.server.nodes.node_commands import Ways
 from roost.server.rounds.loop import Inbox
 

@@ -6,7 +6,7 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.errors import NotPermitted, TryLater
-from roost.core.model import RANK_STEP, Conditions, Job
+from roost.core.model import RANK_STEP, Conditions, Job, Stop, StopKind
 from roost.core.nodes import channel
 from roost.core.spec import JobSpec
 from roost.core.states import ACTIVE, Change, Outcome, State, is_allowed
@@ -18,6 +18,7 @@ from roost.server.rounds.submit import why_never
 from roost.server.rounds.turn import Owner, Turn
 from roost.store import reads
 from roost.store.load import shape_of
+from roost.store.writes import EnvRef, KeptEnv
 
 CHANGING = ("edit", "clone")
 """What changes what runs."""
@@ -81,16 +82,16 @@ def kill(turn: Turn, job: int, command: Act) -> None:
             )
         turn.tell(active, "signal", signal=command.signal)
         return
-    _stop(turn, job, state, "kill", command)
+    _stop(turn, job, state, StopKind.KILL, command)
 
 
-def _stop(turn: Turn, job: int, state: State, why: str, command: Act) -> None:
+def _stop(turn: Turn, job: int, state: State, why: StopKind, command: Act) -> None:
     """End it: a waiting job at once, a running one when nothing of it is left."""
     if state in ACTIVE:
         active = turn.cluster.active[job]
-        turn.record(ev.StopAsked(job, turn.now_ms, why), command.actor)
+        turn.record(ev.StopAsked(job, turn.now_ms, Stop(why)), command.actor)
         grace = own_grace_ms(turn, job) if command.grace_s is None else command.grace_s * 1000
-        turn.tell(active, "stop", why=why, grace_ms=grace)
+        turn.tell(active, "stop", why=why.value, grace_ms=grace)
     else:
         turn.end(ev.Ended(job, turn.now_ms, Outcome.KILLED, None, "ended before it started"), command.actor)
 
@@ -170,10 +171,10 @@ def rm(turn: Turn, job: int, command: Act) -> None:
     """Forget it; what runs is ended first."""
     state = known(turn, job)
     if state in ACTIVE:
-        _stop(turn, job, state, "rm", command)
+        _stop(turn, job, state, StopKind.REMOVE, command)
         return
     if state is not State.ENDED:
-        _stop(turn, job, state, "rm", command)
+        _stop(turn, job, state, StopKind.REMOVE, command)
     remove(turn, job, command.actor)
 
 
@@ -202,7 +203,7 @@ def remove(turn: Turn, job: int, actor: str | None) -> None:
             leave(turn, At(node, channel(turn.cluster, node, owner.user, owner.account)), runs)
 
 
-def spec_of(turn: Turn, job: int) -> tuple[JobSpec, str | None]:
+def spec_of(turn: Turn, job: int) -> tuple[JobSpec, EnvRef | None]:
     """What the job asks for, and which environment is kept for it."""
     if job in turn.new:
         return msgspec.json.decode(turn.new[job].spec, type=JobSpec), turn.new[job].env
@@ -212,4 +213,4 @@ def spec_of(turn: Turn, job: int) -> tuple[JobSpec, str | None]:
     spec = row.decoded()
     if row.priority != spec.priority:
         spec = msgspec.structs.replace(spec, priority=row.priority)
-    return spec, f"#{row.env}" if row.env is not None else None
+    return spec, KeptEnv(row.env) if row.env is not None else None

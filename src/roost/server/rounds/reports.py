@@ -16,7 +16,7 @@ from roost.core.model import Active, Claimant, Gpu, Host, Left, Observation, Pro
 from roost.core.nodes import OWN, channel
 from roost.core.plan.placement import impossible
 from roost.core.plan.planner import effective
-from roost.core.plan.preemption import PREEMPT, stop_word
+from roost.core.plan.preemption import PREEMPT
 from roost.core.states import Outcome, State
 from roost.links import messages as m
 from roost.server.rounds.actions import own_grace_ms, remove
@@ -108,7 +108,7 @@ def give_up(turn: Turn, node: str, error: str) -> list[int]:
     for active in given_up:
         turn.record(ev.GivenUp(node, active.run, Left(turn.channel(active), active.gpus)))
         settle(turn, active, ev.Ended(active.job.id, turn.now_ms, Outcome.LOST, None, error), Causes())
-        if active.stop == "rm":
+        if active.is_to_be_removed:
             remove(turn, active.job.id, None)
     return [active.job.id for active in given_up]
 
@@ -162,7 +162,7 @@ def _missing(turn: Turn, active: Active) -> None:
             turn.starts.append(StartRun(active.node, active.job.id, active.attempt))
         case State.STOPPING:
             grace = own_grace_ms(turn, active.job.id)
-            turn.tell(active, "stop", why=stop_word(active.stop), grace_ms=grace)
+            turn.tell(active, "stop", why=active.stop_word, grace_ms=grace)
         case _:
             _lost(turn, active)
 
@@ -176,7 +176,7 @@ def _still_running(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> N
     _started(turn, at, run, orphans)
     active = turn.cluster.active[job_of(run.run)]
     if active.state is State.STOPPING:
-        turn.tell(active, "stop", why=stop_word(active.stop), grace_ms=own_grace_ms(turn, active.job.id))
+        turn.tell(active, "stop", why=active.stop_word, grace_ms=own_grace_ms(turn, active.job.id))
     elif (active.state is State.PAUSED) != run.paused:
         turn.tell(active, "pause" if active.state is State.PAUSED else "resume")
 
@@ -272,7 +272,7 @@ def _outcome(run: m.RunExited, active: Active) -> tuple[Outcome, str | None]:
 
 
 def _remove_if_asked(turn: Turn, active: Active) -> None:
-    if active.stop == "rm":
+    if active.is_to_be_removed:
         remove(turn, active.job.id, None)
         runs = [f"{active.job.id}.{n}" for n in range(1, active.attempt + 1)]
         turn.send(active.node, turn.channel(active), "remove", runs=runs)
@@ -292,7 +292,7 @@ def _gone(turn: Turn, at: At, run: m.RunGone, orphans: Orphans) -> None:
 
 def _never_began(turn: Turn, active: Active) -> None:
     end = ev.Ended(active.job.id, turn.now_ms, Outcome.KILLED, None, "ended before it started")
-    settle(turn, active, end, Causes(stop_word(active.stop)))
+    settle(turn, active, end, Causes(active.stop_word))
     _remove_if_asked(turn, active)
 
 

@@ -21,7 +21,7 @@ from roost.server.rounds.quotas import check_rooms
 from roost.server.rounds.turn import Turn
 from roost.store import reads
 from roost.store.store import pack_env
-from roost.store.writes import NewJob
+from roost.store.writes import EnvRef, KeptEnv, NewEnv, NewJob
 
 
 def submit(turn: Turn, command: Submit) -> dict[str, Any]:
@@ -84,10 +84,10 @@ def check_preferred(turn: Turn, spec: JobSpec, index: int | None = None) -> None
         raise Impossible(missing.message, missing.hint, index)
 
 
-Checked = tuple[JobSpec, Request, Conditions, str | None]
+Checked = tuple[JobSpec, Request, Conditions, EnvRef | None]
 
 
-def checked(turn: Turn, command: Submit, index: int, spec: JobSpec, envs: list[str]) -> Checked:
+def checked(turn: Turn, command: Submit, index: int, spec: JobSpec, envs: list[NewEnv]) -> Checked:
     """A spec that may be queued, with its parts; raises naming its position."""
     check(spec, index)
     try:
@@ -97,16 +97,16 @@ def checked(turn: Turn, command: Submit, index: int, spec: JobSpec, envs: list[s
             raise never
         begin_ms = parse_time_ms(spec.begin_at) if spec.begin_at else None
         conditions = _open_conditions(turn, spec.conditions(begin_ms))
-        env, digest = spec.env, None
+        env, ref = spec.env, None
         if isinstance(env, int):
             if not 0 <= env < len(envs):
                 raise BadRequest(f"env {env} names none of the {len(envs)} environments sent")
-            digest = envs[env]
+            ref = envs[env]
         elif env is not None:
-            digest = kept_env(turn, env)
+            ref = kept_env(turn, env)
         if spec.cwd is None:
             spec = msgspec.structs.replace(spec, cwd=command.home)
-        return spec, request, conditions, digest
+        return spec, request, conditions, ref
     except RoostError as error:
         error.index = index
         raise
@@ -145,19 +145,21 @@ def _open_conditions(turn: Turn, conditions: Conditions) -> Conditions:
     return Conditions(tuple(left), begin_ms)
 
 
-def kept_env(turn: Turn, env: dict[str, str]) -> str:
-    """The digest under which the environment is kept; equal ones are kept once."""
+def kept_env(turn: Turn, env: dict[str, str]) -> NewEnv:
+    """Have the environment kept; equal ones are kept once."""
     check_env(env)
     packed = pack_env(env)
     digest = blake2b(packed, digest_size=16).hexdigest()
     turn.envs[digest] = packed
-    return digest
+    return NewEnv(digest)
 
 
-def queue_job(turn: Turn, command: Submit, spec: JobSpec, request: Request, conditions: Conditions, env: str | None) -> int:
+def queue_job(
+    turn: Turn, command: Submit, spec: JobSpec, request: Request, conditions: Conditions, env: EnvRef | None
+) -> int:
     """Queue a checked job; its id."""
     job_id, owner = turn.next_id(), command.owner(spec)
-    if owner.account != command.by.account and owner.user != command.actor and (env is None or not env.startswith("#")):
+    if owner.account != command.by.account and owner.user != command.actor and not isinstance(env, KeptEnv):
         env = None  # a job for another account starts from that account's login: nothing of the submitter's leaks into it
     job = Job(job_id, turn.shaped(owner, spec, request), job_id * RANK_STEP, turn.now_ms)
     turn.new[job_id] = kept(spec, env, command.actor if command.actor != owner.user else None)
@@ -165,7 +167,7 @@ def queue_job(turn: Turn, command: Submit, spec: JobSpec, request: Request, cond
     return job_id
 
 
-def kept(spec: JobSpec, env: str | None, submitter: str | None = None) -> NewJob:
+def kept(spec: JobSpec, env: EnvRef | None, submitter: str | None = None) -> NewJob:
     """A spec as the store keeps it: without the environment."""
     name = spec.name or default_name(spec)
     bare = msgspec.structs.replace(spec, env=None) if spec.env is not None else spec

@@ -20,6 +20,7 @@ from roost.server.rounds.submit import check_owner, check_preferred, checked, ke
 from roost.server.rounds.turn import Turn
 from roost.store import reads
 from roost.store.rows import ResultRow, SweepRow
+from roost.store.writes import EnvRef, KeptEnv
 
 MOST_RUNNING = 1_000_000
 
@@ -93,7 +94,7 @@ def _sweep_of(turn: Turn, job: int) -> int | None:
     return spec_of(turn, job)[0].sweep if turn.exists(job) else None
 
 
-def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, str | None]:
+def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, EnvRef | None]:
     """The jobs that a sweep does not have yet, its design from now on, and the environment of its jobs."""
     assert command.sweep is not None
     _own(turn, command, command.sweep)
@@ -115,11 +116,11 @@ def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, str
     return new, command.design, there[-1][1]
 
 
-def _points(turn: Turn, sweep: int) -> Iterator[tuple[JobSpec, str | None]]:
+def _points(turn: Turn, sweep: int) -> Iterator[tuple[JobSpec, EnvRef | None]]:
     """The jobs of a sweep that are there now, each with the environment that is kept for it."""
     for row in turn.read(reads.jobs_of_sweep, sweep):
         if row.id not in turn.removed:
-            yield row.decoded(), f"#{row.env}" if row.env is not None else None
+            yield row.decoded(), KeptEnv(row.env) if row.env is not None else None
     for job in turn.new:
         if turn.exists(job) and (spec := spec_of(turn, job))[0].sweep == sweep:
             yield spec

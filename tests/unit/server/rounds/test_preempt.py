@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.builders import Server, exited, started
 
+from roost.core.model import Stop, StopKind
 from roost.core.states import State
 from roost.links import messages as m
 from roost.server.rounds.commands import Change_
@@ -119,4 +120,6 @@ def test_only_one_that_said_so_and_has_run_long_enough(server: Server, job: int)
 def test_the_planners_call_needs_nothing_but_a_turn(server: Server, job: int) -> None:
     turn = Turn(server.cluster, server.store, server.controller.interned, server.now, server.controller.last_job)
     preempt(turn, job, 2)
-    assert server.cluster.active[job].stop == "preempt 2" and server.cluster.active[job].state is State.STOPPING
+    assert (
+        server.cluster.active[job].stop == Stop(StopKind.PREEMPT, 2) and server.cluster.active[job].state is State.STOPPING
+    )
