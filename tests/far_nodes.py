@@ -68,4 +68,4 @@ class FarNodes(Server):
 
     def outcome(self, job: int) -> str | None:
         """How it ended."""
-        return self.controller.rows([job])[job].outcome
+        return self.rows([job])[job].outcome

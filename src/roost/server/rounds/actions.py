@@ -17,6 +17,7 @@ from roost.server.rounds.orphans import At
 from roost.server.rounds.quotas import check_room
 from roost.server.rounds.submit import why_never
 from roost.server.rounds.turn import Owner, Turn
+from roost.store import reads
 from roost.store.load import shape_of
 from roost.store.writes import EnvRef, KeptEnv
 
@@ -198,7 +199,7 @@ def remove(turn: Turn, job: int, actor: str | None) -> None:
     owner = turn.owner(job)
     attempts = _drop(turn, job, actor)
     runs = [f"{job}.{n}" for n in range(1, attempts + 1)]
-    for node in sorted(turn.memory.places(job)) if runs else ():
+    for node in sorted(turn.read(reads.places, job)) if runs else ():
         if owner is not None and node in turn.cluster.nodes:
             leave(turn, At(node, channel(turn.cluster, node, owner.user, owner.account)), runs)
 

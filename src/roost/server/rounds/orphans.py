@@ -14,6 +14,7 @@ from roost.core.model import Active
 from roost.core.nodes import channel
 from roost.links import messages as m
 from roost.server.rounds.turn import Owner, Turn
+from roost.store import reads
 
 MOST_GHOSTS, MOST_UNASKED = 2_000, 200
 """Of the program of another machine, or of an account, so many runs that nobody asked for are looked at: it may name any
@@ -100,8 +101,12 @@ def _haunted(turn: Turn, at: At, run: m.RunStarted) -> tuple[str, ...] | None:
     said = dict.fromkeys(uuid for uuid in run.gpus if uuid in known)
     if not at.channel:
         return tuple(said)
-    had = turn.memory.given(job_of(run.run)).get(run.run)
-    return tuple(uuid for uuid in said if uuid in had) if had is not None else None
+    job = job_of(run.run)
+    for attempt in turn.read(reads.attempts, [job]).get(job, ()):
+        if f"{job}.{attempt.attempt}" == run.run:
+            had = {uuid for uuid, _ in attempt.devices()}
+            return tuple(uuid for uuid in said if uuid in had)
+    return None
 
 
 def _is_of_another(turn: Turn, at: At, run: str) -> bool:

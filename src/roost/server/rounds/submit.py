@@ -12,13 +12,14 @@ from roost.core.errors import BadRequest, Impossible, NotPermitted, RoostError
 from roost.core.estimates.forecast import Supposed
 from roost.core.model import RANK_STEP, Conditions, Job, Request
 from roost.core.plan.placement import Space, impossible, no_such_node
-from roost.core.plan.planner import effective, explain
+from roost.core.plan.planner import condition_reasons, effective, explain
 from roost.core.reasons import Ahead, Reason, as_data
 from roost.core.spec import JobSpec, check, check_env, default_name, display_command
 from roost.server.clock import parse_time_ms
 from roost.server.rounds.commands import Ask, Submit
 from roost.server.rounds.quotas import check_rooms
 from roost.server.rounds.turn import Turn
+from roost.store import reads
 from roost.store.store import pack_env
 from roost.store.writes import EnvRef, KeptEnv, NewEnv, NewJob
 
@@ -41,7 +42,7 @@ def submit(turn: Turn, command: Submit) -> dict[str, Any]:
 def made_before(turn: Turn, command: Submit) -> list[int] | None:
     """The ids that were made under that key of that user; None when it is new."""
     key = _key(command)
-    if key is None or (made := turn.submissions.get(key) or turn.memory.submission(key)) is None:
+    if key is None or (made := turn.submissions.get(key) or turn.read(reads.submission, key)) is None:
         return None
     return list(range(made[0], made[0] + made[1]))
 
@@ -199,15 +200,9 @@ def ask(turn: Turn, command: Ask) -> dict[str, Any]:
 def _waits(turn: Turn, job: Job, conditions: Conditions, hold: bool) -> list[Reason] | None:
     """Why it would wait; None when it would start."""
     cluster = turn.cluster
-    cluster.conditions[0] = conditions
-    if hold:
-        cluster.held.add(0)
-    try:
-        place = Space.of(cluster).find(effective(cluster, job.shape))
-        waits = [r for r in explain(cluster, job, turn.now_ms) if not isinstance(r, Ahead)]
-    finally:
-        del cluster.conditions[0]
-        cluster.held.discard(0)
+    own = condition_reasons(cluster, job, conditions, hold, turn.now_ms)
+    place = Space.of(cluster).find(effective(cluster, job.shape))
+    waits = [r for r in explain(cluster, job, turn.now_ms, own=own) if not isinstance(r, Ahead)]
     return waits if waits or place is None else None
 
 

@@ -19,6 +19,7 @@ from roost.server.rounds.commands import Command, LimitSweep, MakeSweep, Report
 from roost.server.rounds.quotas import check_rooms
 from roost.server.rounds.submit import check_owner, check_preferred, checked, kept_env, made_before, queue_job, remember_key
 from roost.server.rounds.turn import Turn
+from roost.store import reads
 from roost.store.rows import ResultRow, SweepRow
 from roost.store.writes import EnvRef, KeptEnv
 
@@ -103,7 +104,7 @@ def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, Env
         raise Conflict(
             f"the jobs of sweep {command.sweep} were removed, and their environment with them", "make a new sweep"
         )
-    accounts = {job.account for job in turn.memory.points(command.sweep)}
+    accounts = {job.account for job in turn.read(reads.jobs_of_sweep, command.sweep)}
     if accounts and accounts != {command.owner(command.design.job).account}:
         raise Conflict(f"sweep {command.sweep} runs as another account", "make a new sweep: this one's environment stays")
     points = [spec.point for spec, _ in there]
@@ -118,7 +119,7 @@ def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, Env
 
 def _points(turn: Turn, sweep: int) -> Iterator[tuple[JobSpec, EnvRef | None]]:
     """The jobs of a sweep that are there now, each with the environment that is kept for it."""
-    for row in turn.memory.points(sweep):
+    for row in turn.read(reads.jobs_of_sweep, sweep):
         if row.id not in turn.removed:
             yield row.decoded(), KeptEnv(row.env) if row.env is not None else None
     for job in turn.new:
@@ -147,7 +148,7 @@ def _own(turn: Turn, command: Command, sweep: int) -> None:
         return
     if row.user != command.by.name:
         raise NotPermitted(f"sweep {sweep} is {row.user}'s", "only its owner and administrators may change it")
-    if any(job.account != command.by.account for job in turn.memory.points(sweep)):
+    if any(job.account != command.by.account for job in turn.read(reads.jobs_of_sweep, sweep)):
         raise NotPermitted(f"sweep {sweep} runs as another account than yours", "only administrators may change it")
 
 

@@ -42,7 +42,7 @@ def test_a_run_of_a_lost_node_is_over_whatever_was_asked_of_it(
     assert job not in lab.cluster.active and not lab.cluster.claims
     assert set(lab.cluster.given_up) == {("far", f"{job}.1")}
     if asked == "rm":
-        assert lab.controller.rows([job]) == {} and job not in lab.cluster.jobs
+        assert lab.rows([job]) == {} and job not in lab.cluster.jobs
     elif asked == "kill":
         assert lab.outcome(job) in ("lost", "killed") and job not in lab.cluster.jobs
     else:
