@@ -8,18 +8,19 @@ from typing import Any
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.model import RANK_STEP, Conditions, Gpu, Host, Job, Observation, Process, Request, Shape
-from roost.core.plan import Start, plan
+from roost.core.plan.planner import Start, plan
 from roost.core.spec import JobSpec
 from roost.core.states import Outcome
 from roost.links import messages as m
-from roost.server.commands import Act, Command, Submit
-from roost.server.controller import Controller, Input, Round
-from roost.server.reports import LinkLost, NodeReport
-from roost.server.turn import Reply
+from roost.server.rounds.commands import Act, Command, Submit
+from roost.server.rounds.controller import Controller, Input, Round
+from roost.server.rounds.reports import LinkLost, NodeReport
+from roost.server.rounds.turn import Reply
 from roost.store.store import CommitFailed, Store
 
 NOW = 1_800_000_000_000
 MEM = 24_000
+SOCKET = "/run/roost.sock"
 Json = dict[str, Any]
 
 
@@ -92,7 +93,7 @@ class Server:
     def __init__(self, store: Store, gpus: int = 2) -> None:
         self.store, self.gpus = store, gpus
         self.now = NOW
-        self.controller = Controller(store)
+        self.controller = Controller(store, SOCKET)
         self.sent: list[tuple[str, Json]] = []
         self.attach()
 
@@ -103,7 +104,7 @@ class Server:
 
     def restart(self) -> None:
         """kill -9, and a new one."""
-        self.controller = Controller(self.store)
+        self.controller = Controller(self.store, SOCKET)
 
     def round(self, *inputs: Input) -> list[Reply | None]:
         """All of these in one round; what the nodes hear is in `sent`."""

@@ -12,7 +12,7 @@ from tests.contract.conftest import Api
 
 from roost.api.app import make_app
 from roost.api.peer import SCOPE_KEY
-from roost.server.people import PASSWORD
+from roost.server.identity.people import PASSWORD
 
 GOOD = "heron lamp quiet 42"
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"

@@ -11,10 +11,10 @@ from starlette.routing import Route
 from tests.contract.conftest import Api
 
 from roost.api.permissions import ROUTES, VERBS, Right
-from roost.cli.dispatch import VERBS as TYPED
+from roost.cli.parse.catalog import VERBS as TYPED
 from roost.core import events as ev
 from roost.core.model import Access
-from roost.server.people import Caller
+from roost.server.identity.people import Caller
 
 OPEN_ENDED = ("GET /api/v1/events", "GET /api/v1/live", "GET /api/v1/jobs/wait", "GET /api/v1/jobs/{job}/log/follow")
 """Streams: to be let in they must begin, and these do not end by themselves. They are tried when they are refused."""

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.builders import Server, exited, started
 
-from roost.server.commands import Change_
+from roost.server.rounds.commands import Change_
 from roost.store.store import Store
 
 SRC = Path(__file__).resolve().parents[2] / "src"

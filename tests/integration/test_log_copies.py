@@ -11,7 +11,7 @@ import pytest
 from tests.faraway import Faraway, faraway, until
 
 from roost.core.errors import NotFound, TryLater
-from roost.server.logs import Followed
+from roost.server.logs.reader import Followed
 
 
 @pytest.fixture

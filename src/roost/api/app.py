@@ -20,11 +20,11 @@ from roost.api.parameters import check_query
 from roost.api.permissions import methods_at
 from roost.api.wire import JsonResponse, Patience, error_answer
 from roost.core.errors import BadRequest, NotFound, RoostError
-from roost.server.live import Hub
-from roost.server.past import Past
-from roost.server.points import Sweeps
+from roost.server.history.queries import Past
+from roost.server.notify.targets import Targets
 from roost.server.service import Service
-from roost.server.targets import Targets
+from roost.server.views.dashboard_feed import Hub
+from roost.server.views.sweep_views import Sweeps
 from roost.web import dashboard, refusing, routes
 
 

@@ -15,7 +15,7 @@ from roost.api.peer import SCOPE_KEY
 from roost.api.wire import JsonResponse, body
 from roost.core.errors import Conflict, NotFound
 from roost.core.users import MAX_NAME, NAME_PATTERN
-from roost.server.people import Caller
+from roost.server.identity.people import Caller
 from roost.store.rows import SessionRow
 
 router = APIRouter(prefix="/api/v1", tags=["entrance"], default_response_class=JsonResponse)

@@ -1,4 +1,4 @@
-"""What routes about jobs, sweeps and history answer with, for the OpenAPI document. Made in `server/views`."""
+"""What routes about jobs, sweeps and history answer with, for the OpenAPI document. Made in `server/views/job_views`."""
 
 from __future__ import annotations
 

@@ -43,12 +43,12 @@ from roost.api.wire import JsonResponse, body
 from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, NotKnown, OverQuota
 from roost.core.spec import SIGNALS, JobSpec, fitting
 from roost.server.clock import now_ms
-from roost.server.commands import Act, Submit
-from roost.server.logs import STREAMS, Followed, Logs
-from roost.server.obeying import ACTIONS
-from roost.server.people import Caller
-from roost.server.selecting import Select, check_search, check_sort, check_states
+from roost.server.identity.people import Caller
+from roost.server.logs.reader import STREAMS, Followed, Logs
+from roost.server.rounds.commands import Act, Submit
+from roost.server.rounds.handlers import ACTIONS
 from roost.server.service import Service
+from roost.server.views.selection import Select, check_search, check_sort, check_states
 from roost.store.listing import QUEUE, Cut
 from roost.store.rows import Filter
 

@@ -14,7 +14,7 @@ from roost.api.document import streams
 from roost.api.jobs import caller
 from roost.api.live_answers import event_schema
 from roost.api.wire import JsonResponse
-from roost.server.live import Event, Hub, Listener
+from roost.server.views.dashboard_feed import Event, Hub, Listener
 
 GZIP_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 router = APIRouter(prefix="/api/v1", tags=["live"], default_response_class=JsonResponse)

@@ -1,4 +1,4 @@
-"""What the live feed tells, for the OpenAPI document. Values are made in `server/picture`."""
+"""What the live feed tells, for the OpenAPI document. Values are made in `server/views/dashboard_state`."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from roost.api.jobs import caller
 from roost.api.parameters import TargetId
 from roost.api.wire import JsonResponse, body
 from roost.core.errors import Conflict, NotFound, NotInstalled, NotPermitted, TryLater
-from roost.server.targets import NewTarget, Targets
+from roost.server.notify.targets import NewTarget, Targets
 
 router = APIRouter(prefix="/api/v1", tags=["notify"], default_response_class=JsonResponse)
 

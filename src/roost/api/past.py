@@ -14,7 +14,7 @@ from roost.api.parameters import Attempt
 from roost.api.wire import JsonResponse
 from roost.core.errors import BadRequest, NotFound
 from roost.core.users import MAX_NAME, NAME_PATTERN
-from roost.server.past import Past
+from roost.server.history.queries import Past
 
 router = APIRouter(prefix="/api/v1", tags=["past"], default_response_class=JsonResponse)
 

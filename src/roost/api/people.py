@@ -14,8 +14,8 @@ from roost.api.parameters import Limit, RowCursor, Since
 from roost.api.wire import JsonResponse, body
 from roost.core.errors import BadRequest, Impossible, NotFound
 from roost.server.clock import parse_time_ms, rfc3339
-from roost.server.passwords import MAX_LENGTH, MIN_LENGTH
-from roost.server.people import LOGIN
+from roost.server.identity.passwords import MAX_LENGTH, MIN_LENGTH
+from roost.server.identity.people import LOGIN
 from roost.store import people as kept
 from roost.store.rows import AuditRow, TokenRow
 

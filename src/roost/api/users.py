@@ -16,8 +16,8 @@ from roost.api.parameters import UserName
 from roost.api.wire import JsonResponse, body
 from roost.core.errors import BadRequest, Conflict, NotFound
 from roost.core.users import MAX_NAME, MAX_QUOTA, MAX_WEIGHT, NAME_PATTERN
-from roost.server.people import PASSWORD
-from roost.server.user_views import for_caller
+from roost.server.identity.people import PASSWORD
+from roost.server.views.user_views import for_caller
 
 router = APIRouter(prefix="/api/v1", tags=["users"], default_response_class=JsonResponse)
 MOST_ADDED = 1000

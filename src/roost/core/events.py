@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from roost.core.model import Access, Conditions, Gpu, GpuRules, Host, Job, Keeping, Left, Login, Observation, UserRules
+from roost.core.model import Access, Conditions, Gpu, GpuRules, Host, Job, Keeping, Left, Login, Observation, Stop, UserRules
 from roost.core.states import Outcome
 
 
@@ -81,7 +81,7 @@ class Resumed(JobEvent, frozen=True):
 
 
 class StopAsked(JobEvent, frozen=True):
-    why: str
+    why: Stop
 
 
 class Usage(msgspec.Struct, frozen=True):

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from roost.core.amounts import size, span
 from roost.core.model import Claimant, Process
-from roost.core.words import size, span
 
 
 class Reason(msgspec.Struct, frozen=True, tag_field="code", kw_only=True):

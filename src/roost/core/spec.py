@@ -11,7 +11,7 @@ import msgspec
 
 from roost.core.errors import BadRequest, RoostError, TooLarge
 from roost.core.model import Conditions, Dependency, Request
-from roost.core.telling import NONE, OF_A_JOB, check_events
+from roost.core.notify_events import NONE, OF_A_JOB, check_events
 from roost.core.users import check_user
 
 MAX_ARGUMENT_BYTES = 131_071

@@ -10,9 +10,9 @@ from heapq import heappop, heappush
 
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
-from roost.core.forecast import Eta, Misses, forecast
+from roost.core.estimates.forecast import Eta, Misses, forecast
 from roost.core.model import RANK_STEP, Gpu, Host, Job, Observation, Request, Shape
-from roost.core.plan import plan
+from roost.core.plan.planner import plan
 from roost.core.settings import Value
 from roost.core.states import Outcome
 from roost.sim.measures import Ran

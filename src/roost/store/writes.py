@@ -17,11 +17,26 @@ from roost.core.states import State
 from roost.store import schema as t
 from roost.store.notices import notices_of
 from roost.store.rows import AUDIT_COLUMNS, RESULT_COLUMNS, SWEEP_COLUMNS, AuditRow, ResultRow, SweepRow
-from roost.store.searching import searched_text
-from roost.store.used import Used, adding, summed
+from roost.store.search_text import searched_text
+from roost.store.usage import Used, adding, summed
 
 Row = dict[str, Any]
 _encode = msgspec.json.encode
+
+
+class NewEnv(msgspec.Struct, frozen=True):
+    """An environment that comes with this batch (`Batch.envs`), by its digest."""
+
+    digest: str
+
+
+class KeptEnv(msgspec.Struct, frozen=True):
+    """An environment that the store has, by its number."""
+
+    number: int
+
+
+EnvRef = NewEnv | KeptEnv
 
 
 class NewJob(msgspec.Struct, frozen=True):
@@ -30,8 +45,7 @@ class NewJob(msgspec.Struct, frozen=True):
     name: str
     spec: bytes
     labels: tuple[str, ...]
-    env: str | None
-    """Digest of its environment, which travels once, in `Batch.envs`; or `#` and the number of one that is kept already."""
+    env: EnvRef | None
     submitter: str | None = None
     """Who submitted it, where that is not whose job it is."""
     command_line: str = ""
@@ -126,6 +140,8 @@ class Writer:
             kind = data.pop("type")
             job, at_ms = data.pop("id", None), data.pop("at_ms", 0)
             data.pop("job", None)
+            if isinstance(e, ev.StopAsked):
+                data["why"] = str(e.why)
             rows.append(
                 {"at_ms": at_ms, "job": job, "actor": batch.actors.get(i), "kind": kind, "data": _encode(data).decode()}
             )
@@ -168,16 +184,14 @@ class Writer:
         self._run(cursor, "text", [_text(e, batch.new[e.id]) for e in events])
         self._run(cursor, "label", [{"label": label, "job": e.id} for e in events for label in batch.new[e.id].labels])
 
-    def _env_of(self, cursor: Any, digest: str | None) -> int | None:
-        if digest is None:
-            return None
-        if digest.startswith("#"):
-            return int(digest[1:])
-        if digest not in self._envs:
+    def _env_of(self, cursor: Any, env: EnvRef | None) -> int | None:
+        if not isinstance(env, NewEnv):
+            return env.number if env is not None else None
+        if env.digest not in self._envs:
             found = self._sql["env_id"]
-            cursor.execute(found.sql, found.parameters({"d": digest}))
-            self._envs[digest] = int(cursor.fetchone()[0])
-        return self._envs[digest]
+            cursor.execute(found.sql, found.parameters({"d": env.digest}))
+            self._envs[env.digest] = int(cursor.fetchone()[0])
+        return self._envs[env.digest]
 
     def _edited(self, cursor: Any, events: list[ev.Edited], batch: Batch) -> None:
         for e in events:
@@ -218,7 +232,7 @@ class Writer:
 
     def _stop_asked(self, cursor: Any, events: list[ev.StopAsked], batch: Batch) -> None:
         self._state(State.STOPPING)(cursor, events)
-        self._run(cursor, "attempt_stop", [{"b_job": e.id, "b_stop": e.why} for e in events])
+        self._run(cursor, "attempt_stop", [{"b_job": e.id, "b_stop": str(e.why)} for e in events])
 
     def _moved(self, cursor: Any, events: list[ev.Moved], batch: Batch) -> None:
         rows = [{"b_id": e.id, "priority": e.job.shape.priority, "rank": e.job.rank} for e in events]

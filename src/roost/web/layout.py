@@ -11,7 +11,7 @@ from fastapi import Request, Response
 
 from roost.api import cookies, forms
 from roost.api.gate import scheme_of
-from roost.server.people import Caller
+from roost.server.identity.people import Caller
 from roost.web.html import Html, element, join
 from roost.web.places import own_path
 from roost.web.words import Words, chosen

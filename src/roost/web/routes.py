@@ -10,7 +10,7 @@ from roost.api.entrance import give, new_session, origin
 from roost.api.forms import Form
 from roost.api.jobs import caller, service
 from roost.core.errors import BadRequest, NotFound, NotKnown, NotPermitted, RoostError, TooFast
-from roost.server.people import FIRST, LOGIN
+from roost.server.identity.people import FIRST, LOGIN
 from roost.web import pages
 from roost.web.layout import FOREVER, View, stylesheet
 from roost.web.places import own_path
