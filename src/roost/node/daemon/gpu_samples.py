@@ -118,11 +118,11 @@ class Sampling:
             values = json.loads(line)
             if "gpus" in values:
                 self.gpus = [Gpu(**gpu) for gpu in values["gpus"]]
+                self._claimed = self.look_at_claims(self.gpus)
                 self.on_inventory()
             else:
                 self._last = values["sample"]
                 self._count(values["sample"])
-                self._claimed = self.look_at_claims(self.gpus or [])
                 self._forward(values["sample"])
 
     def _count(self, sample: List[Dict[str, Any]]) -> None:
