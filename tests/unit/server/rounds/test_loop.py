@@ -11,7 +11,7 @@ from tests.builders import NOW, exited, started
 from tests.stores import fresh_store
 
 from roost.core import events as ev
-from roost.core.accounts import NODE_CHANNEL
+from roost.core.accounts import NODE_CHANNEL, Channel
 from roost.core.errors import DiskFull, RoostError
 from roost.core.spec import JobSpec
 from roost.links import messages as m
