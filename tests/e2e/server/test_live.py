@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.box import Box
-from tests.e2e.test_people import PASSWORD, choose
+from tests.e2e.people.test_people import PASSWORD, choose
 from tests.feed import Json, Stream, listening
 
 SOON_S = 3.0
