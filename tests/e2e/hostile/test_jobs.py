@@ -1,7 +1,7 @@
 """Attempts of one person to act as another, to reach what is another's, or to be root. Each is refused.
 
-Accounts, socket and server are real. What an account's own program could try is in `test_hostile_programs.py`, what files
-and environments could do in `test_hostile_files.py`, what private mode hides in `test_hostile_private.py`.
+Accounts, socket and server are real. What an account's own program could try is in `test_programs.py`, what files
+and environments could do in `test_files.py`, what private mode hides in `test_private.py`.
 """
 
 from __future__ import annotations
