@@ -1,7 +1,7 @@
 """What a replay is judged by. Arithmetic alone: from when each job came, started and ended to twelve numbers.
 
 wait = start - submit; bounded slowdown = (end - submit) / max(run, 10 s), at least 1; a user's slowdown = the mean over
-his jobs of (end - submit) / max(run, 60 s), for users with five jobs or more; wide = more GPUs than one node has.
+their jobs of (end - submit) / max(run, 60 s), for users with five jobs or more; wide = more GPUs than one node has.
 Percentiles are interpolated linearly between the two nearest ranks.
 """
 
