@@ -14,6 +14,7 @@ import msgspec
 import roost
 from roost.core import events as ev
 from roost.core import policy as policies
+from roost.core.accounts import NO_ACCOUNT
 from roost.core.cluster import Cluster
 from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, NotPermitted
 from roost.core.model import UserRules
@@ -27,7 +28,7 @@ from roost.server.clock import now_ms, rfc3339
 from roost.server.history.recorder import Recorder
 from roost.server.identity.login import Login
 from roost.server.identity.pam import Pam
-from roost.server.identity.people import FIRST, NOBODYS, Caller, People
+from roost.server.identity.people import FIRST, Caller, People
 from roost.server.identity.redaction import Veil
 from roost.server.nodes.fleet import Fleet
 from roost.server.nodes.node_links import NodeLinks
@@ -445,7 +446,7 @@ class Service:
 
     def you(self, caller: Caller) -> Json:
         """Who the caller is, what he may, and as which account his jobs run; None: as nobody, they are refused."""
-        runs_as = None if caller.account == NOBODYS else caller.account or self.people.own.name
+        runs_as = None if caller.account == NO_ACCOUNT else caller.account or self.people.own.name
         return {"user": caller.name, "admin": caller.is_admin, "via": caller.via, "unix": caller.unix, "runs_as": runs_as}
 
     async def first_link(self) -> str | None:

@@ -110,10 +110,8 @@ class Writer:
             _WRITE[kind](self, cursor, [e for _, e in pairs], batch)
             if kind in _LOGGED:
                 self._log(cursor, pairs, batch)
-        if batch.history:
-            self._run(cursor, "history", batch.history)
-        if batch.used:
-            self._run(cursor, "use", summed(batch.used))
+        self._run(cursor, "history", batch.history)
+        self._run(cursor, "use", summed(batch.used))
         self._run(cursor, "wait", [{"b_id": job, "waits": _waits(left)} for job, left in batch.waits.items()])
         self._prune(cursor)
 
@@ -124,7 +122,8 @@ class Writer:
 
     def _run(self, cursor: Any, name: str, rows: Iterable[Row]) -> None:
         statement = self._sql[name]
-        cursor.executemany(statement.sql, [statement.parameters(row) for row in rows])
+        if parameters := [statement.parameters(row) for row in rows]:
+            cursor.executemany(statement.sql, parameters)
 
     def _environment(self, cursor: Any, digest: str, data: bytes) -> int:
         if (known := self._envs.get(digest)) is not None:
@@ -183,9 +182,7 @@ class Writer:
             )
         self._run(cursor, "submit", rows)
         self._run(cursor, "text", [_text(e, batch.new[e.id]) for e in events])
-        labelled = [{"label": label, "job": e.id} for e in events for label in batch.new[e.id].labels]
-        if labelled:
-            self._run(cursor, "label", labelled)
+        self._run(cursor, "label", [{"label": label, "job": e.id} for e in events for label in batch.new[e.id].labels])
 
     def _env_of(self, cursor: Any, env: EnvRef | None) -> int | None:
         if not isinstance(env, NewEnv):
@@ -216,8 +213,7 @@ class Writer:
             self._run(cursor, "edit", [row])
             self._run(cursor, "text", [_text(e, new)])
             self._run(cursor, "unlabel", [{"b_id": e.id}])
-            if new.labels:
-                self._run(cursor, "label", [{"label": label, "job": e.id} for label in new.labels])
+            self._run(cursor, "label", [{"label": label, "job": e.id} for label in new.labels])
 
     def _state(self, state: State) -> Callable[[Any, list[Any]], None]:
         return lambda cursor, events: self._run(cursor, "state", [{"b_id": e.id, "state": state.value} for e in events])
@@ -410,8 +406,8 @@ class _Statement:
         self._constants: Row = {k: v for k, v in compiled.params.items() if v is not None}
 
     def parameters(self, row: Row) -> Any:
-        values = {**self._constants, **row}
-        return [values.get(name) for name in self._order] if self._order is not None else values
+        values = {**self._constants, **row} if self._constants else row
+        return list(map(values.get, self._order)) if self._order is not None else values
 
 
 def _waits(conditions: Conditions) -> str | None:

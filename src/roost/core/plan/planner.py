@@ -118,10 +118,11 @@ class _Planner:
             asked = job.shape.request  # where the memory is found out, others may be refused for the same and this one not
             if (not guests and not asked.mem_auto and asked in refused) or self._over(job.shape):
                 continue
-            key = self.key(job, self.cluster, self.now_ms)
-            if key > was:  # what was given since has set this user back
-                heappush(heads, (key, job, followers))
-                continue
+            if heads and self.starts:
+                key = self.key(job, self.cluster, self.now_ms)
+                if key > was:  # what was given since has set this user back
+                    heappush(heads, (key, job, followers))
+                    continue
             request = effective(self.cluster, job.shape)
             place = self.space.find(request) if request not in refused else None
             if place is None:
@@ -132,26 +133,32 @@ class _Planner:
                     continue
             self._start(job, request, place)
             if (follower := next(followers, None)) is not None:
-                heappush(heads, (self.key(follower, self.cluster, self.now_ms), follower, followers))
+                heappush(heads, (self._key(follower, bool(heads)), follower, followers))
 
     def _heads(self) -> list[Head]:
         """The first of every line that could start now."""
-        heads: list[Head] = []
         guests = self.keeper.keeping is not None
-        for request, lines in self.cluster.asking.items():
-            if request.mem_auto or guests or self.space.could(request):
-                heads.extend(self._heads_of(lines))
+        asking = self.cluster.asking.items()
+        heads = self._heads_of(
+            lines for request, lines in asking if request.mem_auto or guests or self.space.could(request)
+        )
         heapify(heads)
         return heads
 
-    def _heads_of(self, lines: dict[Shape, Line]) -> Iterator[Head]:
-        cluster, now_ms, only = self.cluster, self.now_ms, self.only
-        for shape, line in lines.items():
+    def _heads_of(self, alike: Iterable[dict[Shape, Line]]) -> list[Head]:
+        cluster, only = self.cluster, self.only
+        found: list[tuple[Job, Iterator[Job]]] = []
+        for shape, line in (item for lines in alike for item in lines.items()):
             if (only and shape.user not in only) or self._over(shape):
                 continue
             followers = (job for job in cluster.in_line(line) if job.id not in self.started)
             if (job := next(followers, None)) is not None:
-                yield self.key(job, cluster, now_ms), job, followers
+                found.append((job, followers))
+        return [(self._key(job, len(found) > 1), job, followers) for job, followers in found]
+
+    def _key(self, job: Job, has_rivals: bool) -> tuple[float, ...]:
+        """Its place in the order; where nobody else stands in it, there is nothing to reckon."""
+        return self.key(job, self.cluster, self.now_ms) if has_rivals else ()
 
     def _start(self, job: Job, request: Request, place: Place) -> None:
         self.space.give(job.id, request, place)
@@ -208,9 +215,7 @@ class _Planner:
         able = [active for active in yielding if may_preempt(cluster, active, self.now_ms)]
         if not able or any(active.is_preempted for active in yielding):
             return []
-        heads = [
-            head for lines in cluster.asking.values() for head in self._heads_of(lines) if not head[1].shape.preemptible
-        ]
+        heads = [head for head in self._heads_of(cluster.asking.values()) if not head[1].shape.preemptible]
         for _, job, _ in sorted(heads, key=lambda head: head[0]):
             request = effective(cluster, job.shape)
             if self.space.find(request) is None and (asked := _who_yields(self.space, request, able)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from roost.core import events as ev
+from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.errors import NotPermitted, TryLater
 from roost.core.model import RANK_STEP, Conditions, Job, Stop, StopKind
 from roost.core.nodes import channel
@@ -57,7 +58,7 @@ def check_own(turn: Turn, command: Command, job: int) -> None:
 
 def _check_own_account(command: Command, job: int, owner: Owner | None) -> None:
     """Raise unless the asker is the server's own account, where the job runs as it: nobody else says what that runs."""
-    if owner is not None and owner.account == "" and command.by.account != "":
+    if owner is not None and owner.account == SERVER_ACCOUNT and command.by.account != SERVER_ACCOUNT:
         raise NotPermitted(f"job {job} runs as the server's own account", "only that account may change what runs as it")
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core import results
+from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.errors import BadRequest, Conflict, NotFound, NotPermitted
 from roost.core.results import MAX_KEYS
 from roost.core.spec import JobSpec, display_command
@@ -140,7 +141,7 @@ def _own(turn: Turn, command: Command, sweep: int) -> None:
     """Raise unless it is the asker's sweep, or he may act on all."""
     row = _known(turn, sweep)
     if command.by.is_admin:
-        if isinstance(command, MakeSweep) and not command.by.may_run_as(command.accounts.get(row.user, "")):
+        if isinstance(command, MakeSweep) and not command.by.may_run_as(command.accounts.get(row.user, SERVER_ACCOUNT)):
             raise NotPermitted(
                 f"sweep {sweep} runs as the server's own account", "root, on the machine itself, may extend it"
             )

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from roost.core import events as ev
+from roost.core.accounts import NODE_CHANNEL, SERVER_ACCOUNT, Account, Channel
 from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.errors import RoostError
 from roost.core.model import Active, Job, Request, Shape
@@ -23,18 +24,18 @@ from roost.store.writes import Batch, NewJob
 
 
 class Send(msgspec.Struct, frozen=True):
-    """A message for a node, to go out after the commit: to the program there that is `account`'s (`nodes.channel`)."""
+    """A message for one of the programs of a node, to go out after the commit."""
 
     node: str
     message: dict[str, Any]
-    account: str = ""
+    channel: Channel = NODE_CHANNEL
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """Whose job it is, and the UNIX account that it runs as; empty: the server's own."""
+    """Whose job it is, and the UNIX account that it runs as."""
 
     user: str
-    account: str = ""
+    account: Account = SERVER_ACCOUNT
 
 
 class StartRun(msgspec.Struct, frozen=True):
@@ -134,15 +135,15 @@ class Turn:
                 text = f"it was to start after job {cause.id}, which ended as {cause.outcome.value}"
                 self.end(ev.Ended(job, self.now_ms, Outcome.CANNOT_START, None, text), actor)
 
-    def send(self, node: str, account: str, op: str, **fields: Any) -> None:
-        """Say that to the program which works as that account on a node, after the commit."""
-        self.sends.append(Send(node, {"op": op, **fields}, account))
+    def send(self, node: str, channel: Channel, op: str, **fields: Any) -> None:
+        """Say that to a program of a node, after the commit."""
+        self.sends.append(Send(node, {"op": op, **fields}, channel))
 
     def tell(self, active: Active, op: str, **fields: Any) -> None:
         """Say that about a run to the program which has it, after the commit."""
         self.send(active.node, self.channel(active), op, run=active.run, **fields)
 
-    def channel(self, active: Active) -> str:
+    def channel(self, active: Active) -> Channel:
         """Which program of its node has that run."""
         return shape_channel(self.cluster, active.node, active.job.shape)
 

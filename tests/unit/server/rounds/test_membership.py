@@ -17,6 +17,7 @@ from tests.builders import MEM
 from tests.services import NoLinks
 from tests.stores import fresh_store
 
+from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.cluster import Cluster
 from roost.core.errors import Conflict, RoostError
 from roost.core.spec import JobSpec
@@ -30,7 +31,7 @@ from roost.server.rounds.engine import Engine, EngineInbox
 from roost.store.store import Store
 
 FAR = "far"
-ROOT = Caller("root", True, "socket", account="")
+ROOT = Caller("root", True, "socket", account=SERVER_ACCOUNT)
 OLD_KEY, NEW_KEY = "ssh-ed25519 AAAA", "ssh-ed25519 BBBB"
 DEADLINE_S = 20.0
 
