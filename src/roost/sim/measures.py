@@ -12,6 +12,8 @@ from math import fsum
 
 import msgspec
 
+from roost.core.estimates.forecast import percentile
+
 SHORTEST_S = 10.0
 SHORTEST_OF_A_USER_S = 60.0
 FEWEST_JOBS = 5
@@ -92,14 +94,6 @@ def jain(values: Sequence[float]) -> float:
     """1 when all are equal, 1/n when one has everything."""
     squares = fsum(value * value for value in values)
     return fsum(values) ** 2 / (len(values) * squares) if squares else 1.0
-
-
-def percentile(ordered: Sequence[float], part: float) -> float:
-    """The value below which that part lies, interpolated between the two nearest."""
-    place = (len(ordered) - 1) * part
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
 def mean(values: Sequence[float]) -> float:

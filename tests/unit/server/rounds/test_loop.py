@@ -12,7 +12,6 @@ from tests.stores import fresh_store
 
 from roost.core import events as ev
 from roost.core.accounts import NODE_CHANNEL, Channel
-from roost.core.accounts import NODE_CHANNEL
 from roost.core.errors import DiskFull, RoostError
 from roost.core.spec import JobSpec
 from roost.links import messages as m
