@@ -32,7 +32,7 @@ def submit(turn: Turn, command: Submit) -> dict[str, Any]:
         check_no_point(spec, i)
         check_owner(command, spec, i)
         check_preferred(turn, spec, i)
-    envs = [kept_env(turn, env) for env in command.envs]
+    envs = kept_envs(turn, command)
     parts = [checked(turn, command, i, spec, envs) for i, spec in enumerate(command.jobs)]
     check_rooms(turn, [spec.user or command.actor for spec, *_ in parts])
     remember_key(turn, command, len(parts))
@@ -103,7 +103,7 @@ def checked(turn: Turn, command: Submit, index: int, spec: JobSpec, envs: list[N
                 raise BadRequest(f"env {env} names none of the {len(envs)} environments sent")
             ref = envs[env]
         elif env is not None:
-            ref = kept_env(turn, env)
+            ref = _kept_env(turn, env)
         if spec.cwd is None:
             spec = msgspec.structs.replace(spec, cwd=command.home)
         return spec, request, conditions, ref
@@ -145,9 +145,15 @@ def _open_conditions(turn: Turn, conditions: Conditions) -> Conditions:
     return Conditions(tuple(left), begin_ms)
 
 
-def kept_env(turn: Turn, env: dict[str, str]) -> NewEnv:
+def kept_envs(turn: Turn, command: Submit) -> list[NewEnv]:
+    """The environments that were sent beside the jobs, checked: `check` sees only the jobs."""
+    for env in command.envs:
+        check_env(env)
+    return [_kept_env(turn, env) for env in command.envs]
+
+
+def _kept_env(turn: Turn, env: dict[str, str]) -> NewEnv:
     """Have the environment kept; equal ones are kept once."""
-    check_env(env)
     packed = pack_env(env)
     digest = blake2b(packed, digest_size=16).hexdigest()
     turn.envs[digest] = packed

@@ -17,7 +17,7 @@ from roost.core.sweeps.points import Design, check_directories, expanded, extend
 from roost.server.rounds.actions import check_own, spec_of
 from roost.server.rounds.commands import Command, LimitSweep, MakeSweep, Report
 from roost.server.rounds.quotas import check_rooms
-from roost.server.rounds.submit import check_owner, check_preferred, checked, kept_env, made_before, queue_job, remember_key
+from roost.server.rounds.submit import check_owner, check_preferred, checked, kept_envs, made_before, queue_job, remember_key
 from roost.server.rounds.turn import Turn
 from roost.store import reads
 from roost.store.rows import ResultRow, SweepRow
@@ -34,7 +34,7 @@ def make_sweep(turn: Turn, command: MakeSweep) -> dict[str, Any]:
         check_preferred(turn, command.design.job)
     if (ids := made_before(turn, command)) is not None:
         return {"sweep": _sweep_of(turn, ids[0]), "ids": ids, "unused": unused(command.design)}
-    envs = [] if command.dry_run else [kept_env(turn, env) for env in command.envs]
+    envs = [] if command.dry_run else kept_envs(turn, command)
     number = command.sweep or turn.next_sweep()
     jobs, design, env = _further(turn, command) if command.sweep else (command.jobs, command.design, None)
     specs = [msgspec.structs.replace(job, sweep=number, env=None if command.dry_run else job.env) for job in jobs]

@@ -16,7 +16,7 @@ import msgspec
 from roost.core.policy import names
 from roost.core.settings import BY_KEY, DEFAULTS, Value
 from roost.sim.measures import Measures, averaged, measure
-from roost.sim.replay import Foretelling, replay
+from roost.sim.replay import Forecasts, replay
 from roost.sim.traces import Unusable, Wanted, Workload, from_history, read_trace, shaken
 
 __all__ = [
@@ -39,9 +39,9 @@ _SETTINGS: dict[str, dict[str, Value]] = {FIRST_FIT: {"policy": "fifo", "policy.
 ETA = "eta"
 
 Tell = Callable[[str], None]
-Foretold = tuple[int, int, int]
+ForecastCounts = tuple[int, int, int]
 """Forecasts, and how many of these jobs started before p50 and before p90."""
-Replayed = tuple[Measures, Foretold | None]
+Replayed = tuple[Measures, ForecastCounts | None]
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class Asked(msgspec.Struct, frozen=True):
     seeds: int = 1
     processes: int = 1
     eta_every: int | None = None
-    """Of the jobs that wait every so many-th is foretold, under the first policy; None: none."""
+    """A forecast is made for every Nth waiting job, under the first policy; None: for none."""
 
 
 def policies(named: Sequence[str]) -> tuple[str, ...]:
@@ -93,18 +93,18 @@ def simulate(workload: Workload, asked: Asked, tell: Tell) -> dict[str, dict[str
     seeds = range(1, (asked.seeds if asked.jitter_s else 1) + 1)
     tasks = [Task(name, seed) for name in asked.policies for seed in seeds]
     found: dict[str, list[Measures]] = {name: [] for name in asked.policies}
-    foretold: list[Foretold] = []
+    counts: list[ForecastCounts] = []
     run = _one_after_the_other if asked.processes == 1 else _side_by_side
     for task, (measures, said) in run(workload, asked, tasks, tell):
         found[task.policy].append(measures)
-        foretold += [said] if said is not None else []
+        counts += [said] if said is not None else []
     shown = {name: msgspec.to_builtins(averaged(found[name])) for name in asked.policies}
-    return {**shown, ETA: calibration(foretold)} if foretold else shown
+    return {**shown, ETA: calibration(counts)} if counts else shown
 
 
-def calibration(foretold: Sequence[Foretold]) -> dict[str, float]:
+def calibration(counts: Sequence[ForecastCounts]) -> dict[str, float]:
     """How many forecasts there were, and which part of those jobs started before p50, and before p90."""
-    count, before_p50, before_p90 = (sum(column) for column in zip(*foretold, strict=True))
+    count, before_p50, before_p90 = (sum(column) for column in zip(*counts, strict=True))
     parts = (before_p50 / count, before_p90 / count) if count else (0.0, 0.0)
     return {"forecasts": count, "before_p50": parts[0], "before_p90": parts[1]}
 
@@ -140,15 +140,15 @@ def _replayed(workload: Workload, asked: Asked, task: Task, told: Callable[[int]
     moments = shaken(workload, asked.squeeze, asked.jitter_s, task.seed)
     gc.collect()
     gc.freeze()  # the workload stays to the end: looking through it again and again would cost more than the replay
-    is_foretold = asked.eta_every is not None and task.policy == asked.policies[0]
-    foretelling = Foretelling(asked.eta_every or 1) if is_foretold else None
+    is_forecast = asked.eta_every is not None and task.policy == asked.policies[0]
+    forecasts = Forecasts(asked.eta_every or 1) if is_forecast else None
     began = time.perf_counter()
     try:
-        ran = replay(moments, asked.nodes, settings_of(task.policy), told, foretelling)
+        ran = replay(moments, asked.nodes, settings_of(task.policy), told, forecasts)
     finally:
         gc.unfreeze()
     measures = measure(ran, asked.nodes, time.perf_counter() - began)
-    return measures, foretelling.counts if foretelling else None
+    return measures, forecasts.counts if forecasts else None
 
 
 def settings_of(name: str) -> Mapping[str, Value]:
