@@ -17,10 +17,10 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster, Line
-from roost.core.model import Active, Conditions, Job
+from roost.core.model import Active, Conditions, Job, Stop, StopKind
 from roost.core.nodes import ALL, Node
 from roost.core.plan.planner import Plan, plan
-from roost.core.plan.preemption import PREEMPT, stop_for
+from roost.core.plan.preemption import PREEMPT
 from roost.core.plan.retries import PAUSE_MS
 from roost.core.predictions import Learned, Ran
 from roost.core.states import Outcome, State
@@ -266,7 +266,7 @@ class _Ahead:
             run_ms = int(1000 * cluster.learned.outlook(job.shape).typical_s)
             heappush(self.ends, (at_ms + run_ms, job.id, attempt))
         for asked in found.preempts:
-            cluster.apply(ev.StopAsked(asked.job, at_ms, stop_for(asked.for_job)))
+            cluster.apply(ev.StopAsked(asked.job, at_ms, Stop(StopKind.PREEMPT, asked.for_job)))
             heappush(self.ends, (at_ms + STOPPING_MS, asked.job, cluster.active[asked.job].attempt))
         if found.kept is not None:
             cluster.apply(found.kept)
