@@ -7,7 +7,7 @@
 
 The server of COMMIT is driven by its own command line: jobs in every lasting state and with every outcome, sweeps, results,
 attempts, users, tokens, defaults, settings, a node that was removed. Server, node program and jobs are killed while one job
-runs, one is paused and one is being stopped. In the archive are the home without the files of those runs, and kept.json, which
+runs, one is paused and one is being stopped. The archive has the home without the files of those runs, and kept.json, which
 has the ids of the jobs by what they are and the answers of the server to GET requests just before it was killed.
 
 Run once; the archive is never changed afterwards.
