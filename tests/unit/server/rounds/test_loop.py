@@ -11,7 +11,7 @@ from tests.builders import NOW, exited, started
 from tests.stores import fresh_store
 
 from roost.core import events as ev
-from roost.core.accounts import NODE_CHANNEL
+from roost.core.accounts import NODE_CHANNEL, Channel
 from roost.core.errors import DiskFull, RoostError
 from roost.core.spec import JobSpec
 from roost.links import messages as m
@@ -148,12 +148,12 @@ def test_a_state_that_cannot_be_read_is_to_be_read_later(driver: Driver, monkeyp
 
 def test_a_program_is_behind_until_the_round_that_took_in_what_it_said_is_over(driver: Driver) -> None:
     for _ in range(MAX_WAITING):
-        driver.inbox.report("n1", m.Using([]), "ada")
-    assert driver.inbox.is_behind("n1", "ada") and not driver.inbox.is_behind("n1", NODE_CHANNEL)
+        driver.inbox.report("n1", m.Using([]), Channel("ada"))
+    assert driver.inbox.is_behind("n1", Channel("ada")) and not driver.inbox.is_behind("n1", NODE_CHANNEL)
     driver.rounds.begin(NOW)
-    assert driver.inbox.is_behind("n1", "ada")
+    assert driver.inbox.is_behind("n1", Channel("ada"))
     driver.rounds.end()
-    assert not driver.inbox.is_behind("n1", "ada")
+    assert not driver.inbox.is_behind("n1", Channel("ada"))
 
 
 def test_repeated_reports_are_one_and_answers_stay_with_their_askers(driver: Driver) -> None:
