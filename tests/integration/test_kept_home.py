@@ -57,7 +57,8 @@ def kept(request: pytest.FixtureRequest) -> Iterator[Kept]:
     box = Box(gpus=SIM)
     try:
         with tarfile.open(DATA / f"home-{request.param}.tar.xz") as archive:
-            archive.extractall(box.work, filter="data")
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # not in every Python 3.11
+            archive.extractall(box.work)
         box.home.chmod(0o700)
         found = json.loads((box.work / "kept.json").read_text())
         _rename_machine(box.home / "roost.db", socket.gethostname().partition(".")[0])
