@@ -23,7 +23,7 @@ from bench.filled import NODES, RARE, RARE_USER, fill
 from bench.report import Check, checks_table, has_failed, number, ratio, table
 from bench.spans import median
 from bench.workspace import new_directory
-from roost.server.facets import MOST_LABELS, MOST_USERS
+from roost.server.views.facets import MOST_LABELS, MOST_USERS
 from roost.store import facets, listing
 from roost.store.listing import QUEUE, SORTS, Cut
 from roost.store.rows import Filter

@@ -26,7 +26,7 @@ from bench.spans import median
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.model import RANK_STEP, Gpu, Host, Job, Observation, Request, Shape
-from roost.core.plan import Plan, plan
+from roost.core.plan.planner import Plan, plan
 from roost.core.states import Outcome
 
 NOW = 1_800_000_000_000

@@ -37,55 +37,59 @@ SAY: dict[str, tuple[int, ...]] = {
 """Which arguments of which calls are words, besides those of every `RoostError`: message and hint."""
 
 SAY_IN: dict[str, dict[str, int]] = {
-    "core/expressions.py": {"ValueError": 0, "TypeError": 0},
+    "core/sweeps/expressions.py": {"ValueError": 0, "TypeError": 0},
     "core/networks.py": {"ValueError": 0},
     "links/link.py": {"ValueError": 0, "fail": 0},
-    "node/attach.py": {"write": 1},
-    "node/dispatch.py": {"BadMessage": 0},
-    "node/supervisor.py": {"BadSpec": 0},
-    "server/engine.py": {"append": 0},
-    "server/node_links.py": {"lost": 1, "append": 0},
+    "node/commands/attach.py": {"write": 1},
+    "node/daemon/dispatch.py": {"BadMessage": 0},
+    "node/runs/supervisor.py": {"BadSpec": 0},
+    "server/rounds/engine.py": {"append": 0},
+    "server/nodes/node_links.py": {"lost": 1, "append": 0},
 }
 """The same of one file: calls that mean something else elsewhere."""
 
 RETURN = {
     "api/app.py": ("_parameter_words",),
-    "core/ahead.py": ("why_first",),
-    "core/preemption.py": ("preempted_words",),
-    "core/retrying.py": ("difference",),
+    "core/estimates/queue_ahead.py": ("why_first",),
+    "core/plan/preemption.py": ("preempted_words",),
+    "core/plan/retries.py": ("difference",),
     "links/bootstrap.py": ("_words",),
     "links/link.py": ("_attach", "_explained"),
-    "node/check.py": ("_cannot_write",),
-    "node/command.py": ("explain_text", "output_error"),
-    "node/oom.py": ("_words",),
-    "notify/sender.py": ("_check", "words_for"),
-    "server/cannot_start.py": ("name_node", "_advice"),
-    "server/pam.py": ("complaint",),
-    "server/passwords.py": ("why_weak",),
-    "server/reports.py": ("_outcome",),
-    "server/retrying.py": ("retry_words",),
-    "server/views.py": ("gpu_state", "faults_view"),
+    "node/commands/check.py": ("_cannot_write",),
+    "node/runs/command.py": ("explain_text", "output_error"),
+    "node/runs/out_of_memory.py": ("_words",),
+    "server/notify/sender.py": ("_check", "words_for"),
+    "server/rounds/start_errors.py": ("name_node", "_advice"),
+    "server/identity/pam.py": ("complaint",),
+    "server/identity/passwords.py": ("why_weak",),
+    "server/rounds/reports.py": ("_outcome",),
+    "server/rounds/attempt_end.py": ("retry_words",),
+    "server/views/job_views.py": ("gpu_state", "faults_view"),
 }
 """Functions whose answer is words."""
 
 ASSIGN = {
-    "node/asking.py": ("error",),
-    "node/daemon.py": ("message",),
-    "node/ending.py": ("error",),
-    "node/sampler.py": ("fault",),
-    "node/sampling.py": ("fault",),
-    "node/supervisor.py": ("reason",),
-    "server/evicting.py": ("error",),
-    "server/fleet.py": ("error",),
-    "server/node_links.py": ("found",),
+    "node/commands/questions.py": ("error",),
+    "node/daemon/uplink.py": ("message",),
+    "node/runs/exit_status.py": ("error",),
+    "node/gpus/sampler.py": ("fault",),
+    "node/daemon/gpu_samples.py": ("fault",),
+    "node/runs/supervisor.py": ("reason",),
+    "server/nodes/eviction.py": ("error",),
+    "server/nodes/fleet.py": ("error",),
+    "server/nodes/node_links.py": ("found",),
     "core/nodes.py": ("reason",),
 }
 """Names, attributes and keys that hold words."""
 
-TABLES = {"core/settings.py": "_KINDS", "notify/sender.py": "_WORDS", "server/obeying.py": "FOR_ADMINISTRATORS"}
+TABLES = {
+    "core/settings.py": "_KINDS",
+    "server/notify/sender.py": "_WORDS",
+    "server/rounds/handlers.py": "FOR_ADMINISTRATORS",
+}
 """Dictionaries whose values are words, and pairs whose second is."""
 
-WHERE = ("core", "server", "api", "links", "store", "node", "notify")
+WHERE = ("core", "server", "api", "links", "store", "node")
 _MOST = 64
 """Templates that one text may become: more, and it is put together too freely to be said in another language."""
 
@@ -127,7 +131,7 @@ def _told(template: str) -> str:
 
 def paths() -> list[str]:
     """The files that are read."""
-    return sorted(str(p.relative_to(SOURCE)) for where in WHERE for p in (SOURCE / where).glob("*.py"))
+    return sorted(str(p.relative_to(SOURCE)) for where in WHERE for p in (SOURCE / where).rglob("*.py"))
 
 
 @cache

@@ -13,7 +13,7 @@ from tests.declared import check_answer
 
 from roost.api.app import make_app
 from roost.api.edge.peer_credentials import SCOPE_KEY
-from roost.server.people import PASSWORD
+from roost.server.identity.people import PASSWORD
 
 GOOD = "heron lamp quiet 42"
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"

@@ -14,9 +14,9 @@ from tests.contract.conftest import Api
 from roost.api.app import TABLE
 from roost.api.edge.authentication import Right
 from roost.core.errors import NotKnown, TooFast
-from roost.server import passwords
-from roost.server.people import FIRST, PASSWORD
-from roost.server.throttle import FORGET_S, PAIR, Throttle, block
+from roost.server.identity import passwords
+from roost.server.identity.people import FIRST, PASSWORD
+from roost.server.identity.throttle import FORGET_S, PAIR, Throttle, block
 from roost.web.places import own_path
 
 SUBMIT = b'{"jobs": [{"command": ["true"]}]}'
@@ -498,7 +498,7 @@ def quick(api: Api, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         tried.append(known or nobody)
         return password == GOOD and known is not None
 
-    monkeypatch.setattr("roost.server.login.is_right", is_right)
+    monkeypatch.setattr("roost.server.identity.login.is_right", is_right)
     return tried
 
 
@@ -602,7 +602,7 @@ async def test_a_crowd_at_the_entrance_from_one_address_leaves_room_for_others(a
             go.wait(20)
             return False
 
-    from roost.server.login import Login
+    from roost.server.identity.login import Login
 
     api.service.login = Login(api.service.people, Slow())
     tries = [asyncio.create_task(api.service.login.by_password(f"u{n}", "x", "198.51.100.7")) for n in range(15)]

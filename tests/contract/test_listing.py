@@ -10,7 +10,7 @@ import pytest
 from tests.contract.conftest import Api
 
 from roost.links import messages as m
-from roost.server.people import Caller
+from roost.server.identity.people import Caller
 from roost.store.listing import SORTS
 
 WORD = "canary7"

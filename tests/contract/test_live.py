@@ -22,11 +22,11 @@ from roost.api.edge import request_limits
 from roost.api.edge.peer_credentials import SCOPE_KEY, PeerProtocol
 from roost.core.spec import JobSpec
 from roost.links import messages as m
-from roost.server import etas, live
-from roost.server.commands import Submit
-from roost.server.live import MOST_KEPT, Hub, Listener
-from roost.server.people import Caller
+from roost.server.identity.people import Caller
+from roost.server.rounds.commands import Submit
 from roost.server.service import Service
+from roost.server.views import dashboard_feed, start_estimates
+from roost.server.views.dashboard_feed import MOST_KEPT, Hub, Listener
 
 DEADLINE_S = 20.0
 MORE = m.GpuInfo("gpu2", 2, "Sim", 24_000)
@@ -49,8 +49,8 @@ BRIEF = {
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same, with no time between two looks."""
-    monkeypatch.setattr(live, "TICK_S", 0.01)
-    monkeypatch.setattr(live, "CHECK_S", 0.05)
+    monkeypatch.setattr(dashboard_feed, "TICK_S", 0.01)
+    monkeypatch.setattr(dashboard_feed, "CHECK_S", 0.05)
 
 
 class Page(Feed):
@@ -287,7 +287,7 @@ async def test_a_wait_for_a_time_is_not_told_every_second(api: Api, page: Open) 
 
 
 async def test_waiting_jobs_are_foretold(api: Api, page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(etas, "FIRST_PAUSE_MS", 0)
+    monkeypatch.setattr(start_estimates, "FIRST_PAUSE_MS", 0)
     seen = await page()
     await api.submit(gpus=2)
     job = await api.submit(gpus=1)

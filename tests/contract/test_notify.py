@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.contract.conftest import Api
 
-from roost.notify.outgoing import NoSender, Outgoing
 from roost.server.clock import now_ms
-from roost.server.people import Caller
+from roost.server.identity.people import Caller
+from roost.server.notify.sender_process import NoSender, Outgoing
 from roost.store import outbox
 
 URL = "json://me:s3cret@127.0.0.1:9/s3cret"

@@ -8,7 +8,7 @@ import pytest
 from tests.contract.browser import GOOD, Browser, add_user
 from tests.contract.conftest import Api
 
-from roost.server.people import FIRST, LOGIN, PASSWORD
+from roost.server.identity.people import FIRST, LOGIN, PASSWORD
 
 
 async def test_who_is_not_logged_in_is_led_to_the_login_and_back(api: Api) -> None:

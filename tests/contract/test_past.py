@@ -9,11 +9,11 @@ import pytest
 from tests.contract.conftest import GPUS, Api
 
 from roost.core import events as ev
-from roost.core.weeks import begin_ms, week_of
+from roost.core.history.weeks import begin_ms, week_of
 from roost.links import messages as m
-from roost.server import past
-from roost.server.past import COLUMNS, week_name
-from roost.server.people import Caller
+from roost.server.history import queries
+from roost.server.history.queries import COLUMNS, week_name
+from roost.server.identity.people import Caller
 
 NOW_MS = 1_800_000_000_000
 HOUR_MS = 3_600_000
@@ -23,7 +23,7 @@ SAMPLES = {"version", "scope", "step_s", "at", *COLUMNS}
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is always the same moment for who asks."""
-    monkeypatch.setattr(past, "now_ms", lambda: NOW_MS)
+    monkeypatch.setattr(queries, "now_ms", lambda: NOW_MS)
 
 
 async def shows(api: Api, util: int, *procs: m.ProcessInfo) -> None:
@@ -104,12 +104,12 @@ async def test_many_who_look_at_one_plot_are_answered_from_one_reading(api: Api,
     read = api.service.read
 
     async def refuse(question: Any, *arguments: Any) -> Any:
-        assert question is not past._read, "it was read again"
+        assert question is not queries._read, "it was read again"
         return await read(question, *arguments)
 
     monkeypatch.setattr(api.service, "read", refuse)
     assert (await api.call("GET", "/samples")).body == first.body
-    monkeypatch.setattr(past, "now_ms", lambda: NOW_MS + 10_000)
+    monkeypatch.setattr(queries, "now_ms", lambda: NOW_MS + 10_000)
     with pytest.raises(AssertionError, match="read again"):
         await api.call("GET", "/samples")
 
@@ -211,7 +211,7 @@ async def test_what_runs_now_counts_until_now(api: Api, monkeypatch: pytest.Monk
     job = await run(api, gpus=2)
     active = api.service.cluster.active[job]
     later_ms = begin_ms(week_of(active.since_ms) + 1) + HOUR_MS  # an hour into the week after it began
-    monkeypatch.setattr(past, "now_ms", lambda: later_ms)
+    monkeypatch.setattr(queries, "now_ms", lambda: later_ms)
     (user,) = (await api.get("/usage?weeks=2"))["users"]
     assert (user["gpu_hours"][1], user["jobs"]) == (2, [0, 0]) and user["gpu_hours"][0] > 0
 

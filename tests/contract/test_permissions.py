@@ -12,10 +12,10 @@ from tests.verb_routes import VERBS
 
 from roost.api.app import TABLE
 from roost.api.edge.authentication import Right
-from roost.cli.dispatch import VERBS as TYPED
+from roost.cli.parse.catalog import VERBS as TYPED
 from roost.core import events as ev
 from roost.core.model import Access
-from roost.server.people import Caller
+from roost.server.identity.people import Caller
 
 ROUTES = TABLE.rights
 OPEN_ENDED = ("GET /api/v1/events", "GET /api/v1/live", "GET /api/v1/jobs/wait", "GET /api/v1/jobs/{job}/log/follow")

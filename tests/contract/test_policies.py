@@ -15,7 +15,7 @@ from tests.docs.pages import read
 
 from roost.core import events as ev
 from roost.core import policy
-from roost.core.plan import plan
+from roost.core.plan.planner import plan
 from roost.core.settings import TABLE
 from roost.links import messages as m
 

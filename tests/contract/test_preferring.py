@@ -8,7 +8,7 @@ import pytest
 from tests.contract.conftest import Api
 
 from roost.core.model import Access
-from roost.server.commands import KnowNode, RemoveNode
+from roost.server.rounds.commands import KnowNode, RemoveNode
 
 MISSING = "there is no node lab9: there are n1"
 JOB = {"command": ["true"], "prefer_nodes": ["n1", "lab9"]}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.contract.conftest import Api
 
-from roost.server.people import Caller
-from roost.server.user_views import for_caller
+from roost.server.identity.people import Caller
+from roost.server.views.user_views import for_caller
 
 USER = {"user", "weight", "max_gpus", "max_jobs", "max_queued", "gpus", "running", "queued", "account"}
 USER |= {"admin", "locked", "unix", "password", "added", "seen_at"}

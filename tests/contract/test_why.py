@@ -9,8 +9,8 @@ import pytest
 from tests.contract.conftest import Api
 
 from roost.links import messages as m
-from roost.server import foreseeing
 from roost.server.clock import now_ms
+from roost.server.views import forecasts
 
 HOUR_MS = 3_600_000
 
@@ -107,7 +107,7 @@ async def test_a_forecast_is_held_against_the_start(api: Api) -> None:
 
 
 async def test_now_and_then_a_job_is_foretold_that_nobody_asked_about(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(foreseeing, "SOON_S", 0.0)
+    monkeypatch.setattr(forecasts, "SOON_S", 0.0)
     await ran(api)
     running, _, second = [await api.submit(gpus=2) for _ in range(3)]
     misses = api.service.foreseeing.misses

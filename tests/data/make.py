@@ -3,6 +3,8 @@
     python tests/data/make.py roost-0.1.db               its database
     python tests/data/make.py roost-node-0.1.0.pyz       its node program, without the bindings to NVML
 
+The home of a commit, with what runs in it: make_home.py.
+
 Run once, before a release; the files are never changed afterwards.
 """
 
@@ -20,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.builders import Server, exited, started
 
-from roost.server.commands import Change_
+from roost.server.rounds.commands import Change_
 from roost.store.store import Store
 
 SRC = Path(__file__).resolve().parents[2] / "src"

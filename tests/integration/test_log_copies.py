@@ -12,7 +12,7 @@ from tests.faraway import Faraway, faraway, until
 
 from roost.answers.jobs import LogEnded
 from roost.core.errors import NotFound, TryLater
-from roost.server.logs import Followed
+from roost.server.logs.reader import Followed
 
 
 @pytest.fixture

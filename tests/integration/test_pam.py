@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 from tests.accounts import PATH, Account, needs_root, throw_away_accounts
+from tests.stores import fresh_store
 
 from roost.core.errors import BadRequest, NotKnown, NotPermitted
 from roost.core.settings import DEFAULTS
-from roost.server import pam as adapter
-from roost.server import unix
-from roost.server.login import Login
-from roost.server.pam import Pam
-from roost.server.people import People
-from roost.sim.world import fresh_store
+from roost.server.identity import pam as adapter
+from roost.server.identity import unix_accounts
+from roost.server.identity.login import Login
+from roost.server.identity.pam import Pam
+from roost.server.identity.people import People
 
 SECRET = "Tern-on-a-wire-9"
 SERVICE = "passwd"
@@ -60,7 +60,7 @@ class Door:
 
 @pytest.fixture
 def door() -> Iterator[Door]:
-    unix._by_name.clear()
+    unix_accounts._by_name.clear()
     with fresh_store() as store:
         yield Door(store)
 
@@ -165,10 +165,10 @@ async def test_where_only_known_users_are_served_an_account_alone_is_not_enough(
 
 async def test_without_root_a_server_checks_its_own_account_alone(door: Door, account: Account) -> None:
     door.people.is_root = False
-    door.people.own = unix.Unix(12345, "somebody", "/")
+    door.people.own = unix_accounts.Unix(12345, "somebody", "/")
     await door.refuses(account.name, SECRET)
     await door.refuses("root", SECRET)
-    door.people.own = unix.Unix(account.uid, account.name, str(account.home))
+    door.people.own = unix_accounts.Unix(account.uid, account.name, str(account.home))
     assert await door.tries(account.name, SECRET) == account.name
 
 

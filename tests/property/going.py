@@ -10,7 +10,7 @@ from tests.builders import NOW, attach, node, start
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.model import RANK_STEP, Job, Request, Shape
-from roost.core.plan import plan
+from roost.core.plan.planner import plan
 from roost.core.settings import Value
 from roost.core.states import Outcome
 

@@ -8,8 +8,8 @@ from tests.property.histories import REQUESTS, USERS, History, histories, unfold
 
 from roost.core.cluster import Cluster
 from roost.core.model import Request
-from roost.core.placement import Space, cpu_slots, is_named
-from roost.core.plan import Start, explain, first_users, plan
+from roost.core.plan.placement import Space, cpu_slots, is_named
+from roost.core.plan.planner import Start, explain, first_users, plan
 from roost.core.reasons import Ahead, NobodyElse
 
 # -- what is given away ---------------------------------------------------------------------------------------------

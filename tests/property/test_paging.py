@@ -12,13 +12,13 @@ from unittest.mock import patch
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.stores import fresh_store
 
 from roost.core.states import Outcome, State
-from roost.sim.world import fresh_store
-from roost.store import listing, matching
+from roost.store import filters, listing
 from roost.store.listing import SORTS, Cut
 from roost.store.rows import Filter
-from roost.store.searching import searched_text
+from roost.store.search_text import searched_text
 from roost.store.store import Store
 
 NAMES = ["", "a", "A_b", "a%b", "/x", "Straße", "学习", "b"]
@@ -94,7 +94,7 @@ def test_every_job_comes_once_and_in_order(seed: int, count: int, limit: int, fe
     """`few` is how many jobs are looked at one by one: with all, some, and none of the shortcuts the answer is the same."""
     chance = Random(seed)
     rows = [_kept(chance) for _ in range(count)]
-    with fresh_store() as store, patch.object(matching, "FEW", few), patch.object(matching, "COUNTED", few):
+    with fresh_store() as store, patch.object(filters, "FEW", few), patch.object(filters, "COUNTED", few):
         _put(str(store.path), rows)
         for _ in range(4):
             wanted, sort = _filter(chance), chance.choice(SORTS)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost.core.course import MOST, Course
-from roost.core.levels import LEVELS, STEP_S, Block, Looks, Point, merged
-from roost.core.weeks import split, week_of
+from roost.core.history.run_course import MOST, Course
+from roost.core.history.thinning import LEVELS, STEP_S, Block, Looks, Point, merged
+from roost.core.history.weeks import split, week_of
 
 _value = st.none() | st.integers(0, 150_000)
 _step = st.lists(st.tuples(_value, _value), max_size=10)

@@ -9,8 +9,8 @@ from tests.property.worlds import Description, build, descriptions, snapshot
 
 from roost.core.cluster import Cluster
 from roost.core.model import Active
-from roost.core.placement import Space, cpu_slots
-from roost.core.plan import explain, plan
+from roost.core.plan.placement import Space, cpu_slots
+from roost.core.plan.planner import explain, plan
 from roost.core.reasons import Ahead, CpuSlots, GpuMemory, GpuTaken
 
 EVERYTHING = 10_000

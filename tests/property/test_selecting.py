@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roost.core.errors import BadRequest
-from roost.server.selecting import parse_ids
+from roost.server.views.selection import parse_ids
 
 _ids = st.integers(0, 10**17 - 1)
 _ranges = st.tuples(_ids, _ids).map(sorted).map(tuple)

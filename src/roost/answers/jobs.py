@@ -10,8 +10,8 @@ from msgspec import UNSET, UnsetType
 from roost.answers.reasons import Reason
 from roost.answers.users import Notice
 from roost.answers.values import OutcomeName, StateName, Time, Value, Versioned
-from roost.core.ahead import Queue
-from roost.core.instead import Instead
+from roost.core.estimates.alternatives import Instead
+from roost.core.estimates.queue_ahead import Queue
 from roost.core.model import Conditions
 from roost.core.results import Result
 from roost.core.spec import JobSpec

@@ -18,11 +18,11 @@ from roost.api.openapi import document_of, routes_about
 from roost.api.route_table import Table, json_response
 from roost.api.routes import account, history, jobs, live_feed, login, logs, nodes, notify_targets, server, sweeps, users
 from roost.core.errors import BadRequest, NotKnown, RoostError, TooFast
-from roost.server.live import Hub
-from roost.server.past import Past
-from roost.server.points import Sweeps
+from roost.server.history.queries import Past
+from roost.server.notify.targets import Targets
 from roost.server.service import Service
-from roost.server.targets import Targets
+from roost.server.views.dashboard_feed import Hub
+from roost.server.views.sweep_views import Sweeps
 from roost.web import dashboard, refusing
 from roost.web import routes as pages
 

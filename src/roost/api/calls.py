@@ -12,13 +12,13 @@ from roost.api.edge.authentication import address_of, scheme_of
 from roost.api.edge.forms import Form
 from roost.api.edge.peer_credentials import SCOPE_KEY
 from roost.core.errors import NotKnown, TryLater
-from roost.server.live import Hub
-from roost.server.past import Past
-from roost.server.people import Caller
-from roost.server.points import Sweeps
-from roost.server.privacy import Veil
+from roost.server.history.queries import Past
+from roost.server.identity.people import Caller
+from roost.server.identity.redaction import Veil
+from roost.server.notify.targets import Targets
 from roost.server.service import Service
-from roost.server.targets import Targets
+from roost.server.views.dashboard_feed import Hub
+from roost.server.views.sweep_views import Sweeps
 
 
 @dataclass(frozen=True, slots=True)

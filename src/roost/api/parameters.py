@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from roost.core.errors import BadRequest
 from roost.core.users import MAX_NAME, NAME_PATTERN
-from roost.server.selecting import IDS_PATTERN, MAX_SEARCH, NAMES, SEARCH_PATTERN
+from roost.server.views.selection import IDS_PATTERN, MAX_SEARCH, NAMES, SEARCH_PATTERN
 from roost.store.listing import CURSOR_PATTERN, SORTS
 
 MAX_PAGE = 10_000

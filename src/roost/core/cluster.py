@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from typing import Any
 
+import msgspec
+
 from roost.core import events as ev
-from roost.core import nodes
 from roost.core.model import (
     Active,
     Claim,
@@ -22,21 +23,16 @@ from roost.core.model import (
     GpuRules,
     Job,
     Keeping,
-    Left,
-    Login,
-    Observation,
     Request,
     Shape,
     UserRules,
 )
-from roost.core.nodes import Node
-from roost.core.prediction import Learned, Ran
+from roost.core.nodes import ALL, Machines
+from roost.core.predictions import Learned, Ran
 from roost.core.settings import DEFAULTS, Value
 from roost.core.states import Change, Outcome, RefusedChange, State, after
 
 NO_CONDITIONS = Conditions()
-NO_RULES = GpuRules()
-ALL = "*"
 ANYBODY = UserRules()
 
 
@@ -50,10 +46,11 @@ class Line:
         self.heap: list[tuple[int, int]] = []
 
 
-class Cluster:
+class Cluster(Machines):
     """All that is not ended, and all that there is to run it on."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.jobs: dict[int, Job] = {}
         self.queued_by: Counter[str] = Counter()
         self.held: set[int] = set()
@@ -75,22 +72,7 @@ class Cluster:
         """Jobs that have GPUs and would make room for others."""
         self.present: set[str] = set()
         """Users with a job that waits or runs."""
-        self.nodes: dict[str, Node] = {}
-        self.gpu_count = 0
-        self.node_of: dict[str, str] = {}
-        self.rules: dict[str, GpuRules] = {}
-        self.seen: dict[str, Observation] = {}
         self.claims: dict[str, dict[int, Claim]] = {}
-        self.logins: dict[tuple[str, str], Login] = {}
-        """Users' own logins, by node and user."""
-        self.haunted: dict[str, dict[str, str]] = {}
-        """GPUs on which runs are still alive whose attempts are over here, each with the node that has it."""
-        self.given_up: dict[tuple[str, str], Left] = {}
-        """Runs that were given up and may be alive, by node and name."""
-        self.old_files: dict[tuple[str, str], dict[str, None]] = {}
-        """Runs of removed jobs whose files a program is still to delete, by node and channel, oldest first."""
-        self.barred: dict[tuple[str, str], tuple[str, int]] = {}
-        """Channels of nodes through which nothing can run now: why, and until when that is believed."""
         self.users: dict[str, UserRules] = {}
         self.groups: dict[int, int] = {}
         self.settings: dict[str, Value] = dict(DEFAULTS)
@@ -106,8 +88,6 @@ class Cluster:
         self.keep_again_ms = 0
         self.gave_up: dict[int, GaveUp] = {}
         """When keeping nodes free for a job was last given up, and what it had cost."""
-        self.touched: set[str] = set()
-        """Nodes on which something changed since somebody last looked; `ALL` when it may have changed on all of them."""
         self.index: Any = None
         """What a plan remembers of this cluster from the last one; never part of an answer."""
 
@@ -147,16 +127,6 @@ class Cluster:
         if job is None or job_id not in self.open or job.rank != rank or job.shape != line.shape:
             return None
         return job
-
-    def gpus(self) -> Iterator[tuple[Node, Gpu]]:
-        """Every GPU with its node, in a fixed order."""
-        for _, node in sorted(self.nodes.items()):
-            for gpu in node.gpus.values():
-                yield node, gpu
-
-    def rules_of(self, uuid: str) -> GpuRules:
-        """What an administrator said about that GPU."""
-        return self.rules.get(uuid, NO_RULES)
 
     def user(self, name: str) -> UserRules:
         """What an administrator said about that user."""
@@ -314,9 +284,7 @@ class Cluster:
 
     def _stop_asked(self, e: ev.StopAsked) -> None:
         active = self._active(e.id, Change.STOP)
-        # The first reason stands, but a removal is kept, and making room gives way to whatever a person wants.
-        why = e.why if e.why == "rm" or active.is_preempted else active.stop or e.why
-        self._become(active, after(e.id, active.state, Change.STOP), stop=why)
+        self._become(active, after(e.id, active.state, Change.STOP), stop=e.why.after(active.stop))
 
     def _ended(self, e: ev.Ended) -> None:
         state = self._state(e.id)
@@ -364,7 +332,7 @@ class Cluster:
     def _gpu_ruled(self, e: ev.GpuRuled) -> None:
         self.rules[e.uuid] = e.rules
         self.touched.add(self.node_of.get(e.uuid, ALL))
-        self.claim_again(e.uuid)
+        self._claim_again(e.uuid)
 
     def _user_ruled(self, e: ev.UserRuled) -> None:
         if e.rules == ANYBODY:
@@ -378,11 +346,16 @@ class Cluster:
         else:
             self.groups[e.group] = e.max_running
 
+    def _node_seen(self, e: ev.NodeSeen) -> None:
+        super()._node_seen(e)
+        for uuid in self.node(e.node).gpus:
+            self._claim_again(uuid)
+
     def _measured(self, e: ev.Measured) -> None:
         pass  # for those who watch: nothing is placed by it
 
     def _time_came(self, e: ev.TimeCame) -> None:
-        nodes.let_in(self, e.now_ms)
+        self._let_in(e.now_ms)
         while self.later and self.later[0][0] <= e.now_ms:
             begin_ms, job = heappop(self.later)
             conditions = self.conditions.get(job)
@@ -397,12 +370,6 @@ class Cluster:
 
     # -- the parts of a change --------------------------------------------------------------------------------------
 
-    def node(self, name: str) -> Node:
-        """The node of that name, made when it is new."""
-        if name not in self.nodes:
-            self.nodes[name] = Node(name)
-        return self.nodes[name]
-
     def _state(self, job: int) -> State:
         return self.state_of(job) or State.ENDED
 
@@ -413,8 +380,7 @@ class Cluster:
 
     def _become(self, active: Active, state: State, **changed: Any) -> None:
         self._count(active.state, state)
-        fields = {f: getattr(active, f) for f in active.__struct_fields__}
-        self.active[active.job.id] = Active(**{**fields, "state": state, **changed})
+        self.active[active.job.id] = msgspec.structs.replace(active, state=state, **changed)
 
     def _leave_queue(self, job_id: int, to: State) -> Job:
         self._count(self._state(job_id), to)
@@ -483,7 +449,7 @@ class Cluster:
         gpu = self.node(self.node_of.get(uuid, active.node)).gpus.get(uuid)
         return claim(active.job.id, active.request, gpu, self.rules_of(uuid))
 
-    def claim_again(self, uuid: str) -> None:
+    def _claim_again(self, uuid: str) -> None:
         """Slots or memory of a GPU changed: what running jobs hold of it is counted anew."""
         for job in list(self.claims.get(uuid, ())):
             active = self.active[job]
@@ -536,21 +502,21 @@ _APPLY: dict[type[ev.Event], Callable[[Cluster, Any], None]] = {
     ev.GpuRuled: Cluster._gpu_ruled,
     ev.UserRuled: Cluster._user_ruled,
     ev.GroupLimited: Cluster._group_limited,
-    ev.NodeDrained: nodes.node_drained,
-    ev.NodeSeen: nodes.node_seen,
-    ev.NodeAttached: nodes.node_attached,
-    ev.NodeDetached: nodes.node_detached,
-    ev.NodeKnown: nodes.node_known,
-    ev.NodeRemoved: nodes.node_removed,
-    ev.LoginSet: nodes.login_set,
-    ev.GivenUp: nodes.given_up,
-    ev.Accounted: nodes.accounted,
-    ev.FilesLeft: nodes.files_left,
-    ev.FilesGone: nodes.files_gone,
-    ev.Haunted: nodes.haunted,
-    ev.Laid: nodes.laid,
-    ev.Barred: nodes.barred,
-    ev.Sampled: nodes.sampled,
+    ev.NodeDrained: Cluster._node_drained,
+    ev.NodeSeen: Cluster._node_seen,
+    ev.NodeAttached: Cluster._node_attached,
+    ev.NodeDetached: Cluster._node_detached,
+    ev.NodeKnown: Cluster._node_known,
+    ev.NodeRemoved: Cluster._node_removed,
+    ev.LoginSet: Cluster._login_set,
+    ev.GivenUp: Cluster._given_up,
+    ev.Accounted: Cluster._accounted,
+    ev.FilesLeft: Cluster._files_left,
+    ev.FilesGone: Cluster._files_gone,
+    ev.Haunted: Cluster._haunted,
+    ev.Laid: Cluster._laid,
+    ev.Barred: Cluster._barred,
+    ev.Sampled: Cluster._sampled,
     ev.Measured: Cluster._measured,
     ev.TimeCame: Cluster._time_came,
     ev.Kept: Cluster._kept,

@@ -1,20 +1,18 @@
 """Nodes as the scheduler sees them: what each has, whether it can be reached, who may run there; and how that changes.
 
-The second half of `Cluster.apply`: functions of a cluster and an event. Pure.
+`Machines` is the part of the cluster that is about nodes and GPUs, changed by events alone. Pure.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from roost.core import events as ev
-from roost.core.model import Access, Gpu, Host, Shape
+from roost.core.accounts import NODE_CHANNEL, Account, Channel, account_channel, login_channel
+from roost.core.model import Access, Gpu, GpuRules, Host, Left, Login, Observation, Shape
 
-if TYPE_CHECKING:
-    from roost.core.cluster import Cluster
-
-OWN = "@"
-"""What the name of a channel begins with that is a user's own login on a node."""
+ALL = "*"
+NO_RULES = GpuRules()
 
 
 class Node:
@@ -43,171 +41,186 @@ class Node:
         self.cpu_used = 0
 
 
-def channel(cluster: Cluster, node: str, user: str, account: str) -> str:
-    """Which program of a node has such a job: its own (empty), the one that works as an account, or a user's own login."""
-    if (node, user) in cluster.logins:
-        return OWN + user
-    known = cluster.nodes.get(node)
+class Machines:
+    """The nodes and their GPUs: what there is, what was seen of it, and who may run there."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.gpu_count = 0
+        self.node_of: dict[str, str] = {}
+        self.rules: dict[str, GpuRules] = {}
+        self.seen: dict[str, Observation] = {}
+        self.logins: dict[tuple[str, str], Login] = {}
+        """Users' own logins, by node and user."""
+        self.haunted: dict[str, dict[str, str]] = {}
+        """GPUs on which runs are still alive whose attempts are over here, each with the node that has it."""
+        self.given_up: dict[tuple[str, str], Left] = {}
+        """Runs that were given up and may be alive, by node and name."""
+        self.old_files: dict[tuple[str, Channel], dict[str, None]] = {}
+        """Runs of removed jobs whose files a program is still to delete, by node and channel, oldest first."""
+        self.barred: dict[tuple[str, Channel], tuple[str, int]] = {}
+        """Channels of nodes through which nothing can run now: why, and until when that is believed."""
+        self.touched: set[str] = set()
+        """Nodes on which something changed since somebody last looked; `ALL` when it may have changed on all of them."""
+
+    def node(self, name: str) -> Node:
+        """The node of that name, made when it is new."""
+        if name not in self.nodes:
+            self.nodes[name] = Node(name)
+        return self.nodes[name]
+
+    def gpus(self) -> Iterator[tuple[Node, Gpu]]:
+        """Every GPU with its node, in a fixed order."""
+        for _, node in sorted(self.nodes.items()):
+            for gpu in node.gpus.values():
+                yield node, gpu
+
+    def rules_of(self, uuid: str) -> GpuRules:
+        """What an administrator said about that GPU."""
+        return self.rules.get(uuid, NO_RULES)
+
+    def _node_known(self, e: ev.NodeKnown) -> None:
+        self.node(e.node).access = e.access
+        self.touched.add(e.node)
+
+    def _node_removed(self, e: ev.NodeRemoved) -> None:
+        self._node_detached(ev.NodeDetached(e.node, "removed"))
+        gone = self.nodes.pop(e.node)
+        for uuid in gone.gpus:
+            self.node_of.pop(uuid, None)
+            self.rules.pop(uuid, None)
+        for key in [key for key in self.logins if key[0] == e.node]:
+            del self.logins[key]
+        for known in (self.barred, self.old_files):
+            for key in [key for key in known if key[0] == e.node]:
+                del known[key]
+        self.gpu_count = sum(len(known.gpus) for known in self.nodes.values())
+        self.touched.add(e.node)
+
+    def _login_set(self, e: ev.LoginSet) -> None:
+        if e.login is None:
+            self.logins.pop((e.node, e.user), None)
+        else:
+            self.logins[e.node, e.user] = e.login
+
+    def _node_drained(self, e: ev.NodeDrained) -> None:
+        self.node(e.node).drained = e.drained
+        self.touched.add(e.node)
+
+    def _node_seen(self, e: ev.NodeSeen) -> None:
+        node = self.node(e.node)
+        node.cpus, node.mem_mib = e.cpus, e.mem_mib
+        for uuid in node.gpus:
+            if self.node_of.get(uuid) == e.node:
+                del self.node_of[uuid]
+        node.gpus = {gpu.uuid: gpu for gpu in sorted(e.gpus, key=lambda g: g.index)}
+        for uuid in node.gpus:
+            self.node_of[uuid] = e.node
+        self.gpu_count = sum(len(known.gpus) for known in self.nodes.values())
+        self.touched.add(e.node)
+
+    def _node_attached(self, e: ev.NodeAttached) -> None:
+        node = self.node(e.node)
+        node.attached, node.away_ms, node.skew_ms = True, None, e.skew_ms
+        for (name, run), left in self.given_up.items():
+            if name == e.node:
+                self._haunt(e.node, run, left.gpus)
+        self.touched.add(e.node)
+
+    def _node_detached(self, e: ev.NodeDetached) -> None:
+        node = self.node(e.node)
+        node.attached, node.reason = False, e.reason
+        node.away_ms = node.away_ms if node.away_ms is not None else e.at_ms
+        for uuid in node.gpus:
+            self.seen.pop(uuid, None)
+        self._lay_all(e.node)
+        self.touched.add(e.node)
+
+    def _sampled(self, e: ev.Sampled) -> None:
+        self.node(e.node).host = e.host
+        self.seen.update(e.gpus)
+        self.touched.add(e.node)
+
+    def _haunted(self, e: ev.Haunted) -> None:
+        self._haunt(e.node, e.run, e.gpus)
+
+    def _laid(self, e: ev.Laid) -> None:
+        if (e.node, e.run) not in self.given_up:
+            self._lay(e.node, e.run)
+
+    def _given_up(self, e: ev.GivenUp) -> None:
+        """Its GPUs are kept while the node is there (`_node_attached`): its machine may have another name by then."""
+        self.given_up[e.node, e.run] = e.left
+        if (node := self.nodes.get(e.node)) is not None and node.attached:
+            self._haunt(e.node, e.run, e.left.gpus)
+
+    def _accounted(self, e: ev.Accounted) -> None:
+        self.given_up.pop((e.node, e.run), None)
+        self._lay(e.node, e.run)
+
+    def _files_left(self, e: ev.FilesLeft) -> None:
+        self.old_files.setdefault((e.node, e.channel), {})[e.run] = None
+
+    def _files_gone(self, e: ev.FilesGone) -> None:
+        if (left := self.old_files.get((e.node, e.channel))) is not None:
+            left.pop(e.run, None)
+            if not left:
+                del self.old_files[e.node, e.channel]
+
+    def _haunt(self, node: str, run: str, gpus: tuple[str, ...]) -> None:
+        for uuid in gpus:
+            self.haunted.setdefault(uuid, {})[run] = node
+        self.touched.add(node)
+
+    def _lay(self, node: str, run: str) -> None:
+        for uuid in [uuid for uuid, runs in self.haunted.items() if runs.get(run) == node]:
+            self._leave(uuid, [run])
+        self.touched.add(node)
+
+    def _lay_all(self, node: str) -> None:
+        """Nothing of a node haunts any more, not even a GPU that has fallen off since."""
+        for uuid, runs in list(self.haunted.items()):
+            self._leave(uuid, [run for run, at in runs.items() if at == node])
+
+    def _leave(self, uuid: str, gone: list[str]) -> None:
+        runs = self.haunted[uuid]
+        for run in gone:
+            del runs[run]
+        if not runs:
+            del self.haunted[uuid]
+
+    def _barred(self, e: ev.Barred) -> None:
+        if e.why is None:
+            self.barred.pop((e.node, e.channel), None)
+        else:
+            self.barred[e.node, e.channel] = (e.why, e.until_ms)
+
+    def _let_in(self, now_ms: int) -> None:
+        """What barred somebody from a node may be mended by now: it is tried again."""
+        for key in [key for key, (_, until_ms) in self.barred.items() if until_ms <= now_ms]:
+            del self.barred[key]
+
+
+def channel(machines: Machines, node: str, user: str, account: Account) -> Channel:
+    """Which program of a node has such a job: its own, the one that works as an account, or a user's own login."""
+    if (node, user) in machines.logins:
+        return login_channel(user)
+    known = machines.nodes.get(node)
     access = known.access if known is not None else None
     if access is None:
-        return account
-    return (account or access.own) if access.each else ""
+        return account_channel(account)
+    return account_channel(account or access.own) if access.each else NODE_CHANNEL
 
 
-def shape_channel(cluster: Cluster, node: str, shape: Shape) -> str:
+def shape_channel(machines: Machines, node: str, shape: Shape) -> Channel:
     """The same, of a shape."""
-    return channel(cluster, node, shape.user, shape.account)
+    return channel(machines, node, shape.user, shape.account)
 
 
-def nodes_barred(cluster: Cluster, shape: Shape) -> dict[str, str]:
+def nodes_barred(machines: Machines, shape: Shape) -> dict[str, str]:
     """Nodes on which such a job cannot run because of whom it would run as, and why."""
     found = {}
-    for (node, name), (why, _) in cluster.barred.items():
-        if node in cluster.nodes and shape_channel(cluster, node, shape) == name:
+    for (node, name), (why, _) in machines.barred.items():
+        if node in machines.nodes and shape_channel(machines, node, shape) == name:
             found[node] = why
     return found
-
-
-# -- what happens to them -------------------------------------------------------------------------------------------
-
-
-def node_known(cluster: Cluster, e: ev.NodeKnown) -> None:
-    cluster.node(e.node).access = e.access
-    cluster.touched.add(e.node)
-
-
-def node_removed(cluster: Cluster, e: ev.NodeRemoved) -> None:
-    node_detached(cluster, ev.NodeDetached(e.node, "removed"))
-    gone = cluster.nodes.pop(e.node)
-    for uuid in gone.gpus:
-        cluster.node_of.pop(uuid, None)
-        cluster.rules.pop(uuid, None)
-    for key in [key for key in cluster.logins if key[0] == e.node]:
-        del cluster.logins[key]
-    for known in (cluster.barred, cluster.old_files):
-        for key in [key for key in known if key[0] == e.node]:
-            del known[key]
-    cluster.gpu_count = sum(len(known.gpus) for known in cluster.nodes.values())
-    cluster.touched.add(e.node)
-
-
-def login_set(cluster: Cluster, e: ev.LoginSet) -> None:
-    if e.login is None:
-        cluster.logins.pop((e.node, e.user), None)
-    else:
-        cluster.logins[e.node, e.user] = e.login
-
-
-def node_drained(cluster: Cluster, e: ev.NodeDrained) -> None:
-    cluster.node(e.node).drained = e.drained
-    cluster.touched.add(e.node)
-
-
-def node_seen(cluster: Cluster, e: ev.NodeSeen) -> None:
-    node = cluster.node(e.node)
-    node.cpus, node.mem_mib = e.cpus, e.mem_mib
-    for uuid in node.gpus:
-        if cluster.node_of.get(uuid) == e.node:
-            del cluster.node_of[uuid]
-    node.gpus = {gpu.uuid: gpu for gpu in sorted(e.gpus, key=lambda g: g.index)}
-    for uuid in node.gpus:
-        cluster.node_of[uuid] = e.node
-        cluster.claim_again(uuid)
-    cluster.gpu_count = sum(len(known.gpus) for known in cluster.nodes.values())
-    cluster.touched.add(e.node)
-
-
-def node_attached(cluster: Cluster, e: ev.NodeAttached) -> None:
-    node = cluster.node(e.node)
-    node.attached, node.away_ms, node.skew_ms = True, None, e.skew_ms
-    for (name, run), left in cluster.given_up.items():
-        if name == e.node:
-            _haunt(cluster, e.node, run, left.gpus)
-    cluster.touched.add(e.node)
-
-
-def node_detached(cluster: Cluster, e: ev.NodeDetached) -> None:
-    node = cluster.node(e.node)
-    node.attached, node.reason = False, e.reason
-    node.away_ms = node.away_ms if node.away_ms is not None else e.at_ms
-    for uuid in node.gpus:
-        cluster.seen.pop(uuid, None)
-    _lay_all(cluster, e.node)
-    cluster.touched.add(e.node)
-
-
-def sampled(cluster: Cluster, e: ev.Sampled) -> None:
-    cluster.node(e.node).host = e.host
-    cluster.seen.update(e.gpus)
-    cluster.touched.add(e.node)
-
-
-def haunted(cluster: Cluster, e: ev.Haunted) -> None:
-    _haunt(cluster, e.node, e.run, e.gpus)
-
-
-def laid(cluster: Cluster, e: ev.Laid) -> None:
-    if (e.node, e.run) not in cluster.given_up:
-        _lay(cluster, e.node, e.run)
-
-
-def given_up(cluster: Cluster, e: ev.GivenUp) -> None:
-    """Its GPUs are kept while the node is there (`node_attached`): its machine may have another name by then."""
-    cluster.given_up[e.node, e.run] = e.left
-    if (node := cluster.nodes.get(e.node)) is not None and node.attached:
-        _haunt(cluster, e.node, e.run, e.left.gpus)
-
-
-def accounted(cluster: Cluster, e: ev.Accounted) -> None:
-    cluster.given_up.pop((e.node, e.run), None)
-    _lay(cluster, e.node, e.run)
-
-
-def files_left(cluster: Cluster, e: ev.FilesLeft) -> None:
-    cluster.old_files.setdefault((e.node, e.channel), {})[e.run] = None
-
-
-def files_gone(cluster: Cluster, e: ev.FilesGone) -> None:
-    if (left := cluster.old_files.get((e.node, e.channel))) is not None:
-        left.pop(e.run, None)
-        if not left:
-            del cluster.old_files[e.node, e.channel]
-
-
-def _haunt(cluster: Cluster, node: str, run: str, gpus: tuple[str, ...]) -> None:
-    for uuid in gpus:
-        cluster.haunted.setdefault(uuid, {})[run] = node
-    cluster.touched.add(node)
-
-
-def _lay(cluster: Cluster, node: str, run: str) -> None:
-    for uuid in [uuid for uuid, runs in cluster.haunted.items() if runs.get(run) == node]:
-        _leave(cluster, uuid, [run])
-    cluster.touched.add(node)
-
-
-def _lay_all(cluster: Cluster, node: str) -> None:
-    """Nothing of a node haunts any more, not even a GPU that has fallen off since."""
-    for uuid, runs in list(cluster.haunted.items()):
-        _leave(cluster, uuid, [run for run, at in runs.items() if at == node])
-
-
-def _leave(cluster: Cluster, uuid: str, gone: list[str]) -> None:
-    runs = cluster.haunted[uuid]
-    for run in gone:
-        del runs[run]
-    if not runs:
-        del cluster.haunted[uuid]
-
-
-def barred(cluster: Cluster, e: ev.Barred) -> None:
-    if e.why is None:
-        cluster.barred.pop((e.node, e.channel), None)
-    else:
-        cluster.barred[e.node, e.channel] = (e.why, e.until_ms)
-
-
-def let_in(cluster: Cluster, now_ms: int) -> None:
-    """What barred somebody from a node may be mended by now: it is tried again."""
-    for key in [key for key, (_, until_ms) in cluster.barred.items() if until_ms <= now_ms]:
-        del cluster.barred[key]

@@ -1,6 +1,8 @@
-"""What a person submits, checked. The same value goes over the API, into the store and to the node.
+"""What a person submits, as a value, and what is wrong with it, in one line.
 
-Pure: turning words into a value, or into one line that says what is wrong with them.
+It comes over the API with its environment, or with the number of one that was sent beside it; the store keeps it without
+(environments are kept apart, each once) and with the directory that was left open filled in. A node is told what
+follows from it for one attempt (`start_message`), not the value itself. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import msgspec
 
 from roost.core.errors import BadRequest, RoostError, TooLarge
 from roost.core.model import Conditions, Dependency, Request
-from roost.core.telling import NONE, OF_A_JOB, check_events
+from roost.core.notify_events import NONE, OF_A_JOB, check_events
 from roost.core.users import check_user
 
 MAX_ARGUMENT_BYTES = 131_071

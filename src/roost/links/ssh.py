@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
+from roost.links.addresses import PIPE, Target, parse
 from roost.links.bootstrap import Pushed, Wanted, remote_line, script
-from roost.links.targets import PIPE, Target, parse
 
 CONNECT_S, ALIVE_S, ALIVES = 10, 5, 3
 """How long a connection may take to come about; a silent one is given up after so many unanswered questions."""

@@ -33,37 +33,37 @@ from roost.answers.settings import Leaving, Policy, Server, Settings, Status
 from roost.answers.users import Notice, User, UserDeleted
 from roost.core import events as ev
 from roost.core import policy as policies
+from roost.core.accounts import NO_ACCOUNT
 from roost.core.cluster import Cluster
 from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, NotPermitted
 from roost.core.model import UserRules
-from roost.core.placement import no_such_node
+from roost.core.plan.placement import no_such_node
 from roost.core.results import Result
 from roost.core.settings import TABLE
 from roost.core.spec import JobSpec, check_defaults
 from roost.core.states import WAITING, State
 from roost.core.users import check_user
 from roost.links.ssh import HostKey
-from roost.server import briefs, views
 from roost.server.clock import now_ms, rfc3339
-from roost.server.commands import Act, Ask, Change_, Command, RuleUser, Who
-from roost.server.engine import Engine
-from roost.server.etas import Etas
-from roost.server.facets import Facets
-from roost.server.fleet import Fleet
-from roost.server.foreseeing import Foreseeing
-from roost.server.login import Login
-from roost.server.node_links import NodeLinks
-from roost.server.pam import Pam
-from roost.server.people import FIRST, NOBODYS, Caller, People
-from roost.server.privacy import Veil
-from roost.server.recording import Recorder
-from roost.server.selecting import Select, check_search, parse_ids
-from roost.server.submitting import Planned
-from roost.server.user_views import user_view, users_view, with_account
-from roost.server.ways import Ways
-from roost.store import listing, looks, reads
+from roost.server.history.recorder import Recorder
+from roost.server.identity.login import Login
+from roost.server.identity.pam import Pam
+from roost.server.identity.people import FIRST, Caller, People
+from roost.server.identity.redaction import Veil
+from roost.server.nodes.fleet import Fleet
+from roost.server.nodes.node_links import NodeLinks
+from roost.server.rounds.commands import Act, Ask, Change_, Command, RuleUser, Who
+from roost.server.rounds.engine import Engine
+from roost.server.rounds.submit import Planned
+from roost.server.views import job_rows, job_views
+from roost.server.views.facets import Facets
+from roost.server.views.forecasts import Foreseeing
+from roost.server.views.selection import Select, check_search, parse_ids
+from roost.server.views.start_estimates import Etas
+from roost.server.views.user_views import user_view, users_view, with_account
+from roost.store import listing, overview, reads
+from roost.store.filters import COUNTED, is_bare
 from roost.store.listing import Cut
-from roost.store.matching import COUNTED, is_bare
 from roost.store.rows import Filter, JobRow, SweepRow
 from roost.store.store import Store
 
@@ -82,8 +82,8 @@ MOST_FORESEEN = 16
 class Service:
     """One running server."""
 
-    def __init__(self, home: Path, store: Store, engine: Engine, sim: str | None = None) -> None:
-        self.home, self.store, self.engine = home, store, engine
+    def __init__(self, home: Path, store: Store, engine: Engine, links: NodeLinks) -> None:
+        self.home, self.store, self.engine, self.links = home, store, engine, links
         self.since_ms = now_ms()
         self.url = ""
         self.socket = ""
@@ -94,8 +94,7 @@ class Service:
         self.people = People(store, lambda key: self.cluster.settings[key], now_ms)
         self.pam = Pam(self.people, lambda key: self.cluster.settings[key])
         self.login = Login(self.people, self.pam)
-        self.links = NodeLinks(engine, Ways(home, store.server_id(), sim, lambda: self.cluster))
-        self.fleet = Fleet(engine, self.people, self.links, self.node)
+        self.fleet = Fleet(engine, self.people, links, self.node)
         self.foreseeing = Foreseeing(lambda: self.cluster, now_ms)
         engine.watchers.add(self.foreseeing.watch)
         self.etas = Etas(lambda: self.cluster, self.foreseeing.misses, now_ms)
@@ -162,7 +161,7 @@ class Service:
         about: dict[str, Any] = {
             "total": total if is_counted else None,
             "total_at_least": total if is_counted else COUNTED,
-            "counts": views.counts_view(self.cluster, now_ms()),
+            "counts": job_views.counts_view(self.cluster, now_ms()),
             "next": found.next,
             "nodes": len(self.cluster.nodes),
             "notice": self.notice(),
@@ -173,11 +172,11 @@ class Service:
 
     def _as_shown(self, wanted: Filter) -> Filter:
         """The same of the states that people see now."""
-        return msgspec.structs.replace(wanted, away=views.away(self.cluster, now_ms())) if wanted.states else wanted
+        return msgspec.structs.replace(wanted, away=job_views.away(self.cluster, now_ms())) if wanted.states else wanted
 
     async def facets(self, viewer: str | None) -> JobFacets:
         """What a listing can be narrowed to; of labels only the viewer's, if there is one."""
-        return await self._facets.view(views.counts_view(self.cluster, now_ms()), self.cluster.nodes, viewer)
+        return await self._facets.view(job_views.counts_view(self.cluster, now_ms()), self.cluster.nodes, viewer)
 
     async def views(self, rows: list[JobRow], is_top: bool = False) -> list[Job]:
         """Those rows, as they are shown. At the top of the listing the waiting ones are the head of the queue."""
@@ -185,15 +184,15 @@ class Service:
         queue = await self._places(rows, is_top)
         now = now_ms()
         own = self.people.own.name
-        return [views.job_view(self.cluster, row, attempts.get(row.id, []), now, queue.get(row.id), own) for row in rows]
+        return [job_views.job_view(self.cluster, row, attempts.get(row.id, []), now, queue.get(row.id), own) for row in rows]
 
     async def briefs(self, rows: list[JobRow], is_top: bool = False) -> list[BriefJob]:
         """Those rows in brief."""
-        last = await self.read(looks.last_attempts, [row.id for row in rows])
+        last = await self.read(overview.last_attempts, [row.id for row in rows])
         queue = await self._places(rows, is_top)
         etas = await self.etas.fresh() if any(row.state in WAITING for row in rows) else {}
-        moment = briefs.Moment(self.cluster, now_ms(), etas)
-        return [moment.row(briefs.fixed(looks.Kept(row, last.get(row.id))), queue.get(row.id)) for row in rows]
+        moment = job_rows.Moment(self.cluster, now_ms(), etas)
+        return [moment.row(job_rows.fixed(overview.Kept(row, last.get(row.id))), queue.get(row.id)) for row in rows]
 
     async def _places(self, rows: list[JobRow], is_top: bool) -> dict[int, int]:
         """Where in the queue those of them stand that wait, as far as that is counted."""
@@ -217,7 +216,7 @@ class Service:
         """Why a job waits, until when probably, and what would start now; of any other, where it is or how it ended."""
         view = await self.job(job)
         foreseen = await self.foreseeing.waiting(job) if view.state in WAITING else None
-        return views.why_view(view, foreseen)
+        return job_views.why_view(view, foreseen)
 
     async def dry_run(self, caller: Caller, jobs: list[JobSpec]) -> DryRun:
         """What would become of these jobs. Of the first that would wait it is said until when."""
@@ -356,8 +355,8 @@ class Service:
     async def gpus(self) -> Gpus:
         """Every GPU."""
         rows = await self.read(reads.jobs, list(self.cluster.active))
-        gpus = views.gpus_view(self.cluster, {job: row.name for job, row in rows.items()})
-        return Gpus(gpus=gpus, cpu=views.cpu_view(self.cluster), notice=self.notice())
+        gpus = job_views.gpus_view(self.cluster, {job: row.name for job, row in rows.items()})
+        return Gpus(gpus=gpus, cpu=job_views.cpu_view(self.cluster), notice=self.notice())
 
     def status(self, caller: Caller) -> Status:
         """How the server is, and who asks."""
@@ -380,8 +379,8 @@ class Service:
             node_pid=next((node.pid for node in nodes if node.pid), None),
             server=server,
             nodes=nodes,
-            jobs=views.counts_view(cluster, now),
-            gpus=views.totals_view(cluster),
+            jobs=job_views.counts_view(cluster, now),
+            gpus=job_views.totals_view(cluster),
             health=self.health(),
             you=self.you(caller),
             notice=self.notice(),
@@ -389,8 +388,8 @@ class Service:
 
     def health(self) -> list[str]:
         """What is wrong, a line each."""
-        doubles = self.links.doubles()
-        return [*self.engine.health, *doubles, *views.faults_view(self.cluster), *filter(None, [self.pam.complaint()])]
+        links = [*self.links.health, *self.links.doubles()]
+        return [*self.engine.health, *links, *job_views.faults_view(self.cluster), *filter(None, [self.pam.complaint()])]
 
     def nodes(self) -> list[Node]:
         """Every node."""
@@ -432,7 +431,7 @@ class Service:
     def settings(self) -> Settings:
         """Every setting with its value, default and meaning, and what it takes."""
         values = self.cluster.settings
-        return Settings(settings=[views.setting_view(row, values[row.key]) for row in TABLE])
+        return Settings(settings=[job_views.setting_view(row, values[row.key]) for row in TABLE])
 
     def policy(self) -> Policy:
         """The policy in force and those there are."""
@@ -481,7 +480,7 @@ class Service:
 
     def you(self, caller: Caller) -> You:
         """Who the caller is, what he may, and as which account his jobs run; None: as nobody, they are refused."""
-        runs_as = None if caller.account == NOBODYS else caller.account or self.people.own.name
+        runs_as = None if caller.account == NO_ACCOUNT else caller.account or self.people.own.name
         return You(user=caller.name, admin=caller.is_admin, via=caller.via, unix=caller.unix, runs_as=runs_as)
 
     async def first_link(self) -> str | None:
@@ -536,7 +535,7 @@ class Service:
 
     async def shut_down(self, caller: Caller, kill: bool) -> Leaving:
         """Leave; running jobs go on, unless they are to be ended first."""
-        self.engine.controller.is_leaving = True
+        self.engine.controller.leave()
         killed = list(self.cluster.active) if kill else []
         if killed:
             await self.ask(caller, Act(caller.name, "kill", killed))

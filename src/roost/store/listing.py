@@ -15,7 +15,7 @@ from sqlalchemy import Connection, and_, case, func, literal_column, null, or_, 
 
 from roost.core.states import WAITING, State
 from roost.store import schema as t
-from roost.store.matching import COUNTED, PARTS, Condition, Question, count, few, unindexed
+from roost.store.filters import COUNTED, PARTS, Condition, Question, count, few, unindexed
 from roost.store.rows import JOB_COLUMNS, Filter, JobRow
 
 QUEUE = "queue"

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from roost.core import events as ev
-from roost.core.telling import NONE, START, is_wanted
+from roost.core.notify_events import NONE, START, is_wanted
 
 
 class Told(msgspec.Struct, frozen=True, omit_defaults=True):

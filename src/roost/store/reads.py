@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, case, func, literal_column, select, tex
 
 from roost.core.states import UNKNOWN
 from roost.store import schema as t
-from roost.store.matching import of_sweep
+from roost.store.filters import of_sweep
 from roost.store.rows import (
     ATTEMPT_COLUMNS,
     JOB_COLUMNS,

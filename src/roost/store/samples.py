@@ -11,8 +11,8 @@ import msgspec
 from sqlalchemy import Connection, Executable, and_, bindparam, delete, exists, or_, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from roost.core.course import Course, Known
-from roost.core.levels import LEVELS, little
+from roost.core.history.run_course import Course, Known
+from roost.core.history.thinning import LEVELS, little
 from roost.store import schema as t
 
 _UNKNOWN = {"B": 0xFF, "I": 0xFFFF_FFFF}

@@ -370,7 +370,7 @@ samples = Table(
     Column("data", LargeBinary, nullable=False),
     sqlite_with_rowid=False,
 )
-"""Blocks of points (`core/levels.py`). What was seen at one time stands together: it is written and forgotten together."""
+"""Blocks of points (`core/history/thinning.py`). Points of one time stand together: written and removed together."""
 
 courses = Table(
     "courses",
@@ -383,7 +383,7 @@ courses = Table(
     Column("data", LargeBinary, nullable=False),
     sqlite_with_rowid=False,
 )
-"""How each attempt went: the points of `core/course.py`, packed."""
+"""How each attempt went: the points of `core/history/run_course.py`, packed."""
 
 usage = Table(
     "usage",
@@ -396,4 +396,4 @@ usage = Table(
     Column("waits", Integer, nullable=False),
     sqlite_with_rowid=False,
 )
-"""What the runs that ended came to, a row a week and user; added to as they end. Weeks are numbers of `core/weeks.py`."""
+"""What ended runs used, a row per week and user, added to as runs end. Weeks are numbered as in `core/history/weeks.py`."""

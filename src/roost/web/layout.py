@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from roost.api.edge import cookies, forms
 from roost.api.edge.authentication import scheme_of
-from roost.server.people import Caller
+from roost.server.identity.people import Caller
 from roost.web.html import Html, element, join
 from roost.web.places import own_path
 from roost.web.words import Words, chosen

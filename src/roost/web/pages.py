@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from roost.server.people import FIRST, LOGIN
+from roost.server.identity.people import FIRST, LOGIN
 from roost.store.rows import LinkRow
 from roost.web.html import Html, element
 from roost.web.layout import View, button, field, filled, said

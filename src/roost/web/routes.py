@@ -11,7 +11,7 @@ from roost.api.edge.forms import Form
 from roost.api.route_table import Routes
 from roost.api.routes.login import begin_session, end_session
 from roost.core.errors import BadRequest, NotFound, NotKnown, NotPermitted, RoostError, TooFast
-from roost.server.people import FIRST, LOGIN
+from roost.server.identity.people import FIRST, LOGIN
 from roost.web import pages
 from roost.web.layout import FOREVER, View, stylesheet
 from roost.web.places import own_path

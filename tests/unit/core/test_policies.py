@@ -11,9 +11,9 @@ from tests.builders import NOW, attach, cluster, end, job, node, start, start_al
 from roost.core import events as ev
 from roost.core.cluster import Cluster
 from roost.core.model import Job, Request, Shape, UserRules
-from roost.core.plan import explain, plan
+from roost.core.plan.planner import explain, plan
 from roost.core.policy import find, names
-from roost.core.prediction import Ran
+from roost.core.predictions import Ran
 
 S = 1000
 

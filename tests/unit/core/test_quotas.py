@@ -11,7 +11,7 @@ from tests.builders import MEM, NOW, cluster, end, job, start, start_all, submit
 from roost.core import events as ev
 from roost.core.cluster import Cluster
 from roost.core.model import Job, UserRules
-from roost.core.plan import explain, plan
+from roost.core.plan.planner import explain, plan
 from roost.core.states import Outcome
 
 

@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import Connection
 from tests.builders import NOW, Server, exited, started
 
-from roost.core.course import MOST, Course
-from roost.core.levels import LEVELS
-from roost.server.looks import GPU_COLUMNS, GROUP_COLUMNS
+from roost.core.history.run_course import MOST, Course
+from roost.core.history.thinning import LEVELS
+from roost.server.history.observations import GPU_COLUMNS, GROUP_COLUMNS
 from roost.store import samples
 from roost.store.samples import BlockKey, Lot
 from roost.store.store import CommitFailed, Store

@@ -26,10 +26,10 @@ from roost.api.edge.request_limits import RequestLimit
 from roost.api.edge.security_headers import SecurityHeaders
 from roost.core.errors import BadRequest, NotKnown, NotPermitted, RoostError, TooFast
 from roost.core.networks import Network, networks
-from roost.server.people import Caller
-from roost.server.proxies import Client, client_of
+from roost.server.identity.people import Caller
+from roost.server.identity.throttle import Pace
+from roost.server.process.proxies import Client, client_of
 from roost.server.service import Service
-from roost.server.throttle import Pace
 
 CSRF_HEADER = b"roost-csrf"
 API = "/api/"

@@ -14,8 +14,8 @@ from roost.api.parameters import documented
 from roost.api.route_table import Routes
 from roost.core.errors import BadRequest, Impossible, NotFound
 from roost.server.clock import rfc3339
-from roost.server.passwords import MAX_LENGTH, MIN_LENGTH
-from roost.server.people import LOGIN
+from roost.server.identity.passwords import MAX_LENGTH, MIN_LENGTH
+from roost.server.identity.people import LOGIN
 from roost.store.rows import TokenRow
 
 routes = Routes("people")

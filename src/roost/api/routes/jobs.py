@@ -40,8 +40,8 @@ from roost.api.parameters import (
 from roost.api.route_table import Routes
 from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, OverQuota
 from roost.core.spec import MAX_GRACE_S, SIGNALS, JobSpec
-from roost.server.commands import Act, Submit
-from roost.server.selecting import Select, check_sort
+from roost.server.rounds.commands import Act, Submit
+from roost.server.views.selection import Select, check_sort
 from roost.store.listing import QUEUE, Cut
 
 routes = Routes("jobs")

@@ -15,7 +15,7 @@ from roost.api.calls import Call
 from roost.api.edge.authentication import Right
 from roost.api.edge.compression import accepts_gzip
 from roost.api.route_table import Media, Routes
-from roost.server.live import Event, Hub, Listener
+from roost.server.views.dashboard_feed import Event, Hub, Listener
 
 GZIP_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 routes = Routes("live")

@@ -13,7 +13,7 @@ from roost.api.edge.authentication import Right
 from roost.api.parameters import UserName
 from roost.api.route_table import Routes
 from roost.core.errors import Conflict, NotFound
-from roost.server.people import Caller
+from roost.server.identity.people import Caller
 from roost.store.rows import SessionRow
 
 routes = Routes("entrance")

@@ -13,7 +13,7 @@ from roost.api.edge.authentication import Right
 from roost.api.parameters import Attempt, Lines, Offset
 from roost.api.route_table import Media, Routes
 from roost.core.errors import NotFound
-from roost.server.logs import STREAMS, Followed, Logs
+from roost.server.logs.reader import STREAMS, Followed, Logs
 
 routes = Routes("jobs")
 MAX_PIECE = 8 << 20

@@ -8,7 +8,7 @@ from roost.api.edge.authentication import Right
 from roost.api.parameters import TargetId
 from roost.api.route_table import Routes
 from roost.core.errors import Conflict, NotFound, NotInstalled, NotPermitted
-from roost.server.targets import NewTarget
+from roost.server.notify.targets import NewTarget
 
 routes = Routes("notify")
 

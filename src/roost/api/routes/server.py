@@ -22,10 +22,10 @@ from roost.core import events as ev
 from roost.core import policy as policies
 from roost.core.errors import BadRequest, Conflict, NotFound
 from roost.core.settings import TABLE, BadSetting, Setting, check_type
-from roost.server.commands import Change_, Drain, RuleGpus, SwitchScheduling
-from roost.server.people import Caller
-from roost.server.selecting import Select
+from roost.server.identity.people import Caller
+from roost.server.rounds.commands import Change_, Drain, RuleGpus, SwitchScheduling
 from roost.server.service import Service
+from roost.server.views.selection import Select
 from roost.store import reads
 
 routes = Routes("box")

@@ -14,14 +14,14 @@ from roost.api.job_defaults import filled_in
 from roost.api.parameters import documented
 from roost.api.route_table import Routes
 from roost.core.errors import Conflict, Impossible, NotFound, OverQuota
-from roost.core.parameters import Given
 from roost.core.results import MAX_KEYS, Result
 from roost.core.spec import JobSpec
-from roost.core.sweeps import MAX_CANDIDATES, Design, Texts
-from roost.server.commands import LimitSweep, MakeSweep, Report
-from roost.server.points import design_of
-from roost.server.submitting import check_no_point
-from roost.server.sweeping import MOST_RUNNING
+from roost.core.sweeps.parameters import Given
+from roost.core.sweeps.points import MAX_CANDIDATES, Design, Texts
+from roost.server.rounds.commands import LimitSweep, MakeSweep, Report
+from roost.server.rounds.submit import check_no_point
+from roost.server.rounds.sweep import MOST_RUNNING
+from roost.server.views.sweep_views import design_of
 
 routes = Routes("sweeps")
 MaxRunning = Annotated[int, documented(minimum=1, maximum=MOST_RUNNING)]

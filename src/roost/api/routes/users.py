@@ -16,8 +16,8 @@ from roost.api.route_table import Routes
 from roost.core.errors import BadRequest, Conflict, NotFound
 from roost.core.users import MAX_QUOTA, MAX_WEIGHT
 from roost.server.clock import parse_time_ms, rfc3339
-from roost.server.people import PASSWORD
-from roost.server.user_views import for_caller
+from roost.server.identity.people import PASSWORD
+from roost.server.views.user_views import for_caller
 from roost.store import people as kept
 from roost.store.rows import AuditRow
 

@@ -1,0 +1,1 @@
+"""What starts now and where: placement, holds for wide jobs, preemption, retries."""

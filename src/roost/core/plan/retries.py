@@ -1,0 +1,111 @@
+"""Whether a job whose attempt ended badly is tried again, and what it asks for then.
+
+Pure. Three budgets that never pay for one another: failures draw on `retries`, out of memory on `retry_oom`, making room for
+another job on none. What a person ended, what ran out of time and what could not be started (no such program or directory;
+what the *node* could not do is refused and costs nothing) is not tried again. Out of memory with nothing left in `retry_oom`
+is the end even where `retries` are left: the same again would fail the same.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from roost.core.amounts import size
+from roost.core.cluster import Cluster
+from roost.core.model import Active, Gpu, Request, Stop, StopKind
+from roost.core.nodes import Node
+from roost.core.plan.placement import is_named
+from roost.core.plan.preemption import PREEMPT
+from roost.core.states import Outcome
+
+RETRY, OOM = "retry", "oom"
+PAUSE_MS = 1_000
+LONGEST_PAUSE_MS = 60_000
+
+
+class Tries(msgspec.Struct, frozen=True):
+    """How often a job is tried again of itself, and how often it was."""
+
+    retries: int = 0
+    retry_oom: int = 0
+    retried: int = 0
+    oom_retried: int = 0
+
+    def allow(self, why: str) -> bool:
+        """Whether one more is left for that."""
+        left = {RETRY: self.retries - self.retried, OOM: self.retry_oom - self.oom_retried, PREEMPT: 1}
+        return left[why] > 0
+
+    def after(self, why: str) -> Tries:
+        """The same with one more used."""
+        return Tries(self.retries, self.retry_oom, self.retried + (why == RETRY), self.oom_retried + (why == OOM))
+
+
+def why_again(outcome: Outcome, stop: Stop | None, asked: str | None) -> str | None:
+    """What a further attempt would be for, if one is left; None when such an end is the end.
+
+    `stop` is what the server had asked for; `asked` is for what the node says that it stopped the run, None when it ended
+    by itself. What a person asked for wins over all else.
+    """
+    is_preempted = asked == PREEMPT if stop is None else stop.kind is StopKind.PREEMPT
+    if stop is not None and not is_preempted:
+        return None
+    if is_preempted and (asked is not None or outcome is Outcome.LOST) and outcome is not Outcome.SUCCEEDED:
+        return PREEMPT
+    match outcome:
+        case Outcome.SUCCEEDED | Outcome.TIMED_OUT | Outcome.CANNOT_START:
+            return None
+        case Outcome.OUT_OF_MEMORY:
+            return OOM
+        case Outcome.KILLED:  # by nobody who asked Roost: a death like any other
+            return RETRY if asked is None else None
+        case Outcome.FAILED | Outcome.LOST:
+            return RETRY
+
+
+def pause_ms(tries: Tries, why: str) -> int:
+    """How long it waits first: doubled every time, so that a crash does not spin. One that made room lets others in."""
+    doubled = 0 if why == PREEMPT else min(tries.retried + tries.oom_retried, 6)
+    return min(LONGEST_PAUSE_MS, PAUSE_MS << doubled)
+
+
+def roomier(cluster: Cluster, active: Active) -> Request:
+    """What a job asks for next whose GPU had too little memory: to be alone; where it was, larger GPUs if there are any."""
+    request = active.job.shape.request
+    alone = msgspec.structs.replace(request, mem_mib=None, mem_auto=False, exclusive=True)
+    known = cluster.node(active.node).gpus
+    had_mib = min((known[uuid].mem_mib for uuid in active.gpus if uuid in known), default=None)
+    if had_mib is None or not _was_alone(cluster, active):
+        return alone
+    larger = msgspec.structs.replace(alone, min_gpu_mem_mib=had_mib + 1)
+    return larger if _exists(cluster, larger) else alone
+
+
+def _was_alone(cluster: Cluster, active: Active) -> bool:
+    request = active.job.shape.request
+    if request.is_shared or request.mem_auto:
+        return False
+    return request.exclusive or all(cluster.rules_of(uuid).slots == 1 for uuid in active.gpus)
+
+
+def _exists(cluster: Cluster, request: Request) -> bool:
+    """Whether some node has enough such GPUs, free or not."""
+    nodes = (n for n in cluster.nodes.values() if not request.nodes or n.name in request.nodes)
+    return any(sum(_would_do(cluster, n, g, request) for g in n.gpus.values()) >= request.gpus for n in nodes)
+
+
+def _would_do(cluster: Cluster, node: Node, gpu: Gpu, request: Request) -> bool:
+    if cluster.rules_of(gpu.uuid).disabled or gpu.mem_mib < (request.min_gpu_mem_mib or 0):
+        return False
+    if request.gpu_ids and not is_named(cluster, node, gpu, request.gpu_ids):
+        return False
+    return not request.models or any(word.lower() in gpu.model.lower() for word in request.models)
+
+
+def difference(asked: Request, now: Request) -> str:
+    """How the request of this attempt differs from what the user asked, in words; empty when it does not."""
+    if now.min_gpu_mem_mib is not None and now.min_gpu_mem_mib != asked.min_gpu_mem_mib:
+        return f"on a GPU with more than {size(now.min_gpu_mem_mib - 1)}"
+    if now.exclusive and not asked.exclusive:
+        return f"alone on its GPU{'s' * (now.gpus != 1)}"
+    return ""

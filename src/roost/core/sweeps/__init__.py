@@ -1,0 +1,1 @@
+"""One job, many points: parameters, filters and templates."""

@@ -1,0 +1,1 @@
+"""What was: samples, usage, and the archive of ended jobs."""

@@ -1,0 +1,1 @@
+"""Who is asking: accounts, passwords, sessions, and what each user may see."""

@@ -1,0 +1,1 @@
+"""The machines of a server: added, reached, checked, removed."""

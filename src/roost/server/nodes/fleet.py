@@ -1,0 +1,379 @@
+"""The nodes of a server: added, checked, trusted, given up, removed; and users' own logins there.
+
+What a person may ask about nodes, in plain calls. Which links there are follows from it (`node_links`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from roost.answers.nodes import Node, NodeCheck, NodeLogin
+from roost.core.accounts import NO_ACCOUNT, NODE_CHANNEL, SERVER_ACCOUNT, login_channel
+from roost.core.amounts import span
+from roost.core.cluster import Cluster
+from roost.core.errors import BadRequest, Conflict, HostKeyUnknown, NotFound, NotPermitted, RoostError, TryLater
+from roost.core.model import Access, Login
+from roost.links import addresses, ssh
+from roost.links.addresses import PIPE, BadTarget
+from roost.links.link import LinkDown, plain
+from roost.links.ssh_errors import explain
+from roost.node.gpus.simulated import parse_sim_spec
+from roost.node.system.clock import boot_id
+from roost.node.system.home_dir import look_at_home
+from roost.server.clock import now_ms
+from roost.server.identity.people import Caller, People
+from roost.server.nodes.account_checks import Own
+from roost.server.nodes.contact import Said, ask_program, host_keys, is_known, tell_program
+from roost.server.nodes.former_nodes import former
+from roost.server.nodes.machine_facts import Home
+from roost.server.nodes.node_check import Contact, Known, checks
+from roost.server.nodes.node_commands import as_account
+from roost.server.nodes.node_links import NodeLinks
+from roost.server.rounds.commands import Command, EmptyNode, KnowNode, LoseNode, RemoveNode, SetLogin
+from roost.server.rounds.engine import Engine
+
+Json = dict[str, Any]
+ATTACH_S = 20.0
+MOST_PEOPLE = 200
+"""Users whose accounts are looked for when a node is checked."""
+LOOK_S = 1.0
+MOST_NAME, MOST_PATH = 64, 1024
+SETTLE_S = 10.0
+"""How long a node that is removed is waited for, to end its runs, and to have the logs of its last jobs."""
+SETTLE_LOOK_S = 0.02
+_log = logging.getLogger("roost.nodes")
+
+
+class NewNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A node to add. `target` is `ssh://[user@]host[:port]`, or a name of the server's own ssh configuration."""
+
+    name: str
+    target: str | None = None
+    """None: the name itself."""
+    host_key: str | None = None
+    """The fingerprint that its host key must have, `SHA256:…`; None: one that is known already."""
+    key: str | None = None
+    """The file of the private key, on the server's machine, to log in with; it stays there."""
+    python: str | None = None
+    """The Python to run there; None: the first good one."""
+    dir: str | None = None
+    """Where its program keeps its files there; None: below the login's home, or /var/lib/roost-node for root."""
+    sim: str | None = None
+    """Simulated GPUs, as of `roost up --sim`."""
+
+
+class Fleet:
+    """The nodes."""
+
+    def __init__(self, engine: Engine, people: People, links: NodeLinks, show: Callable[[str], Node]) -> None:
+        self._engine, self._people, self._links, self._show = engine, people, links, show
+        self.before_leaving: Callable[[str, float], Awaitable[object]] | None = None
+        """Waits, for so many seconds, until all that is wanted of a node was fetched."""
+
+    @property
+    def _cluster(self) -> Cluster:
+        return self._engine.controller.cluster
+
+    # -- coming ---------------------------------------------------------------------------------------------------
+
+    async def add(self, caller: Caller, asked: NewNode) -> Node:
+        """Add it once it was reached. Raises `HostKeyUnknown` when nobody has said that its key is right."""
+        target = _checked(asked)
+        if asked.name in self._cluster.nodes:
+            raise Conflict(f"there is a node {asked.name} already", f"roost node show {asked.name}")
+        key = None if target == PIPE else await self._first_key(asked.name, target, asked.host_key, None)
+        if target == PIPE:
+            _check_pipe(caller, asked)
+        access = Access(target, key, key=asked.key, python=asked.python, dir=asked.dir, sim=asked.sim)
+        found = await self._probe(asked.name, access)
+        self._check_machine(access, found)
+        if target != PIPE and asked.dir is None:
+            await self._end_former(asked.name, access, found)
+        is_root = found.get("uid") == 0 and target != PIPE
+        own = self._people.own.name if is_root and not self._people.is_root else ""
+        access = msgspec.structs.replace(access, each=is_root, own=own)
+        await self._ask(caller, KnowNode(caller.name, asked.name, access))
+        await self._come(asked.name)
+        await self._check_new(caller, asked.name)
+        return self._show(asked.name)
+
+    def _check_machine(self, access: Access, found: Json) -> None:
+        """Raise when it is a node already: the same host key, and the same boot; or the same address, while nobody answers
+        there for the node."""
+        for name, node in sorted(self._cluster.nodes.items()):
+            link, known = self._links.get(name), node.access
+            if known is None or access.host_key is None or known.host_key != access.host_key:
+                continue
+            hello = link.hello if link is not None else None
+            is_same = hello.boot == found.get("boot") if hello is not None else _address(known) == _address(access)
+            if is_same:
+                raise Conflict(f"that machine is a node already: {name}", f"roost node show {name}")
+
+    async def _end_former(self, node: str, access: Access, found: Json) -> None:
+        """End what the machine has of nodes that it was before. Its GPUs stay claimed until that is over."""
+        ways = self._links.ways
+        for was in former(found, self._cluster.nodes):
+            words = ssh.become_words(was.channel, access.sim) if was.channel else ssh.attach_words(access.sim)
+            command = ssh.command(ways.way(node, access), ways.wanted(was.node, access, words), ways.program)
+            said = await tell_program(command, ways.program.data, was.farewell)
+            if said.code in (None, ssh.FAILED):
+                raise TryLater(*explain(said.err, access.target, node))
+            _log.info("%s was %s: what it had there ends (%d runs)", node, was.node, len(was.runs))
+
+    async def _check_new(self, caller: Caller, node: str) -> None:
+        """Raise, and forget it again, when it is a machine that is a node already."""
+        link, node_of = self._links.get(node), self._cluster.node_of
+        hello = link.hello if link is not None else None
+        others = {node_of.get(gpu.uuid, node) for gpu in hello.gpus} - {node} if hello is not None else set()
+        if others:
+            await self.remove(caller, node, force=True)  # a job without a GPU may have begun there
+            other = sorted(others)[0]
+            raise Conflict(f"{node} is the machine of {other}: they have the same GPUs", f"roost node show {other}")
+
+    async def _come(self, node: str) -> None:
+        """Wait until it is attached, but not for ever."""
+        self._links.open_needed()
+        link = self._links.open(node, NODE_CHANNEL)
+        with contextlib.suppress(LinkDown):
+            if link is not None:
+                await link.attached(ATTACH_S)
+        for _ in range(200):
+            known = self._cluster.nodes.get(node)
+            if known is None or (known.attached and (link is None or link.hello is None or link.hello.gpus_known)):
+                return
+            await asyncio.sleep(0.01)
+
+    async def _first_key(self, node: str, target: str, said: str | None, was: str | None) -> str:
+        """The host key of a machine, which somebody has said to be right."""
+        where = addresses.parse(target)
+        found, words = await host_keys(where)
+        if not found:
+            raise TryLater(*explain(words, target, node))
+        key = found[0]
+        if said is not None and said != key.fingerprint:
+            raise Conflict(
+                f"the host key of {node} is {key.fingerprint} ({key.kind}), not {said}",
+                "if that is not a slip of the pen, somebody else answers there: do not trust it",
+            )
+        if said is None and was != key.line and not await is_known(where, key):
+            old = ssh.HostKey(was).fingerprint if was is not None else None
+            raise HostKeyUnknown(node, key.fingerprint, key.kind, old)
+        return key.line
+
+    async def _probe(self, node: str, access: Access, identity: Json | None = None) -> Json:
+        """What the machine says of itself. Raises `TryLater` with the reason when it cannot be asked."""
+        said = await self._ask_there(node, access, [], identity)
+        facts = _facts(said)
+        if facts is None:
+            raise TryLater(*explain(said.err, access.target, node))
+        return facts
+
+    async def _ask_there(self, node: str, access: Access, accounts: list[str], identity: Json | None = None) -> Said:
+        words = ["check", "--state", "{BASE}/node", "--sim", access.sim or "off"]
+        words += ["--accounts", ",".join(accounts)] if accounts else []
+        ways = self._links.ways
+        command = ssh.command(ways.way(node, access), ways.wanted(node, access, words), ways.program)
+        return await ask_program(command, ways.program.data, identity)
+
+    # -- being there ------------------------------------------------------------------------------------------------
+
+    async def check(self, caller: Caller, name: str) -> list[NodeCheck]:
+        """What works there and what is missing."""
+        access = self._remote(name)
+        people = await asyncio.to_thread(self._accounts) if access.each else {}
+        before_ms = now_ms()
+        said = await self._ask_there(name, access, sorted(people))
+        contact = Contact(name, access.target, said.code, said.err, _facts(said), before_ms, now_ms())
+        key = ssh.HostKey(access.host_key).fingerprint if access.host_key is not None else None
+        if contact.told is not None:
+            self._links.hurry(name)
+        return checks(contact, Known(key, boot_id(), people))
+
+    def _accounts(self) -> dict[str, Own]:
+        """The accounts whose jobs may come to a node: those who were added, and those who have jobs."""
+        cluster = self._cluster
+        users = {*self._people.accounts, *cluster.present}
+        found = {unix.name: unix for user in sorted(users)[:MOST_PEOPLE] if (unix := self._people.unix_of(user)) is not None}
+        return {name: Own(unix.uid, Home(**look_at_home(unix.home))) for name, unix in found.items() if unix.uid != 0}
+
+    async def trust(self, caller: Caller, name: str, host_key: str | None) -> Node:
+        """Believe its new host key from now on. Raises `HostKeyUnknown` unless `host_key` is what it has."""
+        access = self._remote(name)
+        if access.target == PIPE:
+            raise Conflict(f"{name} has no host key", None)
+        if host_key is not None:
+            _refused(addresses.check_fingerprint, host_key)
+        key = await self._first_key(name, access.target, host_key, access.host_key)
+        await self._ask(caller, KnowNode(caller.name, name, msgspec.structs.replace(access, host_key=key), again=True))
+        await self._links.reopen(name)
+        await self._come(name)
+        return self._show(name)
+
+    def _remote(self, name: str) -> Access:
+        node = self._cluster.nodes.get(name)
+        if node is None:
+            raise NotFound(f"there is no node {name}", "roost nodes")
+        if node.access is None:
+            raise Conflict(f"{name} is the server's own machine, which is not reached over SSH", "roost status")
+        return node.access
+
+    # -- going ------------------------------------------------------------------------------------------------------
+
+    async def remove(self, caller: Caller, name: str, force: bool) -> list[int]:
+        """Forget it; with `force` also when it has runs: they are ended if it can be reached, and lost. Their jobs."""
+        lost: list[int] = []
+        has_runs = any(active.node == name for active in self._cluster.active.values())
+        if force and has_runs:
+            lost += await self._ask(caller, EmptyNode(caller.name, name))
+        if force or not has_runs:  # else it is refused
+            await self._end_runs(name)
+            if self.before_leaving is not None and name in self._cluster.nodes:
+                await self.before_leaving(name, SETTLE_S)
+        lost += await self._ask(caller, RemoveNode(caller.name, name, force))
+        await self._links.forget(name)
+        return lost
+
+    async def _end_runs(self, name: str) -> None:
+        """Wait until what was given up on a node has ended, but not for ever: later nobody could tell it to."""
+        deadline_s = time.monotonic() + SETTLE_S
+        while (node := self._cluster.nodes.get(name)) is not None and node.attached and time.monotonic() < deadline_s:
+            if not any(left == name for left, _ in self._cluster.given_up):
+                return
+            await asyncio.sleep(SETTLE_LOOK_S)
+
+    async def lose(self, caller: Caller, name: str) -> list[int]:
+        """Give up what runs on a node that cannot be reached: its jobs are lost. Answers with them."""
+        lost: list[int] = await self._ask(caller, LoseNode(caller.name, name, f"{name} was given up by {caller.name}"))
+        return lost
+
+    async def tend(self) -> None:
+        """Give up what runs on nodes that could not be reached for too long, for ever."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            patience_s = self._cluster.number("node.lost_s")
+            for name in self._given_up(patience_s) if patience_s else []:
+                error = f"{name} could not be reached for {span(int(patience_s))}"
+                with contextlib.suppress(RoostError):  # it came back this moment
+                    await self._engine.ask(LoseNode("", name, error))
+
+    def _given_up(self, patience_s: float) -> list[str]:
+        before_ms = now_ms() - 1000 * patience_s
+        away = {
+            name
+            for name, node in self._cluster.nodes.items()
+            if node.access is not None and not node.attached and node.away_ms is not None and node.away_ms < before_ms
+        }
+        return sorted(away & {active.node for active in self._cluster.active.values()}) if away else []
+
+    # -- users' own logins ------------------------------------------------------------------------------------------
+
+    async def login(self, caller: Caller, name: str, user: str | None, target: str, key: str | None) -> NodeLogin:
+        """Let the jobs of a user (None: the caller's) run there through a login of his own. Answers with the login."""
+        whose = user or caller.name
+        as_him = self._ssh_as(caller, whose, name)
+        access = self._remote(name)
+        _refused(addresses.parse, target)
+        _check_path("key", key)
+        identity = as_account(as_him) if as_him else None
+        asked = Access(target, access.host_key, key=key, sim=access.sim, dir=None)
+        found = await self._probe(name, asked, identity)
+        login = Login(target, plain(str(found.get("login") or ""), MOST_NAME), key, as_him)
+        await self._ask(caller, SetLogin(caller.name, name, whose, login))
+        self._links.relogin(name, login_channel(whose))
+        return NodeLogin(whose, name, login.target, login.key)
+
+    def _ssh_as(self, caller: Caller, user: str, node: str) -> str:
+        """As which account ssh is run: his own, where the server can; an administrator may let the server's own do it."""
+        if user == caller.name and self._people.is_root and caller.account not in (SERVER_ACCOUNT, NO_ACCOUNT):
+            return caller.account
+        if not caller.is_admin:
+            raise NotPermitted(
+                "only an administrator sets that here: ssh would be run with the server's own keys",
+                f"ask one to type: roost node login {node} TARGET --user {caller.name}",
+            )
+        return ""
+
+    async def logout(self, caller: Caller, name: str, user: str | None) -> NodeLogin:
+        """Take that login back. Answers with it as it was."""
+        whose = user or caller.name
+        if whose != caller.name and not caller.is_admin:
+            raise NotPermitted(f"only an administrator takes back the login of {whose}", "leave out --user")
+        login = self._cluster.logins.get((name, whose))
+        if login is None:
+            raise NotFound(f"{whose} has no login of his own on {name}", "roost node login")
+        await self._ask(caller, SetLogin(caller.name, name, whose, None))
+        self._links.relogin(name, login_channel(whose))
+        return NodeLogin(whose, name, login.target, login.key)
+
+    def logins(self, caller: Caller) -> list[NodeLogin]:
+        """The logins that the caller may see: his own; an administrator, all."""
+        known = sorted(self._cluster.logins.items())
+        return [
+            NodeLogin(user, node, login.target, login.key)
+            for (node, user), login in known
+            if caller.is_admin or user == caller.name
+        ]
+
+    async def _ask(self, caller: Caller, command: Command) -> Any:
+        return await self._engine.ask(msgspec.structs.replace(command, by=caller.who))
+
+
+def _checked(asked: NewNode) -> str:
+    """The target of a node that may be added. Raises `BadRequest`."""
+    _refused(addresses.check_name, asked.name)
+    target = asked.target or asked.name
+    if target != PIPE:
+        _refused(addresses.parse, target)
+    if asked.host_key is not None:
+        _refused(addresses.check_fingerprint, asked.host_key)
+    if asked.sim is not None:
+        _refused(parse_sim_spec, asked.sim)
+    for what, path in (("key", asked.key), ("dir", asked.dir), ("python", asked.python)):
+        _check_path(what, path)
+    return target
+
+
+def _address(access: Access) -> tuple[str, int | None]:
+    """Where a machine is, whoever logs in."""
+    where = addresses.parse(access.target)
+    return where.host, where.port
+
+
+def _check_path(what: str, path: str | None) -> None:
+    """Raise unless it is a path that can stand in a command line; a Python may also be the name of a command."""
+    if path is None:
+        return
+    is_named = what == "python" and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", path) is not None
+    if not path.isprintable() or len(path) > MOST_PATH or not (path.startswith(("/", "~/")) or is_named):
+        raise BadRequest(f"{what} is not an absolute path: {plain(path, 80)!r}", f"--{what} /…")
+
+
+def _check_pipe(caller: Caller, asked: NewNode) -> None:
+    if caller.via != "socket" or caller.account != SERVER_ACCOUNT:
+        raise NotPermitted("only the server's own account may add a node of its own machine", "ssh://…")
+    if asked.dir is None:
+        raise BadRequest("such a node needs a directory of its own", "--dir DIR")
+
+
+def _refused(check: Callable[[str], Any], text: str) -> None:
+    try:
+        check(text)
+    except (BadTarget, ValueError) as error:
+        raise BadRequest(str(error), "roost node add --help") from None
+
+
+def _facts(said: Said) -> Json | None:
+    """What the node program printed; None when that is not it."""
+    try:
+        found = msgspec.json.decode(said.out)
+    except msgspec.DecodeError:
+        return None
+    return found if isinstance(found, dict) and said.code == 0 else None

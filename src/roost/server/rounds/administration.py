@@ -1,0 +1,111 @@
+"""Rules of the box: GPUs, users, nodes, settings, and whether anything is scheduled at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from roost.answers.gpus import Done
+from roost.answers.settings import Scheduling
+from roost.core import events as ev
+from roost.core import policy as policies
+from roost.core.accounts import NODE_CHANNEL
+from roost.core.errors import BadRequest, Conflict, NotFound
+from roost.core.model import GpuRules, UserRules
+from roost.core.plan.placement import is_named
+from roost.core.settings import BadSetting
+from roost.core.settings import check as check_setting
+from roost.core.users import changed_rules, check_user
+from roost.server.rounds.commands import Change_, Drain, RuleGpus, RuleUser, SwitchScheduling
+from roost.server.rounds.turn import Turn
+
+
+def rule_gpus(turn: Turn, command: RuleGpus) -> Done:
+    """Disable, drain or rename GPUs, or change their slots."""
+    changes: dict[str, Callable[[GpuRules], GpuRules]] = {
+        "disable": lambda r: msgspec.structs.replace(r, disabled=True),
+        "enable": lambda r: msgspec.structs.replace(r, disabled=False),
+        "drain": lambda r: msgspec.structs.replace(r, drained=True),
+        "undrain": lambda r: msgspec.structs.replace(r, drained=False),
+        "release": lambda r: msgspec.structs.replace(r, disabled=False, drained=False),
+        "set": lambda r: _set_rules(r, command),
+    }
+    if command.action not in changes:
+        raise BadRequest(f"no action named {command.action!r}; known: {', '.join(changes)}")
+    uuids = [uuid for name in command.gpus for uuid in _gpus_named(turn, name)]
+    if command.alias and len(uuids) != 1:
+        raise BadRequest("a name is for one GPU")
+    if command.action == "set":
+        _check_rules(turn, command)
+    for uuid in uuids:
+        turn.record(ev.GpuRuled(uuid, changes[command.action](turn.cluster.rules_of(uuid))), command.actor)
+    return Done(uuids)
+
+
+def _set_rules(rules: GpuRules, command: RuleGpus) -> GpuRules:
+    if command.slots is not None:
+        rules = msgspec.structs.replace(rules, slots=command.slots)
+    if command.alias is not None:
+        rules = msgspec.structs.replace(rules, alias=command.alias or None)
+    return rules
+
+
+def _check_rules(turn: Turn, command: RuleGpus) -> None:
+    if command.slots is not None and not 1 <= command.slots <= 1000:
+        raise BadRequest(f"slots must lie between 1 and 1,000, not {command.slots}")
+    if command.alias and (command.alias.isdigit() or "," in command.alias or not command.alias.isprintable()):
+        raise BadRequest(f"not a name for a GPU: {command.alias!r}")
+    taken = {rules.alias for rules in turn.cluster.rules.values()}
+    if command.alias and command.alias in taken:
+        raise Conflict(f"a GPU named {command.alias} is there already")
+
+
+def _gpus_named(turn: Turn, name: str) -> list[str]:
+    every = name == "all"
+    found = [gpu.uuid for node, gpu in turn.cluster.gpus() if every or is_named(turn.cluster, node, gpu, (name,))]
+    if not found:
+        raise NotFound(f"there is no node or GPU {name}", "roost nodes, roost gpus")
+    return found
+
+
+def rule_user(turn: Turn, command: RuleUser) -> UserRules:
+    """Change a user's weight and quotas, whether he has come yet or not. Answers with his rules."""
+    check_user(command.user)
+    rules = changed_rules(turn.cluster.user(command.user), command.changes)
+    turn.record(ev.UserRuled(command.user, rules), command.actor)
+    return rules
+
+
+def drain(turn: Turn, command: Drain) -> Done:
+    """Close nodes or GPUs to what is new, or open them."""
+    nodes = [target for target in command.targets if target in turn.cluster.nodes]
+    gpus = [uuid for target in command.targets if target not in nodes for uuid in _gpus_named(turn, target)]
+    for node in nodes:
+        turn.record(ev.NodeDrained(node, not command.undrain), command.actor)
+    for uuid in gpus:
+        rules = msgspec.structs.replace(turn.cluster.rules_of(uuid), drained=not command.undrain)
+        turn.record(ev.GpuRuled(uuid, rules), command.actor)
+    return Done([*nodes, *gpus])
+
+
+def set_values(turn: Turn, command: Change_) -> None:
+    """Change settings, all or none."""
+    try:
+        values = {key: check_setting(key, value) for key, value in command.values.items()}
+    except BadSetting as error:
+        raise BadRequest(str(error), "roost set") from None
+    policy = values.get("policy")
+    if policy is not None and policy not in policies.names():
+        raise BadRequest(f"no policy named {policy!r}; there are: {', '.join(policies.names())}")
+    for key, value in values.items():
+        turn.record(ev.SettingChanged(key, value), command.actor)
+        if key == "node.sample_ms":
+            for node in turn.cluster.nodes:
+                turn.send(node, NODE_CHANNEL, "configure", sample_ms=value)
+
+
+def switch(turn: Turn, command: SwitchScheduling) -> Scheduling:
+    """Pause or resume all scheduling."""
+    turn.record(ev.SchedulingSwitched(command.paused), command.actor)
+    return Scheduling(command.paused)

@@ -1,0 +1,124 @@
+"""What an attempt's end means for its job: the job's own end, or a further attempt. No I/O."""
+
+from __future__ import annotations
+
+import msgspec
+
+from roost.core import events as ev
+from roost.core.model import Active, Job
+from roost.core.plan.placement import impossible
+from roost.core.plan.preemption import PREEMPT, preempted_words
+from roost.core.plan.retries import OOM, Tries, pause_ms, roomier, why_again
+from roost.core.spec import JobSpec
+from roost.core.states import Outcome
+from roost.server.rounds.submit import why_never
+from roost.server.rounds.turn import Turn
+from roost.store.rows import AttemptRow, JobRow
+
+GPU_MEMORY = "gpu"
+ELSEWHERE = "elsewhere"
+MOST_PLACES = 3
+"""So many nodes are tried by a job that cannot start: what none of them has is a slip of the pen."""
+
+
+class Causes(msgspec.Struct, frozen=True):
+    """What the node knows of an end besides the outcome."""
+
+    asked: str | None = None
+    """For what it stopped the run; None: it ended by itself."""
+    memory: str | None = None
+    """Which memory was too small: `gpu` or `host`."""
+
+
+def settle(turn: Turn, active: Active, end: ev.Ended, causes: Causes) -> None:
+    """Nothing of the attempt is left: end its job, or let it wait for a further attempt."""
+    if end.outcome is Outcome.CANNOT_START and active.stop is None and _tries_elsewhere(turn, active, end):
+        return
+    why = why_again(end.outcome, active.stop, causes.asked)
+    row = turn.row(active.job.id) if why is not None else None
+    tries = tries_of(row) if row is not None else Tries()
+    if why is None or row is None or not tries.allow(why):
+        turn.end(end)
+        return
+    used = tries.after(why)
+    turn.record(
+        ev.Requeued(
+            end.id,
+            end.at_ms,
+            active.attempt,
+            end.outcome,
+            why,
+            again_ms=turn.now_ms + pause_ms(tries, why),
+            job=_again(turn, active, why == OOM and causes.memory == GPU_MEMORY),
+            retried=used.retried,
+            oom_retried=used.oom_retried,
+            exit_code=end.exit_code,
+            error=preempted_words(active.stop) if why == PREEMPT else end.error,
+            usage=end.usage,
+        )
+    )
+
+
+def _tries_elsewhere(turn: Turn, active: Active, end: ev.Ended) -> bool:
+    """What one machine lacks, a directory or a program, another may have: a node must not swallow the queue."""
+    cluster, shape = turn.cluster, active.job.shape
+    rest = tuple(n for n in shape.request.nodes or sorted(cluster.nodes) if n != active.node)
+    if active.attempt >= MOST_PLACES or not rest or (row := turn.row(active.job.id)) is None:
+        return False
+    request = msgspec.structs.replace(shape.request, nodes=rest)
+    if impossible(cluster, request) is not None:
+        return False
+    job = msgspec.structs.replace(active.job, shape=turn.rerequested(shape, request))
+    turn.record(
+        ev.Requeued(
+            end.id,
+            end.at_ms,
+            active.attempt,
+            end.outcome,
+            ELSEWHERE,
+            again_ms=turn.now_ms,
+            job=job,
+            retried=row.retried,
+            oom_retried=row.oom_retried,
+            exit_code=end.exit_code,
+            error=end.error,
+            usage=end.usage,
+        )
+    )
+    return True
+
+
+def tries_of(row: JobRow) -> Tries:
+    """What the job may and did, as it is kept."""
+    spec = row.decoded()
+    return Tries(spec.retries, spec.retry_oom, row.retried, row.oom_retried)
+
+
+def _again(turn: Turn, active: Active, needs_room: bool) -> Job:
+    """The job as it waits again, of the same age; with more room where that may help and can ever be had."""
+    if not needs_room or not active.gpus:
+        return active.job
+    request = roomier(turn.cluster, active)
+    if why_never(turn, request) is not None:
+        return active.job
+    return msgspec.structs.replace(active.job, shape=turn.rerequested(active.job.shape, request))
+
+
+def retry_words(row: JobRow, spec: JobSpec, attempts: list[AttemptRow], now_asks: str) -> str | None:
+    """`retry 1 of 3 after CUDA out of memory, alone on its GPU`; None when it is no retry. `now_asks` is what differs."""
+    last = next((a for a in reversed(attempts) if a.state == "ended" and a.outcome is not None), None)
+    if row.state == "ended" or last is None:
+        return None
+    error = last.error or ""
+    if last.outcome == Outcome.KILLED.value and error.startswith("preempted"):
+        return f"queued again: {error}" if row.state in ("queued", "held") else error
+    if last.outcome == Outcome.OUT_OF_MEMORY.value and row.oom_retried:
+        words = [
+            f"retry {row.oom_retried} of {spec.retry_oom} after {error.partition(' (')[0] or 'out of memory'}",
+            now_asks,
+        ]
+        return ", ".join(filter(None, words))
+    if not row.retried:
+        return None
+    ended = f"{last.outcome} ({last.exit_code})" if last.outcome == Outcome.FAILED.value else str(last.outcome)
+    return f"retry {row.retried} of {spec.retries} after {ended.replace('_', ' ')}"

@@ -1,0 +1,179 @@
+"""The round loop in asyncio: wakes when something comes in, commits in a thread, then tells the world.
+
+While a commit is under way the inbox gathers the next batch, so under load batches grow by themselves; idle, a submit is
+committed at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+from roost.core import events as ev
+from roost.core.accounts import Channel
+from roost.links.link import Link
+from roost.server.clock import now_ms
+from roost.server.rounds.commands import Command
+from roost.server.rounds.controller import Controller, Round
+from roost.server.rounds.loop import RECOVER_MS, Inbox, RoundLoop
+from roost.server.rounds.turn import Reply, Send
+from roost.store.rows import JobRow
+from roost.store.store import CommitFailed
+
+SMALL, QUICK_S = 64, 0.003
+"""Commits of so few events, on a disk that has lately been so quick, are made in the loop itself."""
+
+_log = logging.getLogger("roost.engine")
+
+
+class Links(Protocol):
+    """The links to the programs of the nodes."""
+
+    def open(self, node: str, channel: Channel) -> Link | None:
+        """The link to a program of a node (`nodes.channel`), made when there is none yet; None when that cannot be."""
+
+    def drop(self, reason: str) -> None:
+        """End every attachment; each is made anew."""
+
+
+class EngineInbox(Inbox["asyncio.Future[Any]"]):
+    """The inbox of an engine. Made before it, for the links that report need it as well."""
+
+    def __init__(self) -> None:
+        self.filled = asyncio.Event()
+        super().__init__(self.filled.set)
+
+
+class Engine:
+    """Runs rounds for ever."""
+
+    def __init__(self, controller: Controller, inbox: EngineInbox, links: Links) -> None:
+        self.controller, self.inbox = controller, inbox
+        self.watchers: set[Callable[[ev.Event], None]] = set()
+        self._rounds = RoundLoop(controller, inbox)
+        self._wake, self._links = inbox.filled, links
+        self._writer = ThreadPoolExecutor(1, "store")
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
+        self._is_stopping = False
+        self._commit_s = 0.0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a round is under way or due."""
+        return self._rounds.is_busy
+
+    @property
+    def health(self) -> list[str]:
+        """What went wrong in rounds lately, a line each."""
+        return list(self._rounds.health)
+
+    async def ask(self, command: Command) -> Any:
+        """Have it obeyed; returns the answer after the commit, or raises the `RoostError`."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.inbox.put(command, answer)
+        return await answer
+
+    # -- the loop ---------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Round after round, until `stop`."""
+        while not (self._is_stopping and not self.inbox):
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                await self._round()
+            except Exception as error:
+                await self._recover(error)
+            self._wake_at(self._rounds.end())
+        await self._flush()
+
+    async def stop(self) -> None:
+        """Finish what is in the inbox, commit it, and end `run`."""
+        self._is_stopping = True
+        self._wake.set()
+
+    async def _round(self) -> None:
+        """After the commit: nodes first, then the askers, then the watchers."""
+        rounds = self._rounds
+        done = rounds.begin(now_ms())
+        if not done.is_postponed:
+            try:
+                self._send(rounds.finish(done, await self._commit(done)))
+            except CommitFailed as error:
+                self._links.drop(rounds.undo(done, error))
+        for answer, reply in rounds.answers(done):
+            _answer(answer, reply)
+        if self.watchers:
+            for event in done.turn.events:
+                for watcher in list(self.watchers):
+                    watcher(event)
+
+    async def _commit(self, done: Round) -> dict[int, JobRow]:
+        """On a quick disk a small commit takes less than handing it to a thread would; all else goes to the thread."""
+        if done.batch.is_empty:
+            return {}
+        began = time.perf_counter()
+        if len(done.batch.events) <= SMALL and self._commit_s < QUICK_S:
+            rows = self._rounds.commit(done)
+        else:
+            rows = await asyncio.get_running_loop().run_in_executor(self._writer, self._rounds.commit, done)
+        if len(done.batch.events) <= SMALL:
+            self._commit_s += (time.perf_counter() - began - self._commit_s) / 8
+        return rows
+
+    async def _flush(self) -> None:
+        """Commit what was postponed: a round with an empty inbox does."""
+        done = self._rounds.begin(now_ms())
+        try:
+            self._send(self._rounds.finish(done, await self._commit(done)))
+        except CommitFailed as error:  # the nodes keep on disk what could not be written here
+            _log.error("the last commit failed: %s", error)
+        self._rounds.end()
+
+    def _send(self, sends: list[Send]) -> None:
+        by_link: dict[tuple[str, Channel], list[dict[str, Any]]] = {}
+        for send in sends:
+            by_link.setdefault((send.node, send.channel), []).append(send.message)
+        for (node, channel), messages in by_link.items():
+            if (link := self._links.open(node, channel)) is not None:
+                link.send(messages)
+
+    async def _recover(self, error: Exception) -> None:
+        """A round broke: say so to everybody who waits, read the state again, however long that takes, and go on."""
+        for answer, reply in self._rounds.broken(error):
+            _answer(answer, reply)
+        while (reason := self._rounds.recover()) is None:
+            await asyncio.sleep(RECOVER_MS / 1000)
+        self._links.drop(reason)
+        await asyncio.sleep(RECOVER_MS / 1000)
+
+    # -- when to wake -----------------------------------------------------------------------------------------------
+
+    def _wake_at(self, at_ms: int | None) -> None:
+        """See to it that a round comes then, or before; 0: at once."""
+        if at_ms is None:
+            return
+        if at_ms == 0:
+            self._wake.set()
+            return
+        if self._timer is not None:
+            if self._timer_ms <= at_ms:
+                return
+            self._timer.cancel()
+        self._timer_ms = at_ms
+        delay = max(0.0, (at_ms - now_ms()) / 1000)
+        self._timer = asyncio.get_running_loop().call_later(delay, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        self._wake.set()
+
+
+def _answer(answer: asyncio.Future[Any], reply: Reply) -> None:
+    if not answer.done():
+        answer.set_exception(reply.error) if reply.error else answer.set_result(reply.value)

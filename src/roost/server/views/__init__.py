@@ -1,0 +1,1 @@
+"""What people and programs are shown: jobs, GPUs, nodes, sweeps, users, the dashboard."""

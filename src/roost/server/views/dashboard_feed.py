@@ -1,0 +1,361 @@
+"""The live feed of the dashboard: one hub looks, at most twice a second, and tells all who listen the same bytes.
+
+A listener first gets the whole picture, then what changes. Whoever is too slow to take it gets the whole picture again
+instead of a growing heap of changes. Under the veil of private mode only those get bytes of their own whose own work
+shows in a change. Nothing is done while nobody listens. Knows nothing of HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+import zlib
+from collections import deque
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+import roost
+from roost.answers.jobs import BriefJob
+from roost.answers.live import LiveBye, LiveChange, LiveServer, Tile, Whole
+from roost.core import events as ev
+from roost.core.errors import TryLater
+from roost.core.plan.placement import Space
+from roost.server.clock import now_ms, rfc3339
+from roost.server.identity.people import Caller
+from roost.server.identity.redaction import Veil
+from roost.server.service import Service
+from roost.server.views import dashboard_state, job_rows, job_views
+from roost.server.views.dashboard_state import Others, Picture
+from roost.store import overview
+
+TICK_S = 0.5
+CHECK_S = 0.5
+"""How often it is looked whether those who listen still may."""
+STILL_HERE_S = 15.0
+LENGTHS = overview.Lengths(queue=100, active=500, ended=30)
+MOST_OTHERS = 200
+"""Of so many jobs that are not in the picture it is told what became of them."""
+MOST_TOUCHED = 1000
+MOST_KEPT = 4
+"""Events that wait for a slow listener; after that he gets the whole picture."""
+PATIENCE = 50
+"""Turns of the loop that a look waits for the scheduler, at most."""
+LEVEL = 5
+"""How hard events are packed."""
+STRANGER = "\0"
+"""Stands for everybody whose work does not show in a change: no user has that name."""
+
+_encode = msgspec.json.Encoder().encode
+_log = logging.getLogger("roost.live")
+
+
+class Listener:
+    """Somebody who listens, and what he has not yet taken."""
+
+    def __init__(self, hub: Hub, caller: Caller) -> None:
+        self.caller = caller
+        self.sees: str | None = None
+        """Through whose veil he looks; None: he sees everything."""
+        self.told_s = time.monotonic()
+        self._hub = hub
+        self._waiting: deque[Event] = deque()
+        self.is_behind = True
+        """Whether he gets the whole picture next."""
+        self._has_ended = False
+        self._wake: asyncio.Future[None] | None = None
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether he has taken all that he was told."""
+        return not self._waiting and not self.is_behind
+
+    def tell(self, event: Event) -> None:
+        """The next event for him. One who is behind will see it in the whole picture."""
+        if self._has_ended or self.is_behind:
+            return
+        self.told_s = time.monotonic()
+        if len(self._waiting) >= MOST_KEPT:
+            self.begin_anew()
+            return
+        self._waiting.append(event)
+        self._ring()
+
+    def begin_anew(self) -> None:
+        """He gets the whole picture next."""
+        self._waiting.clear()
+        self.is_behind = True
+        self._ring()
+
+    def end(self, reason: str | None) -> None:
+        """Nothing more comes but a good-bye, if there is a reason to give."""
+        if self._has_ended:
+            return
+        self._has_ended, self.is_behind = True, False
+        self._waiting.clear()
+        if reason is not None:
+            self._waiting.append(sse("bye", _encode(LiveBye(reason))))
+        self._ring()
+
+    async def next(self) -> Event | None:
+        """What to send him next; None at the end. Waits for it."""
+        while self.is_up_to_date:
+            if self._has_ended:
+                return None
+            self._wake = asyncio.get_running_loop().create_future()
+            await self._wake
+        if self.is_behind:
+            self.is_behind = False
+            return self._hub.state_for(self)
+        return self._waiting.popleft()
+
+    def _ring(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+
+class Hub:
+    """Looks for all who listen."""
+
+    def __init__(self, service: Service, lengths: overview.Lengths = LENGTHS) -> None:
+        self._service, self._lengths = service, lengths
+        self.listeners: set[Listener] = set()
+        self._picture: Picture | None = None
+        self._states: dict[str | None, Event] = {}
+        self._rows: dict[int, BriefJob] = {}
+        self._known: dict[int, str] = {}
+        self._touched: set[int] = set()
+        self._removed: set[int] = set()
+        self._is_many = False
+        self._changed = asyncio.Event()
+        self._looking = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    async def join(self, caller: Caller) -> Listener:
+        """Begin to listen."""
+        if self._service.is_leaving:
+            raise TryLater("the server leaves", "try again in a moment")
+        listener = Listener(self, caller)
+        listener.sees = self._seen_by(caller)
+        self.listeners.add(listener)
+        try:
+            if self._task is None:
+                self._begin()
+            if self._picture is None:
+                async with self._looking:  # whoever came at the same time has looked for us
+                    if self._picture is None:
+                        self._picture = (await self._look())[0]
+        except BaseException:
+            self.part(listener)
+            raise
+        return listener
+
+    def part(self, listener: Listener) -> None:
+        """He listens no more."""
+        self.listeners.discard(listener)
+        if not self.listeners:
+            self._rest()
+
+    # -- while anybody listens --------------------------------------------------------------------------------------
+
+    def _leave(self) -> None:
+        """The server leaves: all streams end."""
+        for listener in list(self.listeners):
+            listener.end("shutdown")
+
+    def _begin(self) -> None:
+        service = self._service
+        service.on_leave.add(self._leave)
+        service.engine.watchers.add(self._watch)
+        service.people.on_change.add(self._changed.set)
+        service.etas.on_change.add(self._changed.set)
+        self._task = asyncio.create_task(self._run())
+
+    def _rest(self) -> None:
+        """Nobody listens: look no more, and remember nothing."""
+        service = self._service
+        service.on_leave.discard(self._leave)
+        service.engine.watchers.discard(self._watch)
+        service.people.on_change.discard(self._changed.set)
+        service.etas.on_change.discard(self._changed.set)
+        if self._task is not None:
+            self._task.cancel()
+        self._task = self._picture = None
+        self._rows, self._known, self._states = {}, {}, {}
+        self._touched, self._removed, self._is_many = set(), set(), False
+
+    def _watch(self, event: ev.Event) -> None:
+        """Gather what happens."""
+        if isinstance(event, ev.JobEvent):
+            if event.id in self._rows or len(self._touched) <= MOST_TOUCHED:
+                self._touched.add(event.id)
+            else:
+                self._is_many = True
+            self._known.pop(event.id, None)
+            if isinstance(event, ev.Removed) and len(self._removed) < MOST_OTHERS:
+                self._removed.add(event.id)
+        self._changed.set()
+
+    async def _run(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), CHECK_S)
+            self._greet()
+            self._service.etas.look()
+            if not self._changed.is_set():
+                continue
+            self._changed.clear()
+            began = time.monotonic()
+            try:
+                await self.tick()
+            except Exception:
+                _log.exception("the live feed missed something")
+                self._doubt()
+            await asyncio.sleep(max(0.0, TICK_S - (time.monotonic() - began)))
+
+    def _doubt(self) -> None:
+        """Read everything anew next time, and have the lists asked again."""
+        self._known.clear()
+        self._is_many = True
+        self._changed.set()
+
+    def _greet(self) -> None:
+        """Good-bye to whoever may listen no more, and a sign of life to whom nothing was said for long."""
+        now_s = time.monotonic()
+        for listener in list(self.listeners):
+            if (reason := self._service.people.why_gone(listener.caller)) is not None:
+                listener.end(reason)
+            elif now_s - listener.told_s >= STILL_HERE_S:
+                listener.tell(STILL_HERE)
+
+    async def tick(self) -> None:
+        """Look, and tell what has changed."""
+        for _ in range(PATIENCE):
+            if not self._service.engine.is_busy:
+                break
+            await asyncio.sleep(0)
+        async with self._looking:
+            old = self._picture
+            new, others = await self._look()
+            self._picture, self._states = new, {}
+        if old is not None:
+            self._tell(dashboard_state.change_of(old, new, others), self._owners(old, new, others))
+
+    def _owners(self, old: Picture, new: Picture, others: Others) -> dict[int, str]:
+        return {job: row.user for rows in (old.jobs, others.jobs, new.jobs) for job, row in rows.items()}
+
+    # -- telling ----------------------------------------------------------------------------------------------------
+
+    def _tell(self, change: LiveChange | None, owners: Mapping[int, str]) -> None:
+        """Encoded once for all who see the same. Whose sight has changed begins anew."""
+        shown = dashboard_state.people_in(change, owners) if change is not None else set()
+        encoded: dict[str | None, Event] = {}
+        for listener in list(self.listeners):
+            if (sees := self._seen_by(listener.caller)) != listener.sees:
+                listener.sees = sees
+                listener.begin_anew()
+            elif change is not None:
+                key = sees if sees is None or sees in shown else STRANGER
+                if key not in encoded:
+                    seen = change if key is None else dashboard_state.veiled_change(_veil(key), change, owners)
+                    encoded[key] = sse("change", _encode(seen))
+                listener.tell(encoded[key])
+
+    def state_for(self, listener: Listener) -> Event:
+        """The whole picture as he may see it."""
+        listener.sees = self._seen_by(listener.caller)
+        if (event := self._states.get(listener.sees)) is None:
+            assert self._picture is not None
+            state = dashboard_state.state_of(self._picture)
+            seen = state if listener.sees is None else dashboard_state.veiled_state(_veil(listener.sees), state)
+            event = self._states[listener.sees] = Event(b"retry: 1000\n" + sse("state", _encode(seen)))
+        return event
+
+    def _seen_by(self, caller: Caller) -> str | None:
+        is_private = bool(self._service.cluster.settings["users.private"])
+        return caller.name if is_private and not self._service.people.now_rules(caller) else None
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+
+    async def _look(self) -> tuple[Picture, Others]:
+        touched, self._touched = self._touched, set()
+        removed, self._removed = self._removed, set()
+        is_many, self._is_many = self._is_many, False
+        elsewhere = sorted(touched - removed - self._rows.keys())
+        if len(elsewhere) > MOST_OTHERS:
+            elsewhere, is_many = [], True
+        known = self._known
+        found = await self._service.read(
+            overview.look, self._lengths, dict(known), [*elsewhere, *(touched & self._rows.keys())]
+        )
+        self._rows.update((job, job_rows.fixed(kept)) for job, kept in found.rows.items())
+        return self._picture_of(found, touched, Others(removed=removed, is_many=is_many))
+
+    def _picture_of(self, found: overview.Look, touched: set[int], others: Others) -> tuple[Picture, Others]:
+        service, now = self._service, now_ms()
+        columns = {"queue": found.queue, "running": found.active, "ended": found.ended}
+        moment = job_rows.Moment(service.cluster, now, service.etas.look())
+        places = {job: place for place, job in enumerate(found.queue)}
+        rows = self._rows
+        before = self._picture.jobs if self._picture is not None else {}
+        shown = [job for ids in columns.values() for job in ids if job in rows]
+        jobs = {job: dashboard_state.calmed(before.get(job), moment.row(rows[job], places.get(job))) for job in shown}
+        rest = {job: moment.row(rows[job], None) for job in touched if job in found.rows and job not in jobs}
+        self._rows = {job: rows[job] for job in jobs}
+        touched_since = self._touched
+        self._known = {job: row.state for job, row in self._rows.items() if job not in touched_since}
+        names = {job: row.name for job, row in jobs.items()}
+        shown_in = {key: [job for job in ids if job in jobs] for key, ids in columns.items()}
+        made = Picture(self._whole(now, shown_in), self._tiles(names), jobs, dict(service.cluster.settings), self._rulings())
+        return made, msgspec.structs.replace(others, jobs=rest)
+
+    def _whole(self, now: int, columns: dict[str, list[int]]) -> Whole:
+        service, cluster = self._service, self._service.cluster
+        return Whole(
+            at=rfc3339(now),
+            server=LiveServer(roost.__version__, rfc3339(service.since_ms), service.boot),
+            scheduling="paused" if cluster.is_paused else "on",
+            policy=str(cluster.settings["policy"]),
+            health=service.health(),
+            notice=service.notice(),
+            private=bool(cluster.settings["users.private"]),
+            counts=job_views.counts_view(cluster, now),
+            cpu=job_views.cpu_view(cluster),
+            nodes=service.nodes(),
+            queued_total=len(cluster.jobs),
+            **columns,
+        )
+
+    def _tiles(self, names: Mapping[int, str]) -> dict[str, Tile]:
+        cluster = self._service.cluster
+        space = Space.of(cluster)
+        return {gpu.uuid: dashboard_state.tile(cluster, space, node.name, gpu, names) for node, gpu in cluster.gpus()}
+
+    def _rulings(self) -> Any:
+        return dict(self._service.people.accounts), dict(self._service.cluster.users)
+
+
+def _veil(name: str) -> Veil:
+    return Veil(Caller(name, False, "live"), is_private=True)
+
+
+class Event(bytes):
+    """What is sent to listeners: the same to many of them, so it is packed once."""
+
+    @cached_property
+    def packed(self) -> bytes:
+        """As a piece of a stream of gzip. It refers to nothing before it: pieces can follow each other in any order."""
+        packer = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+        return packer.compress(self) + packer.flush(zlib.Z_FULL_FLUSH)
+
+
+STILL_HERE = Event(b": still here\n\n")
+
+
+def sse(kind: str, data: bytes) -> Event:
+    """A server-sent event."""
+    return Event(b"event: %s\ndata: %s\n\n" % (kind.encode(), data))
