@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.box import Box
+from tests.verb_routes import VERBS
 
-from roost.api.permissions import ROUTES, VERBS
+from roost.api.app import TABLE
 
 ALONE = ("top", "restore", "install", "uninstall", "down", "bench", "up", "login", "logout", "sim-job", "completion")
 """Verbs that are typed elsewhere in the tests: they need a terminal, a server of their own, or none."""
@@ -112,4 +113,4 @@ def test_no_verb_asks_for_more_than_the_table_says(box: Box, ear: Ear) -> None:
 def _route(line: str) -> str:
     """The route of the table that a request line meets; those without a parameter first."""
     fits: Callable[[str], bool] = lambda route: re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", route), line) is not None  # noqa: E731
-    return next(iter(sorted(filter(fits, ROUTES), key=lambda route: route.count("{"))), line)
+    return next(iter(sorted(filter(fits, TABLE.rights), key=lambda route: route.count("{"))), line)
