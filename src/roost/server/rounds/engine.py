@@ -13,11 +13,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
+import msgspec
+
 from roost.core import events as ev
 from roost.core.accounts import Channel
+from roost.core.cluster import Cluster
 from roost.links.link import Link
 from roost.server.clock import now_ms
-from roost.server.rounds.commands import Command
+from roost.server.rounds.commands import Command, Who
 from roost.server.rounds.controller import Controller, Round
 from roost.server.rounds.loop import RECOVER_MS, Inbox, RoundLoop
 from roost.server.rounds.turn import Reply, Send
@@ -72,8 +75,18 @@ class Engine:
         """What went wrong in rounds lately, a line each."""
         return list(self._rounds.health)
 
-    async def ask(self, command: Command) -> Any:
-        """Have it obeyed; returns the answer after the commit, or raises the `RoostError`."""
+    @property
+    def cluster(self) -> Cluster:
+        """The live state; read only."""
+        return self.controller.cluster
+
+    async def ask(self, command: Command, by: Who | None = None) -> Any:
+        """Have it obeyed; returns the answer after the commit, or raises the `RoostError`.
+
+        `by` is who asks, for permissions and the audit; None: as the command says, which is the server itself.
+        """
+        if by is not None:
+            command = msgspec.structs.replace(command, by=by)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.inbox.put(command, answer)
         return await answer

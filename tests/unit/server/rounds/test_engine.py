@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 from tests.builders import exited, started
-from tests.services import NoLinks
+from tests.servers import NoLinks
 from tests.stores import fresh_store
 
 from roost.core import events as ev
