@@ -15,7 +15,6 @@ SWEEP = Option("--sweep", "those of this sweep", ONE, "ID", values.count)
 NODE = Option("--node", "those whose last attempt was on this node", ONE, "NAME")
 ALL = Option("-a --all", "all that you may act on")
 SELECTION = (LABEL, STATE, USER, SWEEP, NODE, ALL)
-JSON = Option("--json", "print JSON")
 ACTIVE = ("starting", "running", "paused", "stopping", "unknown")
 UNENDED = ("held", "queued", *ACTIVE)
 """States as they are shown: of jobs that have processes, and of all that have not ended."""

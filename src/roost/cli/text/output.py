@@ -234,6 +234,12 @@ def print_json(value: object) -> None:
         print(dumps(value))
 
 
+def note(text: str) -> None:
+    """A line for the person who typed the command: on stderr, after all that was printed."""
+    sys.stdout.flush()
+    print(text, file=sys.stderr)
+
+
 def print_answer(args: "Args", answer: "Mapping[str, object]", text: str) -> int:
     """An answer of the server as JSON where that is wanted, else what it means in words. The exit code, which is 0."""
     if args.json:
@@ -250,7 +256,7 @@ def print_list(args: "Args", name: str, found: "Sequence[object]", lines: "Calla
     elif found:
         write(lines())
     else:
-        print(nothing, file=sys.stderr)
+        note(nothing)
     return 0
 
 

@@ -8,6 +8,7 @@ import sys
 
 import roost
 from roost.cli.parse.options import Args, Option, UsageError, Verb
+from roost.cli.text.output import note
 from roost.cli.verbs.server.server_options import LISTENING, SIM, server_arguments
 from roost.cli.verbs.server.systemd import UNIT, Manager
 from roost.cli.verbs.server.systemd import run as run_command
@@ -75,7 +76,7 @@ def run(args: Args) -> int:
 
 def _warn(manager: Manager, linger: list[str]) -> None:
     for warning in [] if linger else warnings(manager.is_system):
-        print(f"roost: warning: {warning}", file=sys.stderr)
+        note(f"roost: warning: {warning}")
 
 
 def _environment(command: list[str]) -> dict[str, str]:
@@ -186,10 +187,10 @@ def _tell(manager: Manager, home: str, is_new: bool) -> None:
         manager.do(*words)
     systemctl = " ".join(manager.prefix)
     if is_new or before != "active":
-        print(f"roost: {UNIT} is installed and runs; state in {home}, unit in {manager.path}", file=sys.stderr)
-        print(f"roost: {systemctl} status roost shows it; {manager.journal} what it says", file=sys.stderr)
+        note(f"roost: {UNIT} is installed and runs; state in {home}, unit in {manager.path}")
+        note(f"roost: {systemctl} status roost shows it; {manager.journal} what it says")
     else:
-        print(f"roost: {UNIT} runs, and nothing changed; to start it anew: {systemctl} restart roost", file=sys.stderr)
+        note(f"roost: {UNIT} runs, and nothing changed; to start it anew: {systemctl} restart roost")
 
 
 def steps(is_new: bool, is_active: bool) -> list[tuple[str, ...]]:

@@ -1,10 +1,10 @@
 """roost up: the server of this home, in the foreground or behind."""
 
 import os
-import sys
 
 from roost.cli.parse import values
 from roost.cli.parse.options import Args, Option, Verb
+from roost.cli.text.output import note
 from roost.cli.verbs.server.server_options import LISTENING, SIM, server_arguments
 from roost.client import paths
 from roost.client.errors import EXIT_TRY_LATER, RoostError
@@ -46,12 +46,12 @@ def run(args: Args) -> int:
     """Become the server, or start one."""
     arguments = server_arguments(args)
     if os.environ.get("ROOST_SERVER"):
-        print(f"roost: ROOST_SERVER names another server; this starts one here, in {paths.home()}", file=sys.stderr)
+        note(f"roost: ROOST_SERVER names another server; this starts one here, in {paths.home()}")
     if os.getuid() == 0 and not os.environ.get("ROOST_HOME"):  # everybody's on this machine
         from roost.cli.verbs.server import install
 
         for warning in install.warnings(is_system=True):
-            print(f"roost: warning: {warning}", file=sys.stderr)
+            note(f"roost: warning: {warning}")
     if args.detach:
         return _detached(arguments)
     from roost.server.main import main as serve
@@ -68,7 +68,7 @@ def _detached(arguments: tuple[str, ...]) -> int:
         raise AlreadyRunning(paths.home(), Roost(address).status().get("server_pid"))
     roost = Roost(address)
     for line in [*warnings(paths.home()), *where(roost), *first_administrator(roost)]:
-        print(line, file=sys.stderr)
+        note(line)
     return 0
 
 

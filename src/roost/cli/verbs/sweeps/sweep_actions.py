@@ -1,10 +1,9 @@
 """roost sweep kill, limit and rerun: what is done to the jobs of a whole sweep."""
 
 from roost.cli.parse import values
-from roost.cli.parse.options import Args, Operand, Option, TableVerb, UsageError, Verb
+from roost.cli.parse.options import JSON, Args, Operand, Option, TableVerb, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.job_actions import tell
-from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import print_answer
 from roost.cli.verbs.sweeps.sweep_options import ID, sweep_id
 from roost.client.errors import EXIT_FAILED

@@ -1,12 +1,9 @@
 """roost user set: weight, quotas and UNIX account of users, changed."""
 
-import sys
-
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import clean, print_json, write
+from roost.cli.text.output import clean, note, print_json, write
 from roost.cli.verbs.users.user_names import NAMES, check_names
 from roost.cli.verbs.users.user_show import lines
 
@@ -51,8 +48,7 @@ def run(args: Args) -> int:
         write(([""] if position else []) + lines(user))
         if changes.get("unix"):
             who = f"whoever is {clean(user['unix'])} on this machine is {clean(user['user'])} here from now on"
-            print(f"roost: {who}; his earlier tokens have ended", file=sys.stderr)
+            note(f"roost: {who}; his earlier tokens have ended")
         if not user["account"] and user.get("unix") is None:
-            sys.stdout.flush()
-            print(f"roost: {clean(user['user'])} has no account on this machine (yet)", file=sys.stderr)
+            note(f"roost: {clean(user['user'])} has no account on this machine (yet)")
     return 0

@@ -1,8 +1,7 @@
 """roost user show: what users may have, and what they have now."""
 
-from roost.cli.parse.options import Args, Json, Operand, Verb
+from roost.cli.parse.options import JSON, Args, Json, Operand, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import clean, fields, print_json, write
 from roost.cli.verbs.users.user_names import check_names
 
