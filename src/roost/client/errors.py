@@ -42,10 +42,12 @@ class RoostError(Exception):
     code = "error"
     """What the API would call it."""
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(self, message: str, hint: str | None = None, *, exit_code: int | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if exit_code is not None:
+            self.exit_code = exit_code
 
     def as_json(self) -> dict[str, dict[str, object]]:
         """The error in the shape of the API."""

@@ -9,6 +9,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from roost.cli.parse.options import Args
 
@@ -171,7 +172,8 @@ def _cells(part: float, whole: float, width: int) -> int:
 
 
 def fields(pairs: "Sequence[tuple[str, str]]", indent: str = "", width: int = 0) -> list[str]:
-    """Names and values below one another, values aligned, and wrapped when a width is given."""
+    """Names and values below one another, values aligned, and wrapped when a width is given; not those without a value."""
+    pairs = [(name, value) for name, value in pairs if value]
     widest = max((len(name) for name, _ in pairs), default=0)
     found = []
     for name, value in pairs:
@@ -257,6 +259,16 @@ def print_list(args: "Args", name: str, found: "Sequence[object]", lines: "Calla
         write(lines())
     else:
         note(nothing)
+    return 0
+
+
+def print_each(args: "Args", name: str, found: "Sequence[Mapping[str, object]]", lines: "Callable[[Any], list[str]]") -> int:
+    """Things that were named, as JSON or as lines with a blank one between: one by itself, several under a name."""
+    if args.json:
+        print_json({"version": 1, **found[0]} if len(found) == 1 else {"version": 1, name: found})
+        return 0
+    for position, each in enumerate(found):
+        write(([""] if position else []) + lines(each))
     return 0
 
 

@@ -16,7 +16,7 @@ from roost.cli.text.job_text import (
     state_text,
     utc_now,
 )
-from roost.cli.text.output import Screen, clean, cut, fields, print_json, screen, wrap, write
+from roost.cli.text.output import Screen, clean, cut, fields, print_each, screen, wrap
 from roost.client.client import Roost
 
 Job = Json
@@ -40,13 +40,8 @@ def run(args: Args) -> int:
     if args.env:
         for job in jobs:
             job["env"] = roost.env(job["id"])
-    if args.json:
-        print_json({"version": 1, **jobs[0]} if len(jobs) == 1 else {"version": 1, "jobs": jobs})
-        return 0
     now, shown = utc_now(), screen()
-    for position, job in enumerate(jobs):
-        write(([""] if position else []) + lines(job, now, shown))
-    return 0
+    return print_each(args, "jobs", jobs, lambda job: lines(job, now, shown))
 
 
 def _jobs(roost: Roost, ids: str) -> list[Job]:
@@ -187,4 +182,4 @@ def _attempt(attempt: Job, now: datetime, width: int) -> list[str]:
         ("output", clean(attempt.get("stdout") or "")),
         ("errors", clean(attempt.get("stderr") or "")),
     ]
-    return [head, *fields([(name, value) for name, value in pairs if value], "    ", width)]
+    return [head, *fields(pairs, "    ", width)]

@@ -52,7 +52,7 @@ def lines(node: Json, gpus: list[Json], now: datetime, shown: Screen) -> list[st
         ("directory", clean(node.get("state_dir") or "")),
     ]
     head = f"node {clean(node['name'])}  {shown.paint(node_text.gone_for(node, now), node_text.colour(node))}"
-    return [head, *fields([(name, value) for name, value in pairs if value], "  ", shown.width)]
+    return [head, *fields(pairs, "  ", shown.width)]
 
 
 def _program(node: Json) -> str:

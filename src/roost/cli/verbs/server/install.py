@@ -37,17 +37,6 @@ VERB = Verb(
 )
 
 
-class AnotherServer(RoostError):
-    """The home has a server which systemd did not start."""
-
-    exit_code = EXIT_TRY_LATER
-
-    def __init__(self, home: str, pid: object) -> None:
-        super().__init__(
-            f"a server runs in {home} that systemd did not start (pid {pid})", "`roost down`, then again; jobs run on"
-        )
-
-
 def run(args: Args) -> int:
     """Look first, then write, then tell systemd."""
     if args.linger and not args.user:
@@ -115,7 +104,8 @@ def _check_nobody_else(manager: Manager, home: str) -> None:
     except ServerUnreachable:
         return
     if str(pid) != manager.says("show", "--property=MainPID", "--value", UNIT):
-        raise AnotherServer(home, pid)
+        said = f"a server runs in {home} that systemd did not start (pid {pid})"
+        raise RoostError(said, "`roost down`, then again; jobs run on", exit_code=EXIT_TRY_LATER)
 
 
 def warnings(is_system: bool) -> list[str]:

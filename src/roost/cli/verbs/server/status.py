@@ -52,7 +52,7 @@ def lines(answer: Json, now: datetime, shown: Screen) -> list[str]:
         pairs.append(("health", shown.paint(clean(problem), "red")))
     if not answer.get("health"):
         pairs.append(("health", "good"))
-    return fields([(name, value) for name, value in pairs if value], width=shown.width)
+    return fields(pairs, width=shown.width)
 
 
 def _you(you: Json | None) -> str:

@@ -31,17 +31,6 @@ VERB = Verb(
 )
 
 
-class AlreadyRunning(RoostError):
-    """This home has a server. Worded as the server itself does when it is started in the foreground."""
-
-    exit_code = EXIT_TRY_LATER
-
-    def __init__(self, home: str, pid: object) -> None:
-        super().__init__(
-            f"a server is already running in {home} (pid {pid})", "`roost status` shows it, `roost down` stops it"
-        )
-
-
 def run(args: Args) -> int:
     """Become the server, or start one."""
     arguments = server_arguments(args)
@@ -65,7 +54,9 @@ def _detached(arguments: tuple[str, ...]) -> int:
 
     address = paths.own_socket_path()
     if not start_server(paths.home(), address, arguments):
-        raise AlreadyRunning(paths.home(), Roost(address).status().get("server_pid"))
+        pid = Roost(address).status()["server_pid"]  # worded as the server itself does in the foreground
+        said = f"a server is already running in {paths.home()} (pid {pid})"
+        raise RoostError(said, "`roost status` shows it, `roost down` stops it", exit_code=EXIT_TRY_LATER)
     roost = Roost(address)
     for line in [*warnings(paths.home()), *where(roost), *first_administrator(roost)]:
         note(line)
