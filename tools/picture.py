@@ -45,7 +45,7 @@ SCENE = (
 )
 PROGRAM = """\
 import sys
-from roost.node.sim_job import run
+from roost.node.commands.sim_job import run
 name = sys.argv[0]
 memory = {"train.py": "19G", "probe.py": "6G", "notebook.py": "11G"}.get(name, "2G")
 sys.exit(run(["--mem", memory, "--seconds", "120", "--util", "47", *(["--gpu", "3"] if name == "notebook.py" else [])]))

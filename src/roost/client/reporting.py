@@ -42,7 +42,7 @@ def report(results: "Mapping[str, Any]") -> "Json":
 def _append(path: str, results: "Mapping[str, Any]") -> "Json":
     """A line for each, in one piece: nobody else's words get in between."""
     from roost.client.jsontext import dumps
-    from roost.node.results import plain
+    from roost.node.runs.results import plain
 
     _check(results)
     said = {name: plain(value) for name, value in results.items()}
@@ -61,7 +61,7 @@ def _append(path: str, results: "Mapping[str, Any]") -> "Json":
 
 def _check(results: "Mapping[str, Any]") -> None:
     """Raise for what the server would not take."""
-    from roost.node.results import MAX_NAMES, problem_of
+    from roost.node.runs.results import MAX_NAMES, problem_of
 
     if not results:
         raise BadReport("there is nothing to report", "roost report loss=0.31")

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from roost.node.build import build
-from roost.node.state import StateDir, state_id
+from roost.node.state_dir import StateDir, state_id
 
 
 def command(home: Path, sim: str | None) -> list[str]:

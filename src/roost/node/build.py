@@ -45,9 +45,9 @@ def source_files() -> Dict[str, bytes]:
     """The sources of the node program, by their names in the archive."""
     node = os.path.dirname(os.path.abspath(__file__))
     files = {"roost/__init__.py": _read(os.path.join(os.path.dirname(node), "__init__.py"))}
-    for name in sorted(os.listdir(node)):
-        if name.endswith(".py"):
-            files[f"roost/node/{name}"] = _read(os.path.join(node, name))
+    for directory, _, names in os.walk(node):
+        for path in (os.path.join(directory, name) for name in names if name.endswith(".py")):
+            files["roost/node/" + os.path.relpath(path, node).replace(os.sep, "/")] = _read(path)
     return files
 
 

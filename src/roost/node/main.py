@@ -11,16 +11,16 @@ import os
 import sys
 from typing import List, Optional
 
-from roost.node.attach import Wish, attach, own_command
-from roost.node.claim_modes import MODES, default_mode
-from roost.node.state import AlreadyServed, StateDir, StateError, prepare, read_text, write_text
+from roost.node.claims.modes import MODES, default_mode
+from roost.node.commands.attach import Wish, attach, own_command
+from roost.node.state_dir import AlreadyServed, StateDir, StateError, prepare, read_text, write_text
 
 
 def main(argv: Optional[List[str]] = None, program: Optional[str] = None) -> int:
     """Run the program; the exit status."""
     arguments = sys.argv[1:] if argv is None else argv
     if arguments[:1] == ["sim-job"]:
-        from roost.node import sim_job
+        from roost.node.commands import sim_job
 
         return sim_job.run(arguments[1:])
     options = _parser().parse_args(arguments)
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _become(options: argparse.Namespace) -> int:
-    from roost.node.become import Became, become
+    from roost.node.commands.attach_as import Became, become
 
     rest = ["--sim", options.sim] if options.sim else []
     rest += ["--sim-dir", options.sim_dir] if options.sim_dir else []
@@ -80,13 +80,13 @@ def _become(options: argparse.Namespace) -> int:
 
 
 def _evict(options: argparse.Namespace) -> int:
-    from roost.node.evict import Eviction, evict
+    from roost.node.commands.evict import Eviction, evict
 
     return 0 if evict(Eviction(options.account, options.identity, options.run, options.seen)) else 1
 
 
 def _check(options: argparse.Namespace, program: str) -> int:
-    from roost.node.check import Asked, check
+    from roost.node.commands.check import Asked, check
 
     accounts = [name for name in options.accounts.split(",") if name]
     sim = None if options.sim == "off" else _check_sim(options.sim)
@@ -108,8 +108,9 @@ def _attach(options: argparse.Namespace, program: str) -> int:
 
 
 def _daemon(options: argparse.Namespace, program: str) -> int:
-    from roost.node.daemon import Options, serve
-    from roost.node.surroundings import close_inherited
+    from roost.node.daemon.assembly import Options
+    from roost.node.daemon.descriptors import close_all_but
+    from roost.node.daemon.process import serve
 
     state = StateDir(options.state)
 
@@ -119,7 +120,9 @@ def _daemon(options: argparse.Namespace, program: str) -> int:
             os.close(options.ready_fd)
             options.ready_fd = None
 
-    close_inherited(options.ready_fd)
+    close_all_but({options.ready_fd})  # whoever started us may have left some open; jobs would inherit them
+    if options.ready_fd is not None:
+        os.set_inheritable(options.ready_fd, False)
     try:
         prepare(state)
         sim = remember_sim(state, _check_sim(options.sim))
@@ -156,7 +159,7 @@ def remember_sim(state: StateDir, asked: Optional[str]) -> Optional[str]:
 def _check_sim(text: Optional[str]) -> Optional[str]:
     if text is None or text == "off":
         return text
-    from roost.node.gpus_sim import parse_sim_spec
+    from roost.node.gpus.simulated import parse_sim_spec
 
     try:
         parse_sim_spec(text)

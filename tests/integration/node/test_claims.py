@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.integration.node.harness import Message, Node, wait_until
 
-from roost.node.processes import user_of
+from roost.node.system.procfs import user_of
 
 SIM = "lab:2x24G"
 Pair = tuple[Node, Node]

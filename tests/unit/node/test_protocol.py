@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roost.node.protocol import BadMessage, LineBuffer, LineTooLong, decode, encode, is_run_name
-from roost.node.rundir import Record, parse_trace, record_text
-from roost.node.spec import BadSpec, parse_spec, signal_number
+from roost.node.runs.run_dir import Record, parse_trace, record_text
+from roost.node.runs.run_spec import BadSpec, parse_spec, signal_number
 
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no failure
 

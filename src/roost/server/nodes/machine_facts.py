@@ -61,7 +61,7 @@ class LogoutFacts(msgspec.Struct, frozen=True):
 
 
 class Home(msgspec.Struct, frozen=True):
-    """A home directory as one machine sees it (`roost.node.homes`)."""
+    """A home directory as one machine sees it (`roost.node.system.home_dir`)."""
 
     path: str
     exists: bool | None = None

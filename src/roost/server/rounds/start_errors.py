@@ -1,6 +1,6 @@
 """Why a run could not start, with the node in it: what is missing on another machine looks, from here, as if it were there.
 
-Pure. Knows the words of the node program (`roost.node.command`); what it does not know it leaves as it is, behind the
+Pure. Knows the words of the node program (`roost.node.runs.command`); what it does not know it leaves as it is, behind the
 name of the node.
 """
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from roost.node.become import find_account
-from roost.node.command import CannotStart, enter, find_command, output_error
-from roost.node.state import StateError
+from roost.node.commands.attach_as import find_account
+from roost.node.runs.command import CannotStart, enter, find_command, output_error
+from roost.node.state_dir import StateError
 from roost.server.rounds.start_errors import name_node
 
 

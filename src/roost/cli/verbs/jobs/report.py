@@ -38,6 +38,6 @@ def _pair(text: str) -> tuple[str, int | float | str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise UsageError(f"{text}: NAME=VALUE is meant", "roost report loss=0.31")
-    from roost.node.results import parse_value
+    from roost.node.runs.results import parse_value
 
     return name, parse_value(value)

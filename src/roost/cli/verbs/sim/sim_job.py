@@ -26,7 +26,7 @@ VERB = Verb(
 
 def run(args: Args) -> int:
     """Have the node's own program do it, with the directory in which the simulated cards live."""
-    from roost.node.sim_job import run as simulate
+    from roost.node.commands.sim_job import run as simulate
 
     if args.gpu is not None and "ROOST_SIM_DIR" not in os.environ:
         os.environ["ROOST_SIM_DIR"] = sim_directory()

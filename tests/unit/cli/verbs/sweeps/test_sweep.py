@@ -15,7 +15,7 @@ from tests.unit.client.fake_server import FakeServer
 
 from roost.cli.verbs.sweeps.sweep_show import counts_text, ordered
 from roost.client import BadReport, report
-from roost.node.results import parse_lines
+from roost.node.runs.results import parse_lines
 
 
 def plan(body: dict[str, Any]) -> dict[str, Any]:

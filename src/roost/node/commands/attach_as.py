@@ -1,0 +1,140 @@
+"""`become`: what root does so that a user's jobs are the user's from the first byte, and nothing else.
+
+Makes the account's state directory and, where there are cgroups, a cgroup that is the account's own; enters it; drops every
+right; becomes `attach` under a clean environment. Reads nothing that a user has written and writes nowhere where a user
+could: the directories above the account's own are root's. After the drop nothing of this is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import re
+import stat
+import sys
+from typing import Dict, List, NamedTuple, Optional
+
+from roost.node.runs.environment import DEFAULT_PATH
+from roost.node.state_dir import StateError
+from roost.node.system import cgroup, libc
+
+CANNOT = "cannot run as "
+"""How the reason begins when nobody will ever be able to: the server gives up on that account's runs."""
+_INTERPRETERS = ("/usr/bin/python3", "/usr/local/bin/python3")
+_ACCOUNT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*\$?\Z")
+
+
+class Became(NamedTuple):
+    """What the account gets from root."""
+
+    account: str
+    state: str
+    identity: str
+    archive: str
+    arguments: List[str]
+
+
+def become(wish: Became) -> None:
+    """Never returns: `attach`, as that account. Raises `StateError` when that cannot be."""
+    account = find_account(wish.account)
+    _own_directory(wish.state, account)
+    base = _own_cgroup(wish.identity, account)
+    _be_ordinary()
+    os.chdir("/")
+    os.umask(0o022)
+    drop_rights(account)
+    with contextlib.suppress(OSError):  # a kernel without keyrings has none to leave
+        libc.leave_keyring()
+    command = [*_interpreter(wish), "attach", "--state", wish.state, "--identity", wish.identity, "--claims", "none"]
+    command += ["--cgroup", base] if base is not None else ["--no-cgroup"]
+    os.execve(command[0], [*command, *wish.arguments], _environment(account))
+
+
+def drop_rights(account: pwd.struct_passwd) -> None:
+    """Be that account from here on, with its groups and nothing of root's."""
+    os.setgroups(os.getgrouplist(account.pw_name, account.pw_gid))
+    os.setresgid(account.pw_gid, account.pw_gid, account.pw_gid)
+    os.setresuid(account.pw_uid, account.pw_uid, account.pw_uid)
+
+
+def find_account(name: str) -> pwd.struct_passwd:
+    """That account, which is not root. Raises `StateError`."""
+    if not _ACCOUNT.match(name):
+        raise StateError(f"{CANNOT}{name!r}: not a name of an account")
+    try:
+        account = pwd.getpwnam(name)
+    except KeyError:
+        raise StateError(f"{CANNOT}{name}: this machine has no such account") from None
+    if account.pw_uid == 0:
+        raise StateError(f"{CANNOT}{name}: that is root")
+    return account
+
+
+def _own_directory(path: str, account: pwd.struct_passwd) -> None:
+    """The account's own directory, below one that only root can change."""
+    above = os.lstat(os.path.dirname(path))
+    if above.st_uid != 0 or above.st_mode & 0o022 or not stat.S_ISDIR(above.st_mode):
+        raise StateError(f"{os.path.dirname(path)} can be changed by others than root: chown root, chmod go-w")
+    try:
+        os.mkdir(path, 0o700)
+        os.chown(path, account.pw_uid, account.pw_gid)
+    except FileExistsError:
+        pass
+    found = os.lstat(path)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != account.pw_uid:
+        raise StateError(f"{CANNOT}{account.pw_name}: {path} is not that account's (uid {found.st_uid}); move it away")
+
+
+def _own_cgroup(identity: str, account: pwd.struct_passwd) -> Optional[str]:
+    """A cgroup that the account may divide among its runs, with this process in a leaf of it; None where there are none."""
+    base = cgroup.account_base(identity, account.pw_uid)
+    if base is None:
+        return None
+    leaf = os.path.join(base, cgroup.DAEMON)
+    try:
+        os.makedirs(leaf, exist_ok=True)
+        for path in (base, leaf):
+            for name in ("", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"):
+                os.chown(os.path.join(path, name) if name else path, account.pw_uid, account.pw_gid)
+        with open(os.path.join(leaf, "cgroup.procs"), "w", encoding="ascii") as file:
+            file.write(str(os.getpid()))
+    except OSError:
+        return None
+    cgroup.enable_controllers(base)
+    return base
+
+
+def _be_ordinary() -> None:
+    """A server may be spared by the kernel's killer and be served first; a job may not."""
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("0")
+        os.setpriority(os.PRIO_PROCESS, 0, 0)
+    except OSError:
+        pass
+
+
+def _interpreter(wish: Became) -> List[str]:
+    """A Python that the account may run, and the program; asked as the account itself."""
+    if not os.access(wish.archive, os.R_OK):
+        raise StateError(f"{CANNOT}{wish.account}: it may not read {wish.archive}; is a directory above it closed?")
+    python = find_python()
+    if python is None:
+        raise StateError(f"{CANNOT}{wish.account}: it may not run {sys.executable}, and there is no {_INTERPRETERS[0]}")
+    return [python, "-I", wish.archive]
+
+
+def find_python() -> Optional[str]:
+    """A Python that this process may run with the rights that it has now: the one it runs on, else the system's own."""
+    if os.access(sys.executable, os.X_OK) and os.access(os.__file__, os.R_OK):
+        return sys.executable
+    return next((path for path in _INTERPRETERS if os.access(path, os.X_OK)), None)
+
+
+def _environment(account: pwd.struct_passwd) -> Dict[str, str]:
+    """Nothing of root's."""
+    name = account.pw_name
+    values = {"PATH": DEFAULT_PATH, "HOME": account.pw_dir, "USER": name, "LOGNAME": name}
+    values["SHELL"] = account.pw_shell or "/bin/sh"
+    return values

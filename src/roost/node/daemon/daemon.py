@@ -1,0 +1,111 @@
+"""The node daemon: adopts runs, then lets servers attach, and looks after everything now and then until it leaves.
+
+One thread. A link that comes, goes or talks nonsense changes nothing for runs. `assembly.py` makes the parts.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+from typing import Optional
+
+from roost.node.claims.claims import Claims
+from roost.node.daemon.attachments import Attachments
+from roost.node.daemon.departure import Departure
+from roost.node.daemon.gpu_samples import GpuSamples
+from roost.node.daemon.journal import Journal
+from roost.node.daemon.uplink import Uplink
+from roost.node.gpus.inventory import Inventory
+from roost.node.logs.size_limit import limit_logs
+from roost.node.runs.lifecycle import Lifecycle
+from roost.node.runs.notices import Notices
+from roost.node.runs.runner import Runners
+from roost.node.runs.usage import MemoryUse, keep_usage
+from roost.node.system import cgroup
+from roost.node.system.cgroup import Cgroups
+from roost.node.system.event_loop import READABLE, Loop
+
+_TICK_S = 0.25
+_SLOW_TICKS = 4
+_MEMORY_TICKS = 8
+_KEEP_TICKS = 40
+
+
+@dataclass(eq=False)
+class Daemon:
+    """Begins, ticks, leaves."""
+
+    loop: Loop
+    journal: Journal
+    uplink: Uplink
+    life: Lifecycle
+    runners: Optional[Runners]
+    notices: Notices
+    samples: GpuSamples
+    inventory: Inventory
+    claims: Claims
+    memory: MemoryUse
+    attachments: Attachments
+    departure: Departure
+    cgroups: Optional[Cgroups]
+    identity: str
+    ticks: int = 0
+
+    def begin(self) -> None:
+        """Adopt what is there, then let links come."""
+        base = self.cgroups.base if self.cgroups else "none"
+        self.journal.write(f"daemon {os.getpid()} begins, cgroups: {base}")
+        self.loop.on_signal(signal.SIGCHLD, lambda: self.life.reap(self.notices.read))
+        self.loop.watch(self.notices.fd, READABLE, lambda _: self.notices.read())
+        self.samples.start()
+        self.life.adopt_all()
+        if self.cgroups is not None:
+            self.cgroups.sweep(set(self.life.runs))
+        if self.runners is not None:
+            self.runners.prove()
+        self.claims.tick(self.inventory.gpus)
+        self.attachments.listen()
+        self.loop.after(_TICK_S, self._tick)
+
+    def run(self) -> None:
+        """Until it is time to leave; runs continue without us."""
+        self.loop.run(self._after_events)
+        self.attachments.stop_listening()
+        self.uplink.flush()
+        self._keep_usage()
+        self.uplink.close("the daemon leaves")
+        if self.runners is not None:
+            self.runners.close()
+        if self.cgroups is not None:
+            self.cgroups.leave()
+            cgroup.sweep_accounts(self.identity)
+        self.claims.leave()
+        self.journal.write(f"daemon {os.getpid()} leaves")
+
+    def _after_events(self) -> None:
+        self.departure.check_idle(self.life)
+        self.uplink.flush()
+
+    def _tick(self) -> None:
+        """Often while something runs, rarely otherwise: an idle node must cost nothing."""
+        is_busy = self.life.is_busy
+        self.ticks += 1 if is_busy else _SLOW_TICKS
+        if is_busy:
+            limit_logs(self.life.runs.values())
+        if self.ticks % _SLOW_TICKS == 0 or not is_busy:
+            self.claims.tick(self.inventory.gpus)
+            self.samples.tick()
+            self.life.members.remember()
+            if not self.uplink.is_congested:
+                self.life.reports.look(self.life.runs.values())
+        if self.ticks % _MEMORY_TICKS == 0 and self.uplink.is_attached and not self.uplink.is_congested:
+            self.memory.tell(self.life.runs.values())
+        if self.ticks % _KEEP_TICKS == 0:
+            self._keep_usage()
+        self.departure.check_alone(is_busy or self.uplink.is_attached)
+        self.loop.after(_TICK_S if is_busy else _TICK_S * _SLOW_TICKS, self._tick)
+
+    def _keep_usage(self) -> None:
+        for run in self.life.runs.values():
+            keep_usage(run)

@@ -1,0 +1,175 @@
+"""From a message to a call, with every field checked on the way.
+
+A message that cannot be understood is answered with `error`, and the next one is read: nothing that comes over a link
+may end the daemon.
+"""
+
+from __future__ import annotations
+
+import base64
+import traceback
+from typing import Any, Callable, Dict, List
+
+from roost.node import protocol
+from roost.node.daemon.departure import Departure
+from roost.node.daemon.gpu_samples import GpuSamples
+from roost.node.logs import reader
+from roost.node.logs.followers import Followers, Source
+from roost.node.protocol import BadMessage, Message
+from roost.node.runs.lifecycle import Lifecycle
+from roost.node.runs.run import ENDED
+from roost.node.runs.run_dir import Record
+from roost.node.runs.run_spec import DEFAULT_GRACE_MS, BadSpec, signal_number
+from roost.node.runs.supervisor import Supervisor
+
+_FIRST_READ_BYTES = 64 * 1024
+_QUICKEST_SAMPLE_MS = 100
+
+
+class Dispatch:
+    """Carries out the messages of the present link."""
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        life: Lifecycle,
+        followers: Followers,
+        samples: GpuSamples,
+        departure: Departure,
+        *,
+        send: Callable[[Message], None],
+        report: Callable[[str], None],
+    ) -> None:
+        self._life = life
+        self._supervisor = supervisor
+        self._followers = followers
+        self._samples = samples
+        self._send = send
+        self._report = report
+        self._operations: Dict[str, Callable[[Message], None]] = {
+            protocol.START: lambda m: supervisor.start(run_name(m), m.get("spec")),
+            protocol.STOP: self._stop,
+            protocol.SIGNAL: lambda m: supervisor.signal(run_name(m), signal_number(m.get("signal"))),
+            protocol.PAUSE: lambda m: supervisor.pause(run_name(m)),
+            protocol.RESUME: lambda m: supervisor.resume(run_name(m)),
+            protocol.FORGET: lambda m: supervisor.forget(run_names(m)),
+            protocol.REMOVE: lambda m: supervisor.remove(run_names(m)),
+            protocol.READ_LOG: self._read_log,
+            protocol.FOLLOW: self._follow,
+            protocol.UNFOLLOW: lambda m: followers.remove(identifier(m)),
+            protocol.CONFIGURE: self._configure,
+            protocol.PING: lambda m: self._send({"op": protocol.PONG, "id": m.get("id")}),
+            protocol.SHUTDOWN: lambda m: departure.shut_down(bool(m.get("when_idle"))),
+        }
+
+    def line(self, line: bytes) -> None:
+        """One line of the link."""
+        id = None
+        try:
+            message = protocol.decode(line)
+            id = message.get("id")
+            operation = self._operations.get(message["op"])
+            if operation is None:
+                raise BadMessage(f"no such operation: {message['op'][:100]}")
+            operation(message)
+        except (BadMessage, BadSpec) as problem:
+            self._send({"op": protocol.ERROR, "id": id, "message": str(problem)})
+        except Exception as problem:  # a bug of ours must not cost the lines behind this one
+            self._send({"op": protocol.ERROR, "id": id, "message": f"{type(problem).__name__}: {problem}"})
+            self._report(traceback.format_exc())
+
+    def _stop(self, message: Message) -> None:
+        why = message.get("why") or protocol.KILL
+        if not isinstance(why, str):
+            raise BadMessage("why is not a text")
+        grace_ms = None if message.get("grace_ms") is None else amount(message, "grace_ms", DEFAULT_GRACE_MS)
+        self._supervisor.stop(run_name(message), why, grace_ms)
+
+    def _configure(self, message: Message) -> None:
+        self._samples.set_pace(max(_QUICKEST_SAMPLE_MS, amount(message, "sample_ms", 500)))
+
+    def _read_log(self, message: Message) -> None:
+        name, stream = run_name(message), _stream(message)
+        log = reader.find_log(self._life.path(name), self._record(name), stream)
+        limit = amount(message, "limit", _FIRST_READ_BYTES)
+        if message.get("lines") is not None:
+            chunk = reader.read_last_lines(log, amount(message, "lines", 0), amount(message, "limit", 1 << 62))
+        else:
+            chunk = reader.read_range(log, whole(message, "offset", 0), limit)
+        self._send(
+            {
+                "op": protocol.LOG,
+                "id": message.get("id"),
+                "data": base64.b64encode(chunk.data).decode("ascii"),
+                "offset": chunk.offset,
+                "size": chunk.size,
+                "dropped": log.dropped,
+                "eof": chunk.eof,
+            }
+        )
+
+    def _follow(self, message: Message) -> None:
+        name, stream = run_name(message), _stream(message)
+
+        def has_ended() -> bool:
+            run = self._life.runs.get(name)
+            return run is None or run.phase == ENDED
+
+        source = Source(self._life.path(name), self._record(name), stream, has_ended)
+        self._followers.add(identifier(message), source, max(0, whole(message, "offset", 0)))
+
+    def _record(self, name: str) -> Record:
+        run = self._life.runs.get(name)
+        record = run.record if run is not None and run.record is not None else self._life.read_record(name)
+        if record is None:
+            raise BadMessage(f"no such run here: {name}")
+        return record
+
+
+def run_name(message: Message) -> str:
+    """The run that the message is about."""
+    name = message.get("run")
+    if not isinstance(name, str) or not protocol.is_run_name(name):
+        raise BadMessage(f"not a run: {str(name)[:100]!r}")
+    return name
+
+
+def run_names(message: Message) -> List[str]:
+    """The runs that the message is about."""
+    names = message.get("runs")
+    if not isinstance(names, list):
+        raise BadMessage("runs is not a list")
+    return [run_name({"run": name}) for name in names]
+
+
+def identifier(message: Message) -> Any:
+    """The id that answers will carry."""
+    id = message.get("id")
+    if not isinstance(id, (str, int)):
+        raise BadMessage("id is neither a text nor a number")
+    return id
+
+
+def whole(message: Message, key: str, otherwise: int) -> int:
+    """A whole number, also a negative one."""
+    value = message.get(key)
+    if value is None:
+        return otherwise
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 62:
+        return value
+    raise BadMessage(f"{key} is not a whole number")
+
+
+def amount(message: Message, key: str, otherwise: int) -> int:
+    """A whole number that is not negative."""
+    value = whole(message, key, otherwise)
+    if value < 0:
+        raise BadMessage(f"{key} is negative")
+    return value
+
+
+def _stream(message: Message) -> str:
+    stream = message.get("stream") or "out"
+    if stream not in ("out", "err"):
+        raise BadMessage("stream is neither out nor err")
+    return str(stream)

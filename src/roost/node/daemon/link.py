@@ -1,0 +1,150 @@
+"""The controlling link: two descriptors that an `attach` handed over, lines in, lines out.
+
+Never blocks. What cannot be written waits in memory; while too much waits, nothing more is read from the other side, so
+a server that reads slowly slows down only itself. Reports are never dropped here; who sends samples and logs looks at
+`is_congested` first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from typing import Callable, List, Optional, Sequence
+
+from roost.node.protocol import LineBuffer, LineTooLong, Message, encode
+from roost.node.system.event_loop import READABLE, WRITABLE, Loop
+
+_CONGESTED_BYTES = 1024 * 1024
+_READ_STOP_BYTES = 8 * 1024 * 1024
+_CHUNK_BYTES = 256 * 1024
+
+
+class Link:
+    """One attached server."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        connection: socket.socket,
+        fds: Sequence[int],
+        on_line: Callable[[bytes], None],
+        on_close: Callable[[str], None],
+        on_room: Callable[[], None],
+    ) -> None:
+        self._loop = loop
+        self._connection = connection
+        self._reader, self._writer = fds
+        self._lines = LineBuffer()
+        self._queue: List[bytes] = []
+        self._waiting = b""
+        self._waiting_bytes = 0
+        self._is_reading = False
+        self._waits_for_room = False
+        self.is_open = True
+        self._on_line = on_line
+        self._on_close = on_close
+        self._on_room = on_room
+
+    def open(self) -> None:
+        """Begin to listen; raises OSError when the descriptors cannot carry a link."""
+        for fd in (self._reader, self._writer):
+            os.set_blocking(fd, False)
+        self._loop.watch(self._connection.fileno(), READABLE, self._connection_ready)
+        self._loop.watch(self._reader, READABLE, self._readable)
+        self._is_reading = True
+
+    def send(self, message: Message) -> None:
+        """Queue a message; it leaves with the next `flush`."""
+        if self.is_open:
+            line = encode(message)
+            self._queue.append(line)
+            self._waiting_bytes += len(line)
+
+    @property
+    def is_congested(self) -> bool:
+        """Whether the other side reads too slowly for anything that can wait or be left out."""
+        return self._waiting_bytes > _CONGESTED_BYTES
+
+    def flush(self) -> None:
+        """Write what is queued, as far as the pipe takes it, in one go."""
+        if not self.is_open or not (self._queue or self._waiting):
+            return
+        data = self._waiting + b"".join(self._queue)
+        self._queue = []
+        try:
+            written = os.write(self._writer, data)
+        except BlockingIOError:
+            written = 0
+        except OSError as problem:
+            self.close(f"cannot write: {problem.strerror}")
+            return
+        self._waiting = data[written:]
+        self._waiting_bytes = len(self._waiting)
+        self._wait_for_room(bool(self._waiting))
+        self._read_or_rest()
+
+    def close(self, reason: str) -> None:
+        """End the link; the `attach` at the other end leaves when its connection closes."""
+        if not self.is_open:
+            return
+        self.is_open = False
+        for fd in (self._reader, self._writer, self._connection.fileno()):
+            self._loop.unwatch(fd)
+        for fd in (self._reader, self._writer):
+            # The flag sits on the open file, which may be somebody's terminal.
+            with contextlib.suppress(OSError):
+                os.set_blocking(fd, True)
+            with contextlib.suppress(OSError):
+                os.close(fd)
+        self._connection.close()
+        self._on_close(reason)
+
+    def _readable(self, _: int) -> None:
+        try:
+            chunk = os.read(self._reader, _CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as problem:
+            self.close(f"cannot read: {problem.strerror}")
+            return
+        if not chunk:
+            self.close("end of input")
+            return
+        try:
+            lines = self._lines.feed(chunk)
+        except LineTooLong as problem:
+            self.send({"op": "error", "id": None, "message": str(problem)})
+            self.flush()
+            self.close(str(problem))
+            return
+        for line in lines:
+            if line and self.is_open:
+                self._on_line(line)
+
+    def _connection_ready(self, _: int) -> None:
+        """`attach` never says anything after the descriptors: readable means that it is gone."""
+        try:
+            data: Optional[bytes] = self._connection.recv(64)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close("attach has left")
+
+    def _wait_for_room(self, wanted: bool) -> None:
+        if wanted == self._waits_for_room:
+            return
+        self._waits_for_room = wanted
+        if not wanted:
+            self._loop.unwatch(self._writer)
+            self._on_room()
+            return
+        self._loop.watch(self._writer, WRITABLE, lambda _: self.flush())
+
+    def _read_or_rest(self) -> None:
+        should_read = self._waiting_bytes < _READ_STOP_BYTES
+        if should_read != self._is_reading:
+            self._is_reading = should_read
+            self._loop.change(self._reader, READABLE if should_read else 0)

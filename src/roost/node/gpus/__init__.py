@@ -1,0 +1,1 @@
+"""GPUs: the drivers that are asked about them, and the process that asks."""

@@ -1,0 +1,56 @@
+"""The port to a GPU driver: which devices there are, and what is on one of them now.
+
+Adapters: `nvml`, `nvidia_smi`, `simulated`. Any call may hang or fail; `sampler.py` keeps that from everybody else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, NamedTuple, Optional, Protocol
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One device that jobs can be given: a card, or a MIG slice of one."""
+
+    uuid: str
+    index: int
+    model: str
+    mem_mib: int
+    mig: bool
+
+    def to_json(self) -> Dict[str, Any]:
+        """As `hello` and `inventory` carry it."""
+        return dict(self.__dict__)
+
+
+class GpuProcess(NamedTuple):
+    """One process on a device; memory is None where the driver does not tell."""
+
+    pid: int
+    mem_mib: Optional[int]
+
+
+class Reading(NamedTuple):
+    """A device at one moment. None is unknown, which is neither zero nor free."""
+
+    mem_used_mib: Optional[int]
+    util: Optional[int]
+    temp_c: Optional[int]
+    power_w: Optional[int]
+    fault: Optional[str]
+    processes: List[GpuProcess]
+
+
+class DriverError(Exception):
+    """The driver answered that it cannot; the text is for people."""
+
+
+class Driver(Protocol):
+    """What every adapter offers. Both calls may block for ever; both raise `DriverError` when the driver says no."""
+
+    def list(self) -> List[Gpu]:
+        """The devices, in the order of their index."""
+
+    def sample(self, gpu: Gpu) -> Reading:
+        """What is on that device now."""

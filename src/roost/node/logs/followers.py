@@ -1,0 +1,147 @@
+"""Logs as they grow: every follower gets `log_data` from its offset on, and `log_end` behind the run's last byte.
+
+Woken by inotify, so output is seen as it is written; a slow tick is the net below it. Sends nothing
+while the link is congested: a follower that reads slowly gets its bytes later, from the file.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import struct
+from typing import Callable, Dict, List, NamedTuple, Optional
+
+from roost.node.logs.reader import find_log, read_range
+from roost.node.protocol import LOG_DATA, LOG_END, Message
+from roost.node.runs.run import Run
+from roost.node.runs.run_dir import Record
+from roost.node.system import libc
+from roost.node.system.event_loop import READABLE, Loop
+
+_EVENT = struct.Struct("iIII")
+_CHUNK_BYTES = 64 * 1024
+_CHUNKS_AT_ONCE = 8
+_TICK_S = 0.5
+
+
+class Source(NamedTuple):
+    """What is followed. `has_ended` is asked before each read, so that nothing written before the end is missed."""
+
+    run_path: str
+    record: Record
+    stream: str
+    has_ended: Callable[[], bool]
+
+
+class _Follower:
+    __slots__ = ("id", "offset", "source", "watch")
+
+    def __init__(self, id: object, source: Source, offset: int) -> None:
+        self.id = id
+        self.source = source
+        self.offset = offset
+        self.watch: Optional[int] = None
+
+
+class Followers:
+    """Everybody who follows a log over the present link."""
+
+    def __init__(self, loop: Loop, send: Callable[[Message], None], is_congested: Callable[[], bool]) -> None:
+        self._loop = loop
+        self._send = send
+        self._is_congested = is_congested
+        self._all: Dict[object, _Follower] = {}
+        self._by_watch: Dict[int, List[_Follower]] = {}
+        self._inotify: Optional[int] = None
+        self._ticks = False
+
+    def add(self, id: object, source: Source, offset: int) -> None:
+        """Begin; the same id again replaces the earlier one."""
+        self.remove(id)
+        follower = _Follower(id, source, offset)
+        self._all[id] = follower
+        follower.watch = self._watch(follower)
+        self._push(follower)
+        self._tick()
+
+    def remove(self, id: object) -> None:
+        follower = self._all.pop(id, None)
+        if follower is None or follower.watch is None or self._inotify is None:
+            return
+        others = [other for other in self._by_watch.get(follower.watch, []) if other is not follower]
+        self._by_watch[follower.watch] = others
+        if not others:
+            del self._by_watch[follower.watch]
+            libc.inotify_unwatch(self._inotify, follower.watch)
+
+    def clear(self) -> None:
+        """The link is gone."""
+        for id in list(self._all):
+            self.remove(id)
+
+    def push_all(self) -> None:
+        """Look at every log: the link has room again."""
+        for follower in list(self._all.values()):
+            self._push(follower)
+
+    def run_ended(self, run: Run) -> None:
+        """Send the rest of that run's logs."""
+        for follower in list(self._all.values()):
+            if follower.source.run_path == run.path:
+                self._push(follower)
+
+    def _push(self, follower: _Follower) -> None:
+        source = follower.source
+        for _ in range(_CHUNKS_AT_ONCE):
+            if self._all.get(follower.id) is not follower or self._is_congested():
+                return
+            has_ended = source.has_ended()
+            chunk = read_range(find_log(*source[:3]), follower.offset, _CHUNK_BYTES)
+            follower.offset = chunk.offset + len(chunk.data)
+            if chunk.data:
+                data = base64.b64encode(chunk.data).decode("ascii")
+                self._send({"op": LOG_DATA, "id": follower.id, "offset": chunk.offset, "data": data})
+            if chunk.eof:
+                if has_ended:
+                    self.remove(follower.id)
+                    self._send({"op": LOG_END, "id": follower.id})
+                return
+        self._loop.after(0, lambda: self._push(follower))
+
+    def _watch(self, follower: _Follower) -> Optional[int]:
+        source = follower.source
+        path = find_log(*source[:3]).path
+        try:
+            if self._inotify is None:
+                self._inotify = libc.inotify_open()
+                self._loop.watch(self._inotify, READABLE, self._grown)
+            watch = libc.inotify_watch_growth(self._inotify, path)
+        except OSError:
+            return None  # no inotify left, or no such file yet: the tick looks
+        self._by_watch.setdefault(watch, []).append(follower)
+        return watch
+
+    def _grown(self, _: int) -> None:
+        if self._inotify is None:
+            return
+        events = os.read(self._inotify, 64 * 1024)
+        position, watches = 0, set()
+        while position + _EVENT.size <= len(events):
+            watch, _mask, _cookie, length = _EVENT.unpack_from(events, position)
+            position += _EVENT.size + length
+            watches.add(watch)
+        for watch in sorted(watches):
+            for follower in list(self._by_watch.get(watch, [])):
+                self._push(follower)
+
+    def _tick(self) -> None:
+        if self._ticks or not self._all:
+            return
+        self._ticks = True
+
+        def look() -> None:
+            self._ticks = False
+            self.push_all()
+            self._tick()
+
+        self._loop.after(_TICK_S, look)

@@ -1,0 +1,93 @@
+"""A run as its files tell it: what a new daemon knows of runs that it did not start.
+
+Reads only. The answer is a `Run`, ended or not; `lifecycle.py` then watches what is still alive.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional, Tuple
+
+from roost.node.protocol import LOST
+from roost.node.runs import run_dir
+from roost.node.runs.run import ENDED, RUNNING, Run
+from roost.node.runs.run_dir import Trace, read_trace
+from roost.node.state_dir import StateDir
+from roost.node.system.cgroup import is_inside
+from roost.node.system.host import host_oom_kills
+from roost.node.system.procfs import ProcessId, arguments_of, read_stat
+
+
+class Source(NamedTuple):
+    """Where runs are found, and on which boot of the machine."""
+
+    state: StateDir
+    identity: str
+    boot: str
+
+    def tag(self, name: str) -> str:
+        """What marks the processes of the run in their environment."""
+        return f"{self.identity}:{name}"
+
+
+def read_run(source: Source, name: str) -> Optional[Run]:
+    """The run of that name; None when it never began. Not ended means: nobody has looked yet what of it lives."""
+    trace = read_trace(source.state, name)
+    if trace is None:
+        return None
+    run = Run(name, source.state.run(name), source.tag(name), trace.record)
+    run.is_adopted = True
+    run.status = trace.status
+    _restore_stop(run)
+    failed = _failure(run, trace, source.boot)
+    if failed is not None:
+        run.phase, run.at_ms = ENDED, trace.at_ms
+        run.why, run.error = failed
+    else:
+        _restore(run, trace)
+    return run
+
+
+def find_wrapper(run: Run, pid: Optional[int]) -> Optional[ProcessId]:
+    """The living wrapper of that run: known by its own arguments, or as a runner by the cgroup that it lives in."""
+    stat = read_stat(pid) if pid is not None else None
+    if stat is None or not stat.is_alive or stat.session != stat.pid:
+        return None
+    if run.path in arguments_of(stat.pid)[1:5]:
+        return stat.id
+    if run.cgroup is not None and is_inside(stat.pid, run.cgroup):
+        run.keeper = stat.pid
+        return stat.id
+    return None
+
+
+def _failure(run: Run, trace: Trace, boot: str) -> Optional[Tuple[Optional[str], Optional[str]]]:
+    if trace.problem is not None:
+        return trace.problem.get("why"), trace.problem.get("error")
+    if run.record is None:
+        return None if trace.wrapper_pid is None else (LOST, "its record was lost")
+    run.started_ms = run.record.started_ms
+    if run.record.boot == boot:
+        return None
+    return (LOST, "the node rebooted") if run.status is None else (run.stop_why, None)
+
+
+def _restore(run: Run, trace: Trace) -> None:
+    run.wrapper = find_wrapper(run, trace.wrapper_pid)
+    run.session = trace.wrapper_pid
+    run.main_pid = trace.main_pid
+    if trace.main_pid is not None:
+        run.phase = RUNNING
+    paused = run_dir.read_note(run.path, "paused")
+    run.paused_ms = paused.get("total_ms") or 0
+    run.paused_since = paused.get("since_boot_ms")
+    run.was_warned = bool(run_dir.read_note(run.path, "warned"))
+    run.oom_kills = host_oom_kills()
+    usage = run_dir.read_note(run.path, "usage")
+    run.usage.peak_mem_mib = usage.get("peak_mem_mib")
+    run.usage.util_sum, run.usage.samples = usage.get("util_sum", 0), usage.get("samples", 0)
+
+
+def _restore_stop(run: Run) -> None:
+    stop = run_dir.read_note(run.path, "stop")
+    run.stop_why = stop.get("why")
+    run.kill_boot_ms = stop.get("kill_boot_ms")

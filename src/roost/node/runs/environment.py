@@ -1,0 +1,96 @@
+"""The environment of a job: the submitter's, then Roost's own variables, then the GPUs it was given.
+
+Pure but for one look into the user database. Nothing of the daemon's own environment gets in.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from typing import Dict, List, NamedTuple, Optional
+
+from roost.node.gpus.driver import Gpu
+from roost.node.runs.login_shell import ask_login_shell
+from roost.node.runs.report_file import path_of
+from roost.node.runs.run_spec import Spec
+
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# The wrapper's own variable, and one that shells set for every command anyway.
+_NEVER_PASSED = ("ROOST_PID", "_")
+
+
+class Place(NamedTuple):
+    """Where a run runs, for its environment."""
+
+    node: str
+    tag: str
+    run_dir: str
+    sim_dir: Optional[str]
+
+
+def build_environment(spec: Spec, gpus: List[Gpu], place: Place) -> Dict[str, str]:
+    """All variables of the job."""
+    env = dict(account_defaults())
+    env.update(spec.env)
+    env.update(spec.vars)
+    env.update(gpu_variables(gpus))
+    env["ROOST_NODE"] = spec.vars.get("ROOST_NODE", place.node)
+    env["ROOST_RUN"] = place.tag
+    env["ROOST_RUN_DIR"] = place.run_dir
+    env["ROOST_REPORT"] = path_of(place.run_dir)
+    env["PWD"] = spec.cwd
+    env.pop("ROOST_SIM_DIR", None)
+    if place.sim_dir is not None:
+        env["ROOST_SIM_DIR"] = place.sim_dir
+    for name in _NEVER_PASSED:
+        env.pop(name, None)
+    if "ROOST_SOCKET" not in spec.vars:  # of the job that submitted this one, on another machine
+        env.pop("ROOST_SOCKET", None)
+    return env
+
+
+def gpu_variables(gpus: List[Gpu]) -> Dict[str, str]:
+    """What CUDA, containers and people read to know their GPUs. No GPU is an empty list, never an unset variable."""
+    uuids = ",".join(gpu.uuid for gpu in gpus)
+    names = ",".join(gpu_names(gpus))
+    return {
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": names,
+        "NVIDIA_VISIBLE_DEVICES": uuids or "void",
+        "ROOST_GPUS": names,
+        "ROOST_GPU_UUIDS": uuids,
+    }
+
+
+def gpu_names(gpus: List[Gpu]) -> List[str]:
+    """Indices, or UUIDs as soon as one is a MIG slice: CUDA knows slices by UUID only and mixes no styles."""
+    by_uuid = any(gpu.mig for gpu in gpus)
+    return [gpu.uuid if by_uuid else str(gpu.index) for gpu in gpus]
+
+
+_defaults: Dict[str, str] = {}
+
+
+def account_defaults() -> Dict[str, str]:
+    """PATH, HOME and the like, for jobs that bring none."""
+    if not _defaults:
+        _defaults.update(_read_account())
+    return _defaults
+
+
+def log_in() -> None:
+    """Let the jobs of this account start from what its login gives, its umask too."""
+    found = ask_login_shell(_read_account())
+    account_defaults().update(found.env)
+    if found.umask is not None:
+        os.umask(found.umask)
+
+
+def _read_account() -> Dict[str, str]:
+    uid = os.getuid()
+    try:
+        account = pwd.getpwuid(uid)
+        name, home, shell = account.pw_name, account.pw_dir, account.pw_shell or "/bin/sh"
+    except KeyError:
+        name, home, shell = str(uid), "/", "/bin/sh"
+    return {"PATH": DEFAULT_PATH, "HOME": home, "USER": name, "LOGNAME": name, "SHELL": shell}

@@ -1,0 +1,83 @@
+"""Tells the server what jobs say of themselves in their report files, while they run and before their end is told.
+
+Whatever is in a file harms its own run alone: so much is read of all of them in a second, and no more.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Callable, Iterable
+
+from roost.node.protocol import Message
+from roost.node.runs.report_file import MOST_BYTES
+from roost.node.runs.run import ENDED, STARTING, Run
+from roost.node.runs.run_dir import is_own_log
+
+_ALL_BYTES = 1024 * 1024
+_FEW_BYTES = 4 * 1024
+_LOG_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class Reports:
+    """Looks at the files of runs. One stat for each, unless there is something new."""
+
+    def __init__(self, send: Callable[[Message], None], note: Callable[[str], None]) -> None:
+        self._send = send
+        self._note = note
+
+    def look(self, runs: Iterable[Run]) -> None:
+        """What running jobs have said since the last look."""
+        running = [run for run in runs if run.phase not in (STARTING, ENDED)]
+        share = max(_FEW_BYTES, _ALL_BYTES // max(1, len(running)))
+        for run in running:
+            run.report.look(min(share, MOST_BYTES))
+            self._complain(run)
+            self.tell(run)
+
+    def finish(self, run: Run) -> None:
+        """Read the rest of a run's file: it has ended."""
+        run.report.look(is_last=True)
+        self._complain(run)
+
+    def tell(self, run: Run) -> None:
+        """Say what is new of it."""
+        message = run.results()
+        if message is not None:
+            self._send(message)
+
+    def repeat(self, runs: Iterable[Run], answer: Callable[[Run], None]) -> None:
+        """Say all of it to a new link, and of those that have ended the end, which its `hello` kept back."""
+        for run in runs:
+            run.report.unsaid = set(run.report.values)
+            if run.phase == ENDED and run.report.values:
+                answer(run)
+            else:
+                self.tell(run)
+
+    def _complain(self, run: Run) -> None:
+        """Once, of a line that is no result: in the run's own log, where the user looks."""
+        report = run.report
+        if report.problem is None or report.is_noted:
+            return
+        report.is_noted = True
+        if run.is_adopted:  # an earlier daemon has said so
+            return
+        text = f"ROOST_REPORT: {report.problem}"
+        self._note(f"run {run.name}: {text}")
+        if run.record is not None and is_own_log(run.record.err, run.path):
+            _append(run.record.err, f"roost: {text}\n")
+
+
+def _append(path: str, text: str) -> None:
+    try:
+        fd = os.open(path, _LOG_FLAGS)
+    except OSError:
+        return
+    try:
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            os.write(fd, text.encode("ascii", "replace"))
+    except OSError:
+        pass  # a full disk: it is only a hint
+    finally:
+        os.close(fd)

@@ -1,0 +1,270 @@
+"""Shells that stand ready: a job that comes needs no new one.
+
+A runner is one `sh` in a session and a cgroup of its own, made while nobody waits. It reads which run is next, runs it in a
+subshell, notes the exit status in the run's trace, says so, and reads on. That takes the making of a shell and the entering
+of a cgroup (milliseconds on a machine that was quiet) out of the time between two jobs. It outlives the daemon as every
+wrapper does: it finishes what it runs, then finds that nobody will say more, and leaves.
+
+What to run stands in a memory file of the daemon's, which the subshell reads as its script: the environment never touches a
+disk, and nothing of one job is left for the next. Every word of it that comes from a person is quoted, and only quoted
+words come from persons.
+
+Only where there are cgroups: there a look into the runner's own tells whether anything of a job is left. Knows shells and
+cgroups, and nothing of what a run means.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+from typing import Collection, Dict, Iterator, List, Optional, Set
+
+from roost.node.claims.claims import Claims
+from roost.node.gpus.inventory import Inventory
+from roost.node.runs.wrapper import NOTICE_FD
+from roost.node.system import cgroup
+from roost.node.system.cgroup import Cgroups
+from roost.node.system.event_loop import Loop, Timer
+from roost.node.system.shell import SHELL
+
+# How many fresh ones stand ready when it is quiet, and how many used ones are kept while it is not.
+_READY, _MOST_IDLE = 2, 64
+_QUIET_S = 0.1
+# A runner whose jobs have used more memory than this is not used again: the next job's peak would be theirs.
+_CLEAN_MIB = 64
+_ORDERS_FD = 8
+_IGNORED_BY_PYTHON = [signal.SIGPIPE, signal.SIGXFSZ]
+PING = "~"
+
+# Called as `sh -c TEXT roost-runner CGROUP TRACES`. A full disk must not lose a status: without a daemon, try until it fits.
+# The subshell reads its script through the daemon's descriptor; `$PPID` is the daemon that made this runner, dead or alive.
+_TEXT = """\
+echo 0 >"$1/cgroup.procs" || exit 125
+trap : HUP INT QUIT TERM USR1 USR2 ALRM XCPU
+set -- 0 "$2"
+while read -r ROOST_FD ROOST_RUN <&8; do
+( . "/proc/$PPID/fd/$ROOST_FD" )
+set -- $? "$2"
+[ ! -e "$2/$ROOST_RUN" ] || until echo $1 >>"$2/$ROOST_RUN" || [ -e /proc/$PPID/exe ]; do sleep 1; done
+echo "= $ROOST_RUN $1" >&9
+done
+exit $1
+"""
+
+
+class Runner:
+    """One shell, idle or at work."""
+
+    __slots__ = ("cgroup", "claims", "cpu_ms", "memory", "orders", "pid", "uses")
+
+    def __init__(self, pid: int, path: str, orders: int) -> None:
+        self.claims: Dict[str, int] = {}  # our copies of its descriptors of the GPUs' lock files
+        self.pid = pid
+        self.cgroup = path
+        self.orders = orders
+        self.memory: Optional[int] = None
+        self.uses = 0
+        self.cpu_ms = 0
+
+
+class Runners:
+    """Every runner of this daemon. `take` one, `order` it, then `give_back` or `retire` it."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        cgroups: Cgroups,
+        traces: str,
+        notices: int,
+        own_children: Set[int],
+        claims: Claims,
+        inventory: Inventory,
+    ) -> None:
+        self._loop = loop
+        self._cgroups = cgroups
+        self._traces = traces
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        self._streams = [(null, 0), (null, 1), (null, 2), (notices, NOTICE_FD)]
+        self._all: Dict[int, Runner] = {}
+        self._idle: List[Runner] = []
+        self._count = 0
+        self._quiet: Optional[Timer] = None
+        self.is_proven = False
+        self._own_children = own_children
+        self._claims = claims
+        self._inventory = inventory
+
+    def prove(self) -> None:
+        """Have one runner read a script that does nothing but answer. Until it did, none is used."""
+        with contextlib.suppress(OSError):
+            runner = self._make()
+            self.order(runner, PING, f'echo "{PING} 0" >&9\nexit 0\n'.encode())
+
+    def proved(self) -> None:
+        """The answer came: runners work here."""
+        if not self.is_proven:
+            self.is_proven = True
+            self._idle.extend(self._all.values())
+            self._when_quiet()
+
+    def take(self, with_claims: bool = False) -> Optional[Runner]:
+        """A runner for a job, made now when none stands ready; None where they do not work. Those that can hold claims
+        have files open that a job without GPUs must not inherit."""
+        if not self.is_proven:
+            return None
+        for runner in reversed(self._idle):
+            if bool(runner.claims) == with_claims and runner.pid in self._all:
+                self._idle.remove(runner)
+                return runner
+        try:
+            return self._make(with_claims)
+        except OSError:
+            return None
+
+    def order(self, runner: Runner, run: str, script: bytes) -> None:
+        """Have it run that script for that run. Raises OSError, having ordered nothing."""
+        memory = os.memfd_create("roost-run")
+        try:
+            os.write(memory, script)
+            os.lseek(memory, 0, os.SEEK_SET)
+            with contextlib.suppress(OSError):
+                os.setxattr(runner.cgroup, cgroup.RUN_ATTRIBUTE, run.encode())
+            os.write(runner.orders, f"{memory} {run}\n".encode())
+        except OSError:
+            os.close(memory)
+            raise
+        self._close_memory(runner)
+        runner.memory = memory
+        runner.uses += 1
+
+    def is_runner(self, pid: int) -> bool:
+        return pid in self._all
+
+    def has_begun(self, pid: int) -> None:
+        """Its job has started: the script was read."""
+        runner = self._all.get(pid)
+        if runner is not None:
+            self._close_memory(runner)
+
+    def cpu_used_ms(self, pid: int) -> Optional[int]:
+        """The processor time of its last job."""
+        runner = self._all.get(pid)
+        total = cgroup.cpu_ms(runner.cgroup) if runner is not None else None
+        if runner is None or total is None:
+            return None
+        used, runner.cpu_ms = total - runner.cpu_ms, total
+        return used
+
+    def give_back(self, pid: int) -> None:
+        """Its job was short and left nothing behind: it may have another."""
+        runner = self._all.get(pid)
+        if runner is None:
+            return
+        self._close_memory(runner)
+        if len(self._idle) >= _MOST_IDLE or (cgroup.peak_memory_mib(runner.cgroup) or 0) > _CLEAN_MIB:
+            self.retire(pid)
+            return
+        self._idle.append(runner)
+        self._when_quiet()
+
+    def retire(self, pid: int) -> None:
+        """Let it leave, when it has noted what it has to note."""
+        runner = self._all.get(pid)
+        if runner is not None and runner.orders >= 0:
+            os.close(runner.orders)
+            runner.orders = -1
+            self._when_quiet()
+
+    def ended(self, pid: int) -> Optional[Runner]:
+        """One of ours has ended; what it was. Its cgroup goes with it, unless something still lives there."""
+        runner = self._all.pop(pid, None)
+        if runner is None:
+            return None
+        self._own_children.discard(pid)
+        self._idle = [other for other in self._idle if other is not runner]
+        self._close_memory(runner)
+        if runner.orders >= 0:
+            os.close(runner.orders)
+        _close_all(runner.claims)
+        cgroup.try_remove(runner.cgroup)
+        return runner
+
+    def close(self) -> None:
+        """End those that have nothing to do."""
+        for runner in list(self._idle):
+            with contextlib.suppress(OSError):
+                os.kill(runner.pid, signal.SIGKILL)
+                os.waitpid(runner.pid, 0)
+            self.ended(runner.pid)
+
+    def _make(self, with_claims: bool = False) -> Runner:
+        self._count += 1
+        path = self._cgroups.create(f"runner-{os.getpid()}-{self._count}")
+        reader, writer = os.pipe()
+        claims = self._claims.spare(self._inventory.gpus) if with_claims else {}
+        try:
+            with inherited(claims.values()):
+                pid = self._spawn(path, reader)
+        except OSError:
+            os.close(writer)
+            _close_all(claims)
+            cgroup.try_remove(path)
+            raise
+        finally:
+            os.close(reader)
+        runner = self._all[pid] = Runner(pid, path, writer)
+        runner.claims = claims
+        self._own_children.add(pid)
+        return runner
+
+    def _spawn(self, path: str, reader: int) -> int:
+        # Far from the number that it gets in the shell: a copy onto itself would still be closed at the exec.
+        orders = fcntl.fcntl(reader, fcntl.F_DUPFD_CLOEXEC, 20)
+        copies = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in [*self._streams, (orders, _ORDERS_FD)]]
+        words = [SHELL, "-c", _TEXT, "roost-runner", path, self._traces]
+        try:
+            return os.posix_spawn(SHELL, words, {}, file_actions=copies, setsid=True, setsigdef=_IGNORED_BY_PYTHON)
+        finally:
+            os.close(orders)
+
+    def _when_quiet(self) -> None:
+        if self._quiet is not None:
+            self._quiet.cancel()
+        self._quiet = self._loop.after(_QUIET_S, self._refresh)
+
+    def _refresh(self) -> None:
+        """Nothing has happened for a moment: fresh runners take the place of used ones."""
+        self._quiet = None
+        fresh = [runner for runner in self._idle if runner.uses == 0]
+        for runner in self._idle:
+            if runner.uses:
+                self._loop.after(0, lambda pid=runner.pid: self.retire(pid))  # type: ignore[misc]
+        self._idle = fresh
+        with contextlib.suppress(OSError):
+            for with_claims in (False, True) if self._claims.is_lending and self._inventory.gpus else (False,):
+                ready = sum(bool(runner.claims) == with_claims for runner in fresh)
+                self._idle.extend(self._make(with_claims) for _ in range(_READY - ready))
+
+    def _close_memory(self, runner: Runner) -> None:
+        if runner.memory is not None:
+            os.close(runner.memory)
+            runner.memory = None
+
+
+@contextlib.contextmanager
+def inherited(fds: Collection[int]) -> Iterator[None]:
+    """What is started meanwhile inherits these. The daemon has one thread: nothing else can start."""
+    for fd in fds:
+        os.set_inheritable(fd, True)
+    try:
+        yield
+    finally:
+        for fd in fds:
+            os.set_inheritable(fd, False)
+
+
+def _close_all(fds: Dict[str, int]) -> None:
+    for fd in fds.values():
+        os.close(fd)

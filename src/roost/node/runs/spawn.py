@@ -1,0 +1,253 @@
+"""Start a wrapper: the one place where a process of a job comes into being.
+
+Raises `CannotStart` for what is the job's fault and OSError for what is the machine's. As few files and calls as can be:
+this is the path that every job takes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import resource
+import signal
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from roost.node.claims.claims import Claims
+from roost.node.gpus.driver import Gpu
+from roost.node.runs import command, report_file
+from roost.node.runs.command import CannotStart
+from roost.node.runs.environment import Place, build_environment
+from roost.node.runs.run_dir import Record, claim_output, is_own_log, log_paths, record_text
+from roost.node.runs.run_spec import OPEN_APPEND, Spec
+from roost.node.runs.runner import Runner, Runners, inherited
+from roost.node.runs.wrapper import NOTICE_FD, Script, run_script, wrapper_text
+from roost.node.state_dir import StateDir
+from roost.node.system.cgroup import Cgroups
+from roost.node.system.clock import boot_ms, wall_ms
+from roost.node.system.shell import SHELL
+
+_IGNORED_BY_PYTHON = [signal.SIGPIPE, signal.SIGXFSZ]
+
+
+# A script longer than this may be more than the kernel takes as arguments, and only the kernel says so.
+_LONGEST_SCRIPT = 100_000
+
+
+class Launch(NamedTuple):
+    """One start, checked and named."""
+
+    name: str
+    spec: Spec
+    gpus: List[Gpu]
+    tag: str
+
+
+class Spawner:
+    """Starts runs on this node. Whatever claims of GPUs a run has, its wrapper holds too."""
+
+    def __init__(
+        self,
+        state: StateDir,
+        cgroups: Optional[Cgroups],
+        boot: str,
+        node: str,
+        notices: int,
+        claims: Claims,
+        runners: Optional[Runners],
+        sim_dir: Optional[str],
+    ) -> None:
+        self.claims = claims
+        self.runners = runners
+        self.sim_dir = sim_dir
+        self._state = state
+        self._cgroups = cgroups
+        self._boot = boot
+        self._node = node
+        self._umask = os.umask(0o077)
+        null = os.open(os.devnull, os.O_RDWR)
+        copies = [(null, 0), (null, 1), (null, 2), (notices, NOTICE_FD)]
+        self._streams = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in copies]
+        self._soft_files = raise_file_limit()
+        self._text = wrapper_text(self._soft_files)
+
+    def spawn(self, launch: Launch) -> Tuple[Record, int]:
+        """Start it; its record and the pid of the wrapper."""
+        try:
+            return self._spawn(launch)
+        except ValueError:  # the kernel's texts have no NUL and no lone surrogates
+            raise CannotStart(command.explain_text(launch.spec)) from None
+
+    def discard(self, name: str) -> None:
+        """Take back what a start that failed has made in the cgroup tree."""
+        if self._cgroups is not None:
+            self._cgroups.remove(name)
+
+    def _spawn(self, launch: Launch) -> Tuple[Record, int]:
+        command.enter(launch.spec.cwd)
+        try:
+            return self._spawn_here(launch)
+        finally:
+            os.chdir("/")
+
+    def _spawn_here(self, launch: Launch) -> Tuple[Record, int]:
+        path = self._state.run(launch.name)
+        spec = launch.spec
+        is_repeated = not _make_directory(path)
+        report_file.make(path)
+        env = build_environment(spec, launch.gpus, Place(self._node, launch.tag, path, self.sim_dir))
+        argv, whole = command.with_odd_names(command.resolve(spec, env, path, _fill_values(launch)), env)
+        # A start that died half-way has made the files already: they are ours.
+        self._claim_outputs(spec, path, OPEN_APPEND if is_repeated else spec.open)
+        runner = self._ready_runner(launch) if whole is None and _is_short(argv, env) else None
+        if runner is not None:
+            record = self._record(launch, path, runner.cgroup)
+            return record, self._order(runner, self._script_of(launch, record), env, argv)
+        record = self._record(launch, path, self._cgroups.create(launch.name) if self._cgroups else None)
+        plain = env if whole is None else {"ROOST_RUN": launch.tag}
+        with _as_file(whole) as environment:
+            return record, self._start(launch, record, argv, plain, environment)
+
+    def _ready_runner(self, launch: Launch) -> Optional[Runner]:
+        """A runner that can hold the run's claims; one that cannot was made before the GPUs were known, and leaves."""
+        if self.runners is None:
+            return None
+        if not self.claims.descriptors(launch.name):
+            return self.runners.take()
+        runner = self.runners.take(with_claims=True) if self.claims.is_lending else None
+        if runner is None or self.claims.lend(launch.name, runner.claims):
+            return runner
+        self.runners.retire(runner.pid)
+        return None
+
+    def _order(self, runner: Runner, script: Script, env: Dict[str, str], argv: List[str]) -> int:
+        """Give the run to a runner that stands ready; its pid."""
+        assert self.runners is not None
+        try:
+            self.runners.order(runner, script.name, run_script(script, env, argv))
+        except (OSError, ValueError):
+            self.runners.retire(runner.pid)
+            raise
+        return runner.pid
+
+    def _script_of(self, launch: Launch, record: Record) -> Script:
+        spec = launch.spec
+        return Script(
+            name=launch.name,
+            run_dir=self._state.run(launch.name),
+            trace=self._state.marker(launch.name),
+            record=record_text(record, spec),
+            cwd=spec.cwd,
+            umask=self._umask_of(spec),
+            soft_files=self._soft_files,
+            out=record.out,
+            err=record.err,
+        )
+
+    def _umask_of(self, spec: Spec) -> str:
+        return f"{self._umask if spec.umask is None else spec.umask:03o}"
+
+    def _claim_outputs(self, spec: Spec, path: str, how: str) -> None:
+        named = [file for file in dict.fromkeys(log_paths(path, spec)) if not is_own_log(file, path)]
+        if not named:
+            return
+        mask = os.umask(self._umask)  # a file that the user named gets the user's own mode
+        try:
+            for file in named:
+                claim_output(file, how)
+        except OSError as problem:
+            raise CannotStart(command.output_error(problem, file)) from None
+        finally:
+            os.umask(mask)
+
+    def _record(self, launch: Launch, path: str, cgroup: Optional[str]) -> Record:
+        spec = launch.spec
+        out, err = log_paths(path, spec)
+        return Record(
+            boot=self._boot,
+            start_boot_ms=boot_ms(),
+            started_ms=wall_ms(),
+            cgroup=cgroup,
+            gpus=tuple(spec.gpus),
+            out=out,
+            err=err,
+            time_limit_ms=spec.time_limit_ms,
+            warn_ms=spec.warn_ms,
+            warn_signal=spec.warn_signal,
+            grace_ms=spec.grace_ms,
+            log_max_bytes=spec.log_max_bytes,
+        )
+
+    def _start(
+        self, launch: Launch, record: Record, argv: List[str], env: Dict[str, str], environment: Optional[int]
+    ) -> int:
+        """The pid of the wrapper. `posix_spawn` costs a third of `Popen`; every descriptor of ours closes at the exec."""
+        spec = launch.spec
+        run_dir, trace = self._state.run(launch.name), self._state.marker(launch.name)
+        files = [self._umask_of(spec), record_text(record, spec), record.out, record.err]
+        wrapper = [SHELL, "-c", self._text, run_dir, trace, record.cgroup or "", *files, *argv]
+        claims = self.claims.descriptors(launch.name)
+        streams = list(self._streams)
+        if environment is not None:
+            streams.append((os.POSIX_SPAWN_DUP2, environment, command.ENVIRONMENT_FD))
+        try:
+            with inherited(claims):
+                return os.posix_spawn(SHELL, wrapper, env, file_actions=streams, setsid=True, setsigdef=_IGNORED_BY_PYTHON)
+        except OSError as problem:
+            if problem.errno == errno.E2BIG:
+                raise CannotStart("the command and its environment are too long for the kernel (E2BIG)") from None
+            raise
+
+
+@contextlib.contextmanager
+def _as_file(data: Optional[bytes]) -> Iterator[Optional[int]]:
+    """The descriptor of a file in memory with that in it, read from its beginning; None for nothing."""
+    if data is None:
+        yield None
+        return
+    memory = os.memfd_create("roost-environment")
+    # Far from the number that it gets in the wrapper: a copy onto itself would still be closed at the exec.
+    fd = fcntl.fcntl(memory, fcntl.F_DUPFD_CLOEXEC, 20)
+    os.close(memory)
+    try:
+        with open(fd, "wb", closefd=False) as file:
+            file.write(data)
+        os.lseek(fd, 0, os.SEEK_SET)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _is_short(argv: List[str], env: Dict[str, str]) -> bool:
+    """Whether it is short enough for any kernel. The rest, which is rare, gets a wrapper of its own."""
+    size = sum(map(len, argv)) + sum(len(name) + len(value) for name, value in env.items())
+    return size < _LONGEST_SCRIPT
+
+
+def raise_file_limit() -> Optional[int]:
+    """Let the daemon open as much as it may; the soft limit that jobs must get back, where it was changed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == hard:
+        return None
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (ValueError, OSError):
+        return None
+    return soft
+
+
+def _fill_values(launch: Launch) -> Dict[str, str]:
+    spec = launch.spec
+    if not spec.fill:
+        return {}
+    words = [*(spec.argv or []), spec.shell or "", spec.script or "", *spec.args]
+    return command.fill_values(launch.name, launch.gpus, words)
+
+
+def _make_directory(path: str) -> bool:
+    try:
+        os.mkdir(path, 0o700)
+        return True
+    except FileExistsError:
+        return False

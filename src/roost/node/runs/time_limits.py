@@ -1,0 +1,75 @@
+"""Time limits, kept by the node itself so that they hold with the server dead.
+
+Measured on the boot clock without the time a run was paused. Says when to warn and when time is up; signals nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Optional
+
+from roost.node.runs.run import ENDED, Run
+from roost.node.system.clock import boot_ms
+from roost.node.system.event_loop import Loop
+
+
+class Limits:
+    """Wakes up for the runs that have a limit."""
+
+    def __init__(self, loop: Loop, warn: Callable[[Run], None], time_is_up: Callable[[Run], None]) -> None:
+        self._loop = loop
+        self._warn = warn
+        self._time_is_up = time_is_up
+
+    def set(self, run: Run) -> None:
+        """Look again at this run: when it began to run, was paused, or goes on."""
+        self.clear(run)
+        if run.phase == ENDED or run.is_paused or run.stop_why is not None:
+            return
+        wait_ms = next_wait_ms(run, boot_ms())
+        if wait_ms is not None:
+            run.limit_timer = self._loop.after(wait_ms / 1000, lambda: self._due(run))
+
+    def clear(self, run: Run) -> None:
+        if run.limit_timer is not None:
+            run.limit_timer.cancel()
+            run.limit_timer = None
+
+    def _due(self, run: Run) -> None:
+        run.limit_timer = None
+        now = boot_ms()
+        if is_over(run, now):
+            self._time_is_up(run)
+            return
+        if is_warning_due(run, now):
+            run.was_warned = True
+            self._warn(run)
+        self.set(run)
+
+
+def next_wait_ms(run: Run, now_boot_ms: int) -> Optional[int]:
+    """How long until something is due; None for a run without a limit."""
+    record = run.record
+    if record is None or not record.time_limit_ms:
+        return None
+    until = record.time_limit_ms
+    if _has_warning(run) and not run.was_warned:
+        until -= record.warn_ms
+    return max(0, until - run.used_ms(now_boot_ms))
+
+
+def is_over(run: Run, now_boot_ms: int) -> bool:
+    """Whether the run has used all of its time."""
+    limit = run.record.time_limit_ms if run.record else None
+    return bool(limit) and run.used_ms(now_boot_ms) >= (limit or 0)
+
+
+def is_warning_due(run: Run, now_boot_ms: int) -> bool:
+    """Whether the run must be told now that its end is near."""
+    if not _has_warning(run) or run.was_warned or run.record is None:
+        return False
+    return run.used_ms(now_boot_ms) >= (run.record.time_limit_ms or 0) - run.record.warn_ms
+
+
+def _has_warning(run: Run) -> bool:
+    record = run.record
+    return record is not None and 0 < record.warn_ms < (record.time_limit_ms or 0)

@@ -1,0 +1,1 @@
+"""What the kernel offers, and nothing of Roost: processes, cgroups, clocks, the event loop."""

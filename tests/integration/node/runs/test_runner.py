@@ -1,0 +1,145 @@
+"""Runners: the shells that stand ready. One serves many short jobs, and nothing of one job reaches the next."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.integration.node.harness import Node, alive, wait_until
+
+from roost.node.runs.wrapper import Script, run_script
+
+STRANGE = [
+    "it's",
+    'a "b" $HOME `id` \\ *',
+    "line\nline\n",
+    "",
+    "-n",
+    "训练 模型",
+    "tab\there",
+    "'''",
+    "\\'",
+    "!#~{}[]<>|&;()",
+    "\x81\x88 high",
+]
+
+
+@pytest.fixture
+def ready(make_node: Callable[..., Node]) -> Node:
+    """A node whose runners have been proven."""
+    node = make_node()
+    if "none" in node.journal():
+        pytest.skip("no cgroup can be made here: there are no runners")
+    wait_until(lambda: len(_runners(node)) >= 2, "two runners")
+    return node
+
+
+def _runners(node: Node) -> list[int]:
+    children = Path(f"/proc/{node.hello['pid']}/task/{node.hello['pid']}/children").read_text().split()
+    return [int(pid) for pid in children if b"roost-runner" in _arguments(int(pid))]
+
+
+def _arguments(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def _keeper(node: Node, run: str) -> int:
+    """The pid of the shell that runs it, from its trace."""
+    for path in (node.state / "active" / run, node.path(run) / "trace"):
+        if path.exists():
+            return int(path.read_text().split("\n")[0])
+    raise AssertionError(f"{run} has no trace")
+
+
+def test_short_jobs_one_after_the_other_share_a_runner(ready: Node) -> None:
+    keepers = set()
+    for number in range(20):
+        assert ready.run(f"{number}.1", "true")["status"] == 0
+        keepers.add(_keeper(ready, f"{number}.1"))
+    assert len(keepers) < 10
+
+
+def test_every_word_and_every_value_arrives_as_it_was(ready: Node, tmp_path: Path) -> None:
+    dump = "import json,os,sys; json.dump([sys.argv[1:], dict(os.environ)], open(os.environ['OUT'], 'w'))"
+    env = {f"V{n}": text for n, text in enumerate(STRANGE)}
+    out = tmp_path / "it's here"
+    ready.start("1.1", "python3", "-c", dump, *STRANGE, env={**os.environ, **env, "OUT": str(out)}, cwd=str(tmp_path))
+    assert ready.exited("1.1")["status"] == 0
+    words, seen = json.loads(out.read_text())
+    assert words == STRANGE
+    assert {name: seen[name] for name in env} == env
+
+
+def test_nothing_of_one_job_reaches_the_next(ready: Node, tmp_path: Path) -> None:
+    leave = "cd /; umask 000; ulimit -n 50; trap '' TERM; export LEFT=1; A=1; set -f; exec 5>/dev/null"
+    ready.start("1.1", shell=leave, cwd=str(tmp_path), env={"PATH": os.environ["PATH"], "MINE": "1"})
+    assert ready.exited("1.1")["status"] == 0
+    look = "pwd; umask; ulimit -n; env | grep -cE '^(LEFT|A|MINE|OLDPWD|ROOST_FD)='; ls /proc/self/fd | wc -l"
+    ready.start("2.1", shell=look, cwd=str(tmp_path), env={"PATH": os.environ["PATH"]}, umask=0o027)
+    ready.exited("2.1")
+    where, mask, files, leaked, descriptors = (ready.path("2.1") / "out.log").read_text().split()
+    assert (where, mask, leaked) == (str(tmp_path), "0027", "0")
+    assert int(files) > 50
+    assert int(descriptors) <= 5
+
+
+def test_a_job_that_left_something_behind_takes_its_runner_along(ready: Node, tmp_path: Path) -> None:
+    ready.start("1.1", shell=f"setsid sleep 1000 & echo $! >{tmp_path}/pid")
+    assert ready.exited("1.1")["status"] == 0
+    assert not alive(int((tmp_path / "pid").read_text()))
+    keeper = _keeper(ready, "1.1")
+    wait_until(lambda: not alive(keeper), "the end of the runner")
+
+
+def test_a_job_that_kills_its_own_runner_is_still_accounted_for(ready: Node) -> None:
+    # Until it is gone: a shell that is being killed may still collect a child that ends at the same moment.
+    ready.start("1.1", shell="kill -9 $PPID; while kill -0 $PPID 2>/dev/null; do :; done; exit 7")
+    ended = ready.exited("1.1")
+    assert ended["status"] == 7, ended
+    assert ready.run("2.1", "true")["status"] == 0
+
+
+def test_runners_leave_with_their_daemon_and_those_at_work_when_they_are_done(ready: Node, tmp_path: Path) -> None:
+    ready.start("1.1", shell=f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; exit 9")
+    ready.started("1.1")
+    keeper = _keeper(ready, "1.1")
+    idle = [pid for pid in _runners(ready) if pid != keeper]
+    ready.kill_daemon()
+    wait_until(lambda: not any(alive(pid) for pid in idle), "the end of the idle runners")
+    (tmp_path / "go").touch()
+    wait_until(lambda: not alive(keeper), "the end of the runner at work")
+    (run,) = ready.attach()["runs"]
+    assert (run["op"], run["status"]) == ("exited", 9)
+
+
+def test_variables_that_a_shell_keeps_for_itself_arrive_too(ready: Node) -> None:
+    special = {"OPTIND": "no number", "LINENO": "a", "PPID": "1", "PATH": os.environ["PATH"]}
+    ready.start("1.1", "python3", "-c", "import os; print(os.environ['PATH'])", env=special)
+    assert ready.exited("1.1")["status"] == 0
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_a_second_runner_for_one_run_runs_nothing(tmp_path: Path, shell: str) -> None:
+    """The script as a runner reads it, in a subshell, when the run's trace is there already."""
+    (tmp_path / "trace").write_text("1\n")
+    env = {"NUMBER": "5", "LC_ALL": "nowhere", "PATH": os.environ["PATH"]}
+    out = str(tmp_path / "out.log")
+    script = Script("1.1", str(tmp_path), str(tmp_path / "active"), "{}", "/", "022", None, out, str(tmp_path / "err.log"))
+    (tmp_path / "script").write_bytes(run_script(script, env, ["sh", "-c", "echo $NUMBER"]))
+    runner = [shell, "-c", '( . "$0" ) 9>/dev/null 8</dev/null; echo survived', str(tmp_path / "script")]
+    second = subprocess.run(runner, capture_output=True)
+    assert (second.returncode, second.stdout) == (-signal.SIGKILL, b"")
+    assert not (tmp_path / "out.log").exists()
+    (tmp_path / "trace").unlink()
+    first = subprocess.run(runner, capture_output=True)
+    assert (first.returncode, first.stdout) == (0, b"survived\n")
+    assert (tmp_path / "out.log").read_text() == "5\n"
+    assert (tmp_path / "err.log").read_text() == ""
