@@ -1,8 +1,8 @@
-# Two commands do it all: `make demo` and `make test`. Both set up what they need.
+# Three commands do it all: `make demo`, `make check` and `make test`. Each sets up what it needs.
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := setup
-.PHONY: setup dev pages demo test lint docs screenshots bench clean
+.PHONY: setup dev pages demo check test docs screenshots bench clean
 
 setup: $(VENV)/.installed pages   ## the program, in .venv/bin/roost
 dev: $(VENV)/.dev                ## and what the tests need
@@ -19,11 +19,11 @@ pages: $(VENV)/.installed         ## the dashboard, built when something has cha
 demo: setup                      ## a server on simulated GPUs, a handful of jobs, end to end
 	@tools/demo
 
-test: dev pages                      ## everything: lint, types, layers, all tests
-	@tools/test
+check: dev                       ## in a minute, without root: lint, format, types, layers, house, unit tests
+	@tools/check
 
-lint: dev                        ## the quick part of it
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+test: dev pages                  ## everything: what `make check` does, then all tests
+	@tools/test
 
 docs: dev                        ## the pages that are made from the code
 	@$(BIN)/python tools/cli_reference.py && $(BIN)/python tools/state_chart.py && $(BIN)/python tools/settings_page.py && \

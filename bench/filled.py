@@ -21,7 +21,7 @@ from roost.core.spec import JobSpec, work_of
 from roost.core.states import Outcome
 from roost.server.rounds.submit import kept
 from roost.store.store import Store, pack_env
-from roost.store.writes import Batch
+from roost.store.writes import Batch, NewEnv
 
 CHUNK = 1000
 NODES = ("n1", "n2", "n3", "n4")
@@ -59,7 +59,7 @@ def fill(store: Store, count: int, now_ms: int, seed: int = 1) -> None:
         store.commit(
             Batch(
                 events=[event for _, _, events in jobs.values() for event in events[:1]],
-                new={job: kept(spec, "env") for job, (spec, _, _) in jobs.items()},
+                new={job: kept(spec, NewEnv("env")) for job, (spec, _, _) in jobs.items()},
                 envs={"env": pack_env({"HOME": "/home/ada", "PATH": "/usr/bin"})},
                 last_job=ids[-1],
             )

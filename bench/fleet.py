@@ -24,6 +24,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import msgspec
+from tests.simulator.clock import Clock
+from tests.simulator.faults import Chance
+from tests.simulator.machine import Device, Machine, Script
+from tests.simulator.program import Program
+from tests.simulator.server import Observer, SimServer
+from tests.simulator.truth import Truth
+from tests.stores import fresh_store
 
 from bench.report import Check, checks_table, has_failed, number, ratio, table
 from bench.spans import median
@@ -33,16 +40,10 @@ from roost.core.spec import JobSpec
 from roost.links import messages as m
 from roost.server.history.recorder import Recorder
 from roost.server.rounds.commands import Submit
-from roost.server.rounds.controller import STARTS_A_ROUND, Controller
+from roost.server.rounds.controller import STARTS_A_ROUND, Controller, Round
+from roost.server.rounds.loop import Inbox, RoundLoop
 from roost.server.rounds.reports import NodeReport
 from roost.server.rounds.turn import Reply, Send
-from roost.sim.clock import Clock
-from roost.sim.faults import Chance
-from roost.sim.machine import Device, Machine, Script
-from roost.sim.program import Program
-from roost.sim.server import SimServer
-from roost.sim.truth import Truth
-from roost.sim.world import fresh_store
 from roost.store.store import Store
 
 USERS = 10
@@ -176,8 +177,8 @@ class Watched(SimServer):
     def _round(self) -> None:
         self._timed(super()._round)
 
-    def _finish(self, *arguments: object) -> None:
-        self._timed(lambda: super(Watched, self)._finish(*arguments))  # type: ignore[arg-type]
+    def _finish(self, done: Round) -> None:
+        self._timed(lambda: super(Watched, self)._finish(done))
 
     def _timed(self, do: Callable[[], None]) -> None:
         began = time.perf_counter()
@@ -192,7 +193,8 @@ class Story:
         self.clock, self.chance, self.truth = Clock(), Chance(1), Truth()
         self.chance.calm_down()
         self.slots, self.asked = nodes * gpus, [asked for asked in ASKED if asked <= gpus]
-        self.server = Watched(self.clock, self.chance, store, [self._node(f"n{i:04}", gpus) for i in range(nodes)])
+        programs = [self._node(f"n{i:04}", gpus) for i in range(nodes)]
+        self.server = Watched(self.clock, self.chance, store, programs, Observer())
 
     def _node(self, name: str, gpus: int) -> Program:
         devices = [Device(f"{name}-gpu{i}", i, MEM_MIB) for i in range(gpus)]
@@ -250,6 +252,7 @@ class Steps:
 
     def __init__(self, store: Store, nodes: int, gpus: int) -> None:
         self.controller, self.now_ms, self.gpus = Controller(store), 1_800_000_000_000, gpus
+        self.rounds: RoundLoop[None] = RoundLoop(self.controller, Inbox(lambda: None))
         self.names = [f"n{i:04}" for i in range(nodes)]
         self.running: list[tuple[str, str]] = []
         self.recorder = Recorder(store, lambda: self.controller.cluster)
@@ -263,12 +266,15 @@ class Steps:
         return m.Hello(m.PROTOCOL, "bench", name, 1, "boot", 64, 1 << 20, gpus, [m.RunStarted(run, 77, 0) for run in runs])
 
     def round(self, inputs: Sequence[NodeReport | Submit]) -> list[Send]:
-        """One round, committed; what the nodes are told."""
+        """One round, committed unless nobody waits for it; what the nodes are told."""
         self.now_ms += 100
-        done = self.controller.decide(inputs, self.now_ms)
-        if done.batch.is_empty:
-            return []
-        return self.controller.committed(done, self.controller.commit(done))
+        for item in inputs:
+            self.rounds.inbox.put(item)
+        done, sends = self.rounds.begin(self.now_ms), []
+        if not done.is_postponed:
+            sends = self.rounds.finish(done, self.rounds.commit(done))
+        self.rounds.end()
+        return sends
 
     def sample_ms(self) -> float:
         """Processor time to read and take in a report of every node."""

@@ -42,10 +42,10 @@ def python_of(roost: list[str]) -> str:
 
 
 class RoostServer:
-    """One server on simulated GPUs with its home in `home`."""
+    """One server on simulated GPUs with its home in `home`; `roost` names another one's command line."""
 
-    def __init__(self, home: Path, sim: str) -> None:
-        self.roost = find_roost()
+    def __init__(self, home: Path, sim: str, roost: str = "") -> None:
+        self.roost = roost.split() or find_roost()
         self.home = home
         self.sim = sim
         self.environment = {**clean_environment(), "ROOST_HOME": str(home)}

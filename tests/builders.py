@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import pytest
 
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
@@ -16,10 +18,13 @@ from roost.server.rounds.commands import Act, Command, Submit
 from roost.server.rounds.controller import Controller, Input, Round
 from roost.server.rounds.reports import LinkLost, NodeReport
 from roost.server.rounds.turn import Reply
+from roost.store import reads
+from roost.store.rows import JobRow, ResultRow
 from roost.store.store import CommitFailed, Store
 
 NOW = 1_800_000_000_000
 MEM = 24_000
+SOCKET = "/run/roost.sock"
 Json = dict[str, Any]
 
 
@@ -92,7 +97,7 @@ class Server:
     def __init__(self, store: Store, gpus: int = 2) -> None:
         self.store, self.gpus = store, gpus
         self.now = NOW
-        self.controller = Controller(store)
+        self.controller = Controller(store, SOCKET)
         self.sent: list[tuple[str, Json]] = []
         self.attach()
 
@@ -103,7 +108,7 @@ class Server:
 
     def restart(self) -> None:
         """kill -9, and a new one."""
-        self.controller = Controller(self.store)
+        self.controller = Controller(self.store, SOCKET)
 
     def round(self, *inputs: Input) -> list[Reply | None]:
         """All of these in one round; what the nodes hear is in `sent`."""
@@ -159,6 +164,14 @@ class Server:
         answer: Json = self.ask(Act("ada", action, list(ids), **how))
         return answer
 
+    def rows(self, ids: Sequence[int]) -> dict[int, JobRow]:
+        """Those jobs as they are kept."""
+        return self.store.read(reads.jobs, ids)
+
+    def results(self, job: int) -> list[ResultRow]:
+        """What a job has reported, as it is kept."""
+        return self.store.read(reads.results, [job]).get(job, [])
+
     def ops(self) -> list[str]:
         """What the nodes heard last, by name: `start 1.1`."""
         return [f"{message['op']} {message['run']}" for _, message in self.sent if "run" in message]
@@ -172,6 +185,20 @@ def started(run: str, **known: Any) -> m.RunStarted:
 def exited(run: str, status: int | None = 0, why: str | None = None, **known: Any) -> m.RunExited:
     """The node reports an end."""
     return m.RunExited(run, NOW + 5, status, why, pid=77, started_ms=NOW, **known)
+
+
+def listen(store: Store, monkeypatch: pytest.MonkeyPatch, question: Callable[..., Any]) -> list[Any]:
+    """What that question is asked of the store from now on, each time it is: its argument."""
+    asked: list[Any] = []
+    read = store.read
+
+    def heard(other: Callable[..., Any], *arguments: Any) -> Any:
+        if other is question:
+            asked.append(*arguments)
+        return read(other, *arguments)
+
+    monkeypatch.setattr(store, "read", heard)
+    return asked
 
 
 class FullDisk(Store):

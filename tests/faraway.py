@@ -15,6 +15,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+from tests.services import make_service
+
 from roost.core.model import Access
 from roost.core.spec import JobSpec
 from roost.links import local
@@ -22,10 +24,8 @@ from roost.links.addresses import PIPE
 from roost.links.link import Link, Route
 from roost.server.logs.collector import LogCopies
 from roost.server.logs.reader import Logs
+from roost.server.nodes.node_links import NodeLinks
 from roost.server.rounds.commands import Act, Change_, KnowNode, RemoveNode, Submit
-from roost.server.rounds.controller import Controller
-from roost.server.rounds.engine import Engine
-from roost.server.service import Service
 from roost.store import reads
 from roost.store.rows import AttemptRow
 from roost.store.store import Store
@@ -40,6 +40,16 @@ async def until(what: str, look: Callable[[], Any]) -> Any:
         while not (found := look()):
             await asyncio.sleep(0.01)
     return found
+
+
+class OneLink(NodeLinks):
+    """The link to the node, while there is one, whatever is asked for."""
+
+    only: Link | None = None
+
+    def open(self, node: str, channel: str) -> Link | None:
+        """That one."""
+        return self.only
 
 
 class Faraway:
@@ -60,8 +70,8 @@ class Faraway:
     async def start(self, copies: bool = True) -> None:
         """A new server, with the node cut off."""
         self.store = Store(self.home / "roost.db")
-        self.engine = Engine(Controller(self.store))
-        self.service = Service(self.home, self.store, self.engine)
+        self.service = make_service(self.home, self.store, OneLink)
+        self.engine = self.service.engine
         self.logs = Logs(self.service)
         self._rounds = asyncio.create_task(self.engine.run())
         self.copies = LogCopies(self.service)
@@ -72,15 +82,16 @@ class Faraway:
 
     async def attach(self) -> None:
         """The node is reached."""
-        self.link = Link(NODE, Route(local.command(self.there, "2x24G")), self.engine.report, self.engine.lost)
-        self.engine.open_link = lambda node, channel: self.link
+        self.link = Link(NODE, Route(local.command(self.there, "2x24G")), self.engine.inbox.report, self.engine.inbox.lost)
+        assert isinstance(self.service.links, OneLink)
+        self.service.links.only = self.link
         self._linked = asyncio.create_task(self.link.run())
         await until("it is attached", lambda: self.service.cluster.nodes[NODE].attached)
 
     async def cut(self) -> None:
         """The node cannot be reached any more."""
         await self._hang_up()
-        self.engine.lost(NODE, "no route to host")
+        self.engine.inbox.lost(NODE, "no route to host")
         await until("it is away", lambda: not self.service.cluster.nodes[NODE].attached)
 
     async def wipe(self) -> None:

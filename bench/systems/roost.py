@@ -15,20 +15,21 @@ from bench.systems.port import Batch, call, wait_until
 
 
 class Roost:
-    """`roost up --sim`."""
+    """`roost up --sim`; of another checkout when one is named."""
 
-    name = "Roost"
     jobs_at_most = 100_000
 
-    def __init__(self) -> None:
+    def __init__(self, roost: str = "") -> None:
+        self.name = "other Roost" if roost else "Roost"
+        self.roost = roost
         self.server: RoostServer | None = None
 
     def install(self) -> str:
-        probe = RoostServer(Path("/nonexistent"), "1x24G")
+        probe = RoostServer(Path("/nonexistent"), "1x24G", self.roost)
         return call([*probe.roost, "--version"], probe.environment).split()[-1]
 
     def start(self, work: Path, slots: int) -> None:
-        self.server = RoostServer(work / "home", f"{slots}x24G")
+        self.server = RoostServer(work / "home", f"{slots}x24G", self.roost)
         self.server.up()
 
     def queue(self, batch: Batch) -> None:

@@ -70,11 +70,7 @@ def set_the_stage(site: Site) -> dict[str, int]:
     train("lin", 1, "--mem", "6G", "--util", "41", name="扩散模型 微调", say=("--label", "扩散"))
     ids["shared"] = train("bob", 1, "--mem", "3G", "--util", "12", name="probe", say=("--mem", "4G"))
     until("they run", lambda: box.json("status")["jobs"].get("running", 0) >= 4)
-    code = "import sys; from roost.cli import main; sys.exit(main())"
-    other = ["python3", "-c", code, "sim-job", "--gpu", "6", "--mem", "10G", "--seconds", str(SECONDS)]
-    env = {**box.env, "PYTHONPATH": ":".join(path for path in sys.path if path)}  # it is shown without where it lies
-    foreign = subprocess.Popen(other, executable=sys.executable, env=env, cwd=box.work, stdout=subprocess.DEVNULL)
-    site.processes.append(foreign)
+    _use_a_gpu_from_outside(site)
     box.gpu_comes_to(6, "foreign")
     box.do("drain", f"{box.json('gpus')['gpus'][7]['node']}:7")
     ids["waiting"] = train("chen", 8, name="all eight")
@@ -82,25 +78,19 @@ def set_the_stage(site: Site) -> dict[str, int]:
     ids["held"] = train("bob", 1, name="when I say so", say=("--hold",))
     train("lin", 1, name="after the probe", say=("--after", str(ids["shared"])))
     line = "python3 train.py --lr {lr} --seed {seed} --seconds 1"
-    ids["sweep"] = int(
-        box.do(
-            "sweep",
-            "-q",
-            "--owner",
-            "lin",
-            "-g",
-            0,
-            "--name",
-            "learning rates",
-            "-p",
-            "lr=0.1,0.01,0.001",
-            "-p",
-            "seed=1..4",
-            line,
-        )
-    )
+    grid = ("-p", "lr=0.1,0.01,0.001", "-p", "seed=1..4")
+    ids["sweep"] = int(box.do("sweep", "-q", "--owner", "lin", "-g", 0, "--name", "learning rates", *grid, line))
     box.do("notice", "The machine rests on Sunday from 8 to 12.")
     return ids
+
+
+def _use_a_gpu_from_outside(site: Site) -> None:
+    """A process that Roost has not started takes memory of GPU 6."""
+    code = "import sys; from roost.cli import main; sys.exit(main())"
+    other = ["python3", "-c", code, "sim-job", "--gpu", "6", "--mem", "10G", "--seconds", str(SECONDS)]
+    env = {**site.box.env, "PYTHONPATH": ":".join(path for path in sys.path if path)}  # it is shown without where it lies
+    foreign = subprocess.Popen(other, executable=sys.executable, env=env, cwd=site.box.work, stdout=subprocess.DEVNULL)
+    site.processes.append(foreign)
 
 
 def places(site: Site, ids: dict[str, int]) -> dict[str, str]:

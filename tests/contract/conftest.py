@@ -12,6 +12,8 @@ import msgspec
 import pytest
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
+from tests.services import make_service
+from tests.stores import fresh_store
 
 from roost.api.app import make_app
 from roost.api.peer import SCOPE_KEY
@@ -19,10 +21,7 @@ from roost.links import messages as m
 from roost.server.identity import passwords
 from roost.server.notify.notifier import Notifier
 from roost.server.notify.targets import Targets
-from roost.server.rounds.controller import Controller
-from roost.server.rounds.engine import Engine
 from roost.server.service import Service
-from roost.sim.world import fresh_store
 from roost.web import dashboard
 
 GPUS = [m.GpuInfo(f"gpu{i}", i, "Sim", 24_000) for i in range(2)]
@@ -98,7 +97,7 @@ class Api:
     async def tell(self, *messages: m.Report) -> None:
         """The node says these; returns when they have had their consequences."""
         for message in messages:
-            self.service.engine.report("n1", message)
+            self.service.engine.inbox.report("n1", message)
         await self.get("/status")
         await self.post("/scheduler", {"paused": False})  # a committed round behind them
 
@@ -107,10 +106,9 @@ class Api:
 async def api(tmp_path: Path) -> AsyncIterator[Api]:
     (tmp_path / "node").mkdir()
     with fresh_store() as store:
-        engine = Engine(Controller(store))
-        engine.controller.cluster.node("n1")
+        made = Api(make_service(tmp_path, store))
+        engine = made.service.engine
         rounds = asyncio.create_task(engine.run())
-        made = Api(Service(tmp_path, store, engine))
         engine.controller.cluster.node("n1")  # the server's own machine
         sample = m.Sample(0, m.HostSample(60_000, 64_000), [m.GpuSample(g.uuid, 0, 0) for g in GPUS])
         await made.tell(m.Hello(1, "x", "n1", 1, "boot", 2, 64_000, GPUS, []), sample)

@@ -39,9 +39,9 @@ async def away(api: Api, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Away]
     monkeypatch.setattr(job_views, "AWAY_MS", 0)
     engine = api.service.engine
     await engine.ask(KnowNode("", "far", Access("ssh://far")))
-    engine.report("far", m.Hello(1, "x", "far", 1, "boot", 8, 64_000, FAR_GPUS, []))
+    engine.inbox.report("far", m.Hello(1, "x", "far", 1, "boot", 8, 64_000, FAR_GPUS, []))
     seen = [m.GpuSample(g.uuid, 0, 0) for g in FAR_GPUS]
-    engine.report("far", m.Sample(0, m.HostSample(60_000, 64_000), seen))
+    engine.inbox.report("far", m.Sample(0, m.HostSample(60_000, 64_000), seen))
     here = await api.submit(gpus=1, nodes=["n1"])
     there, paused = [await api.submit(gpus=1, nodes=["far"]) for _ in range(2)]
     sweep = await api.post("/sweeps", {"job": {"command": "echo {x}", "gpus": 0, "nodes": ["far"]}, "params": {"x": "1"}})
@@ -49,10 +49,10 @@ async def away(api: Api, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Away]
     held = await api.submit(hold=True)
     await api.tell(m.RunStarted(f"{here}.1", 70, 0))
     for pid, job in enumerate((there, paused, point), 71):
-        engine.report("far", m.RunStarted(f"{job}.1", pid, 0))
+        engine.inbox.report("far", m.RunStarted(f"{job}.1", pid, 0))
     await api.post("/jobs/actions", {"action": "pause", "select": {"ids": str(paused)}})
-    engine.report("far", m.RunPaused(f"{paused}.1", 0))
-    engine.lost("far", "no route to host")
+    engine.inbox.report("far", m.RunPaused(f"{paused}.1", 0))
+    engine.inbox.lost("far", "no route to host")
     await api.tell()
     yield Away(api, here, there, paused, held, sweep["sweep"], point)
 
@@ -98,7 +98,7 @@ async def test_an_action_is_done_to_what_is_shown_so(away: Away) -> None:
 
 async def test_once_it_is_back_nothing_is_unknown(away: Away) -> None:
     runs = [m.RunStarted(f"{job}.1", pid, 0) for pid, job in enumerate((away.there, away.paused_there, away.point), 71)]
-    away.api.service.engine.report("far", m.Hello(1, "x", "far", 1, "boot", 8, 64_000, FAR_GPUS, list(runs)))
+    away.api.service.engine.inbox.report("far", m.Hello(1, "x", "far", 1, "boot", 8, 64_000, FAR_GPUS, list(runs)))
     await away.api.tell()
     assert await away.ids("state=unknown") == []
     assert away.there in await away.ids("state=running")

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from tests.contract.conftest import Api
 
 from roost.api.permissions import ROUTES, VERBS, Right
-from roost.cli.dispatch import VERBS as TYPED
+from roost.cli.parse.catalog import VERBS as TYPED
 from roost.core import events as ev
 from roost.core.model import Access
 from roost.server.identity.people import Caller

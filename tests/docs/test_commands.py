@@ -14,8 +14,8 @@ import pytest
 from tests.box import Box
 from tests.docs.pages import ROOT, SKIP, blocks, code_spans, pages, read
 
-from roost.cli.dispatch import VERBS, load, verb_of
-from roost.cli.options import HelpAsked, option_table, parse
+from roost.cli.parse.catalog import VERBS, load, verb_of
+from roost.cli.parse.options import HelpAsked, option_table, parse
 
 SET_UP = ("make", "export PATH=")
 SETTLE = """

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.accounts import PATH, Account, needs_root, throw_away_accounts
+from tests.stores import fresh_store
 
 from roost.core.errors import BadRequest, NotKnown, NotPermitted
 from roost.core.settings import DEFAULTS
@@ -18,7 +19,6 @@ from roost.server.identity import unix_accounts
 from roost.server.identity.login import Login
 from roost.server.identity.pam import Pam
 from roost.server.identity.people import People
-from roost.sim.world import fresh_store
 
 SECRET = "Tern-on-a-wire-9"
 SERVICE = "passwd"

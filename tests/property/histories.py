@@ -22,6 +22,8 @@ from roost.core.model import (
     Process,
     Request,
     Shape,
+    Stop,
+    StopKind,
     UserRules,
 )
 from roost.core.plan.placement import impossible
@@ -103,7 +105,7 @@ class World:
             start(self.cluster, found, self.now_ms)
             self.cluster.apply(ev.Started(found.job.id, self.now_ms, found.job.attempts + 1, 77))
         for asked in made.preempts:
-            self.cluster.apply(ev.StopAsked(asked.job, self.now_ms, f"preempt {asked.for_job}"))
+            self.cluster.apply(ev.StopAsked(asked.job, self.now_ms, Stop(StopKind.PREEMPT, asked.for_job)))
         if made.kept is not None:
             self.cluster.apply(made.kept)
 

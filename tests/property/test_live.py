@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.feed import Feed
+from tests.services import make_service
+from tests.stores import fresh_store
 
+from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.errors import RoostError
 from roost.core.spec import JobSpec
 from roost.links import messages as m
 from roost.server.identity.people import Caller
 from roost.server.rounds.commands import Act, Change_, Command, Drain, RuleGpus, RuleUser, Submit, SwitchScheduling
-from roost.server.rounds.controller import Controller
-from roost.server.rounds.engine import Engine
 from roost.server.service import Service
 from roost.server.views import dashboard_feed
 from roost.server.views.dashboard_feed import Hub, Listener
-from roost.sim.world import fresh_store
 from roost.store.overview import Lengths
 
 SHORT = Lengths(queue=3, active=2, ended=2)
@@ -64,7 +64,7 @@ class World:
     async def report(self, *messages: m.Report) -> None:
         """The node says so; back when it has had its consequences."""
         for message in messages:
-            self.service.engine.report("n1", message)
+            self.service.engine.inbox.report("n1", message)
         await self.ask(Change_("", {}))
 
     def job(self, nth: int) -> list[int]:
@@ -99,9 +99,9 @@ async def told(listener: Listener) -> bytes:
 @asynccontextmanager
 async def world() -> AsyncIterator[World]:
     with fresh_store() as store:
-        engine = Engine(Controller(store))
+        made = World(make_service(Path("/nowhere"), store))
+        engine = made.service.engine
         rounds = asyncio.create_task(engine.run())
-        made = World(Service(Path("/nowhere"), store, engine))
         sample = m.Sample(0, m.HostSample(60_000, 64_000), [m.GpuSample(g.uuid, 0, 0) for g in GPUS])
         await made.report(m.Hello(1, "x", "n1", 1, "boot", 2, 64_000, GPUS, []), sample)
         try:
@@ -146,7 +146,7 @@ async def take(here: World, step: Step) -> None:
     match step:
         case "submit", (count, gpus, held, user):
             spec = JobSpec("true", gpus=gpus, hold=held, user=user, name=f"of {user}", labels=(user,))
-            await here.ask(Submit("root", [spec] * count, accounts={user: ""}))
+            await here.ask(Submit("root", [spec] * count, accounts={user: SERVER_ACCOUNT}))
         case "act", (action, nth):
             await here.ask(Act("root", action, here.job(nth)))
         case "move", (nth, position):

@@ -12,9 +12,9 @@ from unittest.mock import patch
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.stores import fresh_store
 
 from roost.core.states import Outcome, State
-from roost.sim.world import fresh_store
 from roost.store import filters, listing
 from roost.store.listing import SORTS, Cut
 from roost.store.rows import Filter

@@ -11,7 +11,7 @@ from tests.property.worlds import snapshot
 
 from roost.core import events as ev
 from roost.core.cluster import Cluster
-from roost.core.model import Conditions
+from roost.core.model import Conditions, Stop, StopKind
 from roost.core.states import TABLE, Change, Outcome, RefusedChange, State
 
 EVENTS: dict[Change, Callable[[int], ev.Event]] = {
@@ -22,7 +22,7 @@ EVENTS: dict[Change, Callable[[int], ev.Event]] = {
     Change.REFUSE: lambda attempt: ev.StartRefused(1, NOW, attempt, "no", NOW),
     Change.PAUSE: lambda attempt: ev.Paused(1, NOW),
     Change.RESUME: lambda attempt: ev.Resumed(1, NOW),
-    Change.STOP: lambda attempt: ev.StopAsked(1, NOW, "kill"),
+    Change.STOP: lambda attempt: ev.StopAsked(1, NOW, Stop(StopKind.KILL)),
     Change.END: lambda attempt: ev.Ended(1, NOW, Outcome.FAILED),
     Change.REQUEUE: lambda attempt: ev.Requeued(1, NOW, attempt, Outcome.FAILED, "retry", NOW, job(1)),
     Change.RERUN: lambda attempt: ev.Rerun(1, NOW, job(1), Conditions(), Outcome.FAILED),

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.simulator import checks
+from tests.simulator.truth import End, Truth, Violation
+from tests.simulator.world import World, simulate
+from tests.stores import fresh_store
 
 from roost.core import events as ev
 from roost.core.model import Conditions, Dependency, Job, Request, Shape
@@ -12,9 +16,6 @@ from roost.core.spec import JobSpec
 from roost.core.states import Outcome
 from roost.server.rounds.controller import Round
 from roost.server.rounds.submit import kept
-from roost.sim import checks
-from roost.sim.truth import End, Truth, Violation
-from roost.sim.world import World, fresh_store, simulate
 from roost.store import reads
 from roost.store.writes import Batch
 
@@ -95,5 +96,5 @@ def test_a_failure_names_the_seed_and_the_command_that_repeats_it(monkeypatch: p
         raise Violation("broken")
 
     monkeypatch.setattr(checks, "starts_fit", broken)
-    with pytest.raises(Violation, match=r"seed 4, .*\n?.*python -m roost.sim --seed 4 --steps 50"):
+    with pytest.raises(Violation, match=r"seed 4, .*\n?.*python -m tests.simulator --seed 4 --steps 50"):
         simulate(4, 50)

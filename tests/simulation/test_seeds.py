@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from roost.sim.world import simulate
+from tests.simulator.world import simulate
 
 STEPS = 400
 LOT, LOTS = 10, 15

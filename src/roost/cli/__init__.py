@@ -21,7 +21,7 @@ def main(argv: "Sequence[str] | None" = None) -> int:
         sys.stdout.flush()
         return code
     except Exception as error:
-        from roost.cli.failures import report
+        from roost.cli.runtime.failures import report
 
         return report(error)
     except KeyboardInterrupt:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from typing import Any
 
+import msgspec
+
 from roost.core import events as ev
 from roost.core.model import (
     Active,
@@ -282,9 +284,7 @@ class Cluster(Machines):
 
     def _stop_asked(self, e: ev.StopAsked) -> None:
         active = self._active(e.id, Change.STOP)
-        # The first reason stands, but a removal is kept, and making room gives way to whatever a person wants.
-        why = e.why if e.why == "rm" or active.is_preempted else active.stop or e.why
-        self._become(active, after(e.id, active.state, Change.STOP), stop=why)
+        self._become(active, after(e.id, active.state, Change.STOP), stop=e.why.after(active.stop))
 
     def _ended(self, e: ev.Ended) -> None:
         state = self._state(e.id)
@@ -380,8 +380,7 @@ class Cluster(Machines):
 
     def _become(self, active: Active, state: State, **changed: Any) -> None:
         self._count(active.state, state)
-        fields = {f: getattr(active, f) for f in active.__struct_fields__}
-        self.active[active.job.id] = Active(**{**fields, "state": state, **changed})
+        self.active[active.job.id] = msgspec.structs.replace(active, state=state, **changed)
 
     def _leave_queue(self, job_id: int, to: State) -> Job:
         self._count(self._state(job_id), to)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import msgspec
 
+from roost.core.accounts import SERVER_ACCOUNT, Account, Channel
 from roost.core.states import Outcome, State
 
 RANK_STEP = 1 << 32
@@ -50,7 +53,7 @@ class Shape(msgspec.Struct, frozen=True):
     preemptible: bool = False
     limit_s: int = 0
     """Its time limit, which says something of how long it will run; 0: none."""
-    account: str = ""
+    account: Account = SERVER_ACCOUNT
     """The UNIX account that it runs as; empty: the server's own."""
 
 
@@ -98,6 +101,35 @@ class Conditions(msgspec.Struct, frozen=True):
     begin_ms: int | None = None
 
 
+class StopKind(StrEnum):
+    """What a stop is for; the node is told this word."""
+
+    KILL = "kill"
+    REMOVE = "rm"
+    PREEMPT = "preempt"
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """Why a run was asked to stop; a preemption may name the job that it makes room for."""
+
+    kind: StopKind
+    for_job: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Stop:
+        """A stop as `str` writes it: `kill`, `rm`, `preempt`, `preempt 17`."""
+        kind, _, job = text.partition(" ")
+        return cls(StopKind(kind), int(job) if job else None)
+
+    def __str__(self) -> str:
+        return self.kind.value if self.for_job is None else f"{self.kind.value} {self.for_job}"
+
+    def after(self, earlier: Stop | None) -> Stop:
+        """Which of two reasons stands: the first, but a removal is kept and a preemption gives way to everything else."""
+        is_final = earlier is not None and earlier.kind is not StopKind.PREEMPT
+        return earlier if earlier is not None and is_final and self.kind is not StopKind.REMOVE else self
+
+
 class Active(msgspec.Struct, frozen=True):
     """A job that has an attempt on a node: from the intent to start until nothing of it is left."""
 
@@ -108,7 +140,7 @@ class Active(msgspec.Struct, frozen=True):
     gpus: tuple[str, ...]
     since_ms: int
     pid: int | None = None
-    stop: str | None = None
+    stop: Stop | None = None
     granted_mib: int | None = None
     """What a job that shares was given of each GPU; None: whole GPUs."""
 
@@ -126,7 +158,17 @@ class Active(msgspec.Struct, frozen=True):
     @property
     def is_preempted(self) -> bool:
         """Whether it was asked to make room, and by nobody to end for good."""
-        return self.stop is not None and self.stop.startswith("preempt")
+        return self.stop is not None and self.stop.kind is StopKind.PREEMPT
+
+    @property
+    def is_to_be_removed(self) -> bool:
+        """Whether its job is removed as soon as nothing of the run is left."""
+        return self.stop is not None and self.stop.kind is StopKind.REMOVE
+
+    @property
+    def stop_word(self) -> str:
+        """Why it stops, in the one word that a node is told."""
+        return (self.stop.kind if self.stop is not None else StopKind.KILL).value
 
 
 class Gpu(msgspec.Struct, frozen=True):
@@ -228,7 +270,7 @@ class Access(msgspec.Struct, frozen=True, omit_defaults=True):
     """Its public host key, as a line of a known_hosts file has it: kind and key."""
     each: bool = False
     """Whether it is reached as root: then a job runs there as the account of its user, otherwise as the login."""
-    own: str = ""
+    own: Account = SERVER_ACCOUNT
     """As which account the jobs of the server's own account run there, where that is not the login itself."""
     key: str | None = None
     python: str | None = None
@@ -250,7 +292,7 @@ class Login(msgspec.Struct, frozen=True, omit_defaults=True):
 class Left(msgspec.Struct, frozen=True):
     """A run that was given up and that nobody has accounted for: which program of its node has it, and on which GPUs."""
 
-    channel: str
+    channel: Channel
     gpus: tuple[str, ...] = ()
 
 

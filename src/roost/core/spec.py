@@ -1,6 +1,8 @@
-"""What a person submits, checked. The same value goes over the API, into the store and to the node.
+"""What a person submits, as a value, and what is wrong with it, in one line.
 
-Pure: turning words into a value, or into one line that says what is wrong with them.
+It comes over the API with its environment, or with the number of one that was sent beside it; the store keeps it without
+(environments are kept apart, each once) and with the directory that was left open filled in. A node is told what
+follows from it for one attempt (`start_message`), not the value itself. Pure.
 """
 
 from __future__ import annotations

@@ -28,6 +28,8 @@ from roost.server.history.archive import keep_bounded
 from roost.server.history.recorder import record, write
 from roost.server.logs.collector import LogCopies
 from roost.server.nodes.eviction import Evicting
+from roost.server.nodes.node_commands import Ways
+from roost.server.nodes.node_links import NodeLinks
 from roost.server.notify.notifier import Notifier
 from roost.server.notify.targets import Targets
 from roost.server.process.certificates import BadCertificate
@@ -36,7 +38,7 @@ from roost.server.process.listener import Application, Place, listen, place_of, 
 from roost.server.process.service_manager import Supervisor
 from roost.server.process.sockets import CannotListen, check_own
 from roost.server.rounds.controller import Controller
-from roost.server.rounds.engine import Engine
+from roost.server.rounds.engine import Engine, EngineInbox
 from roost.server.service import Service
 from roost.store.store import Store, WrongVersion
 
@@ -174,21 +176,21 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     store = Store(home / "roost.db")
     store.forget_submissions(now_ms() - KEYS_KEPT_MS)
     store.forget_history(RUNS_KEPT)
-    controller = Controller(store)
-    controller.socket = str(socket_path(home))
+    controller = Controller(store, str(socket_path(home)))
     _calm_collector()
-    engine = Engine(controller)
-    service = Service(home, store, engine, settings.get("sim"))
+    inbox, ways = EngineInbox(), Ways(home, store.server_id(), settings.get("sim"), lambda: controller.cluster)
+    links = NodeLinks(inbox, ways, lambda: controller.cluster)
+    engine = Engine(controller, inbox, links)
+    service = Service(home, store, engine, links)
     notifier = Notifier(service)
     node = _local_node(store, controller)
     rounds = asyncio.create_task(engine.run())
-    links = service.links
     links.begin()
     loops = [keep_bounded(service), _watch_disk(service), _tidy(service), links.tend(), service.fleet.tend()]
     copies = LogCopies(service)
     service.fleet.before_leaving = copies.settled
     loops.append(copies.run())
-    loops += [Evicting(engine, links.ways.evict_command).watch(), notifier.run(), record(service.recorder)]
+    loops += [Evicting(engine, ways.evict_command).watch(), notifier.run(), record(service.recorder)]
     tasks = [asyncio.create_task(t) for t in loops]
     try:
         await _first_hello(service, node)
@@ -261,7 +263,7 @@ async def _watch_disk(service: Service) -> None:
         await asyncio.to_thread(service.store.checkpoint)
         floor = service.cluster.number("disk.min_mib")
         free = await asyncio.to_thread(service.store.free_mib)
-        service.engine.controller.disk_is_full = free < floor
+        service.engine.controller.note_disk(free < floor)
         await asyncio.sleep(1)
 
 

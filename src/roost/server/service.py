@@ -14,6 +14,7 @@ import msgspec
 import roost
 from roost.core import events as ev
 from roost.core import policy as policies
+from roost.core.accounts import NO_ACCOUNT
 from roost.core.cluster import Cluster
 from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, NotPermitted
 from roost.core.model import UserRules
@@ -27,10 +28,9 @@ from roost.server.clock import now_ms, rfc3339
 from roost.server.history.recorder import Recorder
 from roost.server.identity.login import Login
 from roost.server.identity.pam import Pam
-from roost.server.identity.people import FIRST, NOBODYS, Caller, People
+from roost.server.identity.people import FIRST, Caller, People
 from roost.server.identity.redaction import Veil
 from roost.server.nodes.fleet import Fleet
-from roost.server.nodes.node_commands import Ways
 from roost.server.nodes.node_links import NodeLinks
 from roost.server.rounds.commands import Act, Ask, Change_, Command, RuleUser, Who
 from roost.server.rounds.engine import Engine
@@ -61,8 +61,8 @@ MOST_FORESEEN = 16
 class Service:
     """One running server."""
 
-    def __init__(self, home: Path, store: Store, engine: Engine, sim: str | None = None) -> None:
-        self.home, self.store, self.engine = home, store, engine
+    def __init__(self, home: Path, store: Store, engine: Engine, links: NodeLinks) -> None:
+        self.home, self.store, self.engine, self.links = home, store, engine, links
         self.since_ms = now_ms()
         self.url = ""
         self.socket = ""
@@ -73,8 +73,7 @@ class Service:
         self.people = People(store, lambda key: self.cluster.settings[key], now_ms)
         self.pam = Pam(self.people, lambda key: self.cluster.settings[key])
         self.login = Login(self.people, self.pam)
-        self.links = NodeLinks(engine, Ways(home, store.server_id(), sim, lambda: self.cluster))
-        self.fleet = Fleet(engine, self.people, self.links, self.node)
+        self.fleet = Fleet(engine, self.people, links, self.node)
         self.foreseeing = Foreseeing(lambda: self.cluster, now_ms)
         engine.watchers.add(self.foreseeing.watch)
         self.etas = Etas(lambda: self.cluster, self.foreseeing.misses, now_ms)
@@ -352,8 +351,8 @@ class Service:
 
     def health(self) -> list[str]:
         """What is wrong, a line each."""
-        doubles = self.links.doubles()
-        return [*self.engine.health, *doubles, *job_views.faults_view(self.cluster), *filter(None, [self.pam.complaint()])]
+        links = [*self.links.health, *self.links.doubles()]
+        return [*self.engine.health, *links, *job_views.faults_view(self.cluster), *filter(None, [self.pam.complaint()])]
 
     def nodes(self) -> list[Json]:
         """Every node."""
@@ -447,7 +446,7 @@ class Service:
 
     def you(self, caller: Caller) -> Json:
         """Who the caller is, what he may, and as which account his jobs run; None: as nobody, they are refused."""
-        runs_as = None if caller.account == NOBODYS else caller.account or self.people.own.name
+        runs_as = None if caller.account == NO_ACCOUNT else caller.account or self.people.own.name
         return {"user": caller.name, "admin": caller.is_admin, "via": caller.via, "unix": caller.unix, "runs_as": runs_as}
 
     async def first_link(self) -> str | None:
@@ -503,7 +502,7 @@ class Service:
 
     async def shut_down(self, caller: Caller, kill: bool) -> Json:
         """Leave; running jobs go on, unless they are to be ended first."""
-        self.engine.controller.is_leaving = True
+        self.engine.controller.leave()
         killed = list(self.cluster.active) if kill else []
         if killed:
             await self.ask(caller, Act(caller.name, "kill", killed))

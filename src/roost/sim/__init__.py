@@ -1,4 +1,1 @@
-"""The simulator: the real controller and the real store over a virtual clock, scripted nodes, people and faults by seed.
-
-It decides nothing of its own: what it holds against the controller is what the nodes' disks say.
-"""
+"""`roost simulate`: a workload replayed through the scheduler over a virtual clock, under several policies."""

@@ -19,6 +19,7 @@ from roost.core.model import (
     Login,
     Request,
     Shape,
+    Stop,
     UserRules,
 )
 from roost.core.predictions import Ran
@@ -123,7 +124,8 @@ def _active(row: JobRow, attempt: AttemptRow, interned: Interned) -> Active:
     job = Job(row.id, shape_of(row, interned), row.rank, row.submitted_ms, row.attempts)
     gpus = tuple(uuid for uuid, _ in attempt.devices())
     since, state = attempt.started_ms or attempt.intended_ms, State(row.state)
-    run = (attempt.attempt, attempt.node, gpus, since, attempt.pid, attempt.stop, attempt.granted_mib)
+    stop = Stop.parse(attempt.stop) if attempt.stop is not None else None
+    run = (attempt.attempt, attempt.node, gpus, since, attempt.pid, stop, attempt.granted_mib)
     return Active(job, state, *run)
 
 

@@ -24,14 +24,28 @@ Row = dict[str, Any]
 _encode = msgspec.json.encode
 
 
+class NewEnv(msgspec.Struct, frozen=True):
+    """An environment that comes with this batch (`Batch.envs`), by its digest."""
+
+    digest: str
+
+
+class KeptEnv(msgspec.Struct, frozen=True):
+    """An environment that the store has, by its number."""
+
+    number: int
+
+
+EnvRef = NewEnv | KeptEnv
+
+
 class NewJob(msgspec.Struct, frozen=True):
     """What the store keeps of a job besides what the scheduler knows."""
 
     name: str
     spec: bytes
     labels: tuple[str, ...]
-    env: str | None
-    """Digest of its environment, which travels once, in `Batch.envs`; or `#` and the number of one that is kept already."""
+    env: EnvRef | None
     submitter: str | None = None
     """Who submitted it, where that is not whose job it is."""
     command_line: str = ""
@@ -96,10 +110,8 @@ class Writer:
             _WRITE[kind](self, cursor, [e for _, e in pairs], batch)
             if kind in _LOGGED:
                 self._log(cursor, pairs, batch)
-        if batch.history:
-            self._run(cursor, "history", batch.history)
-        if batch.used:
-            self._run(cursor, "use", summed(batch.used))
+        self._run(cursor, "history", batch.history)
+        self._run(cursor, "use", summed(batch.used))
         self._run(cursor, "wait", [{"b_id": job, "waits": _waits(left)} for job, left in batch.waits.items()])
         self._prune(cursor)
 
@@ -110,7 +122,8 @@ class Writer:
 
     def _run(self, cursor: Any, name: str, rows: Iterable[Row]) -> None:
         statement = self._sql[name]
-        cursor.executemany(statement.sql, [statement.parameters(row) for row in rows])
+        if parameters := [statement.parameters(row) for row in rows]:
+            cursor.executemany(statement.sql, parameters)
 
     def _environment(self, cursor: Any, digest: str, data: bytes) -> int:
         if (known := self._envs.get(digest)) is not None:
@@ -127,6 +140,8 @@ class Writer:
             kind = data.pop("type")
             job, at_ms = data.pop("id", None), data.pop("at_ms", 0)
             data.pop("job", None)
+            if isinstance(e, ev.StopAsked):
+                data["why"] = str(e.why)
             rows.append(
                 {"at_ms": at_ms, "job": job, "actor": batch.actors.get(i), "kind": kind, "data": _encode(data).decode()}
             )
@@ -167,20 +182,16 @@ class Writer:
             )
         self._run(cursor, "submit", rows)
         self._run(cursor, "text", [_text(e, batch.new[e.id]) for e in events])
-        labelled = [{"label": label, "job": e.id} for e in events for label in batch.new[e.id].labels]
-        if labelled:
-            self._run(cursor, "label", labelled)
+        self._run(cursor, "label", [{"label": label, "job": e.id} for e in events for label in batch.new[e.id].labels])
 
-    def _env_of(self, cursor: Any, digest: str | None) -> int | None:
-        if digest is None:
-            return None
-        if digest.startswith("#"):
-            return int(digest[1:])
-        if digest not in self._envs:
+    def _env_of(self, cursor: Any, env: EnvRef | None) -> int | None:
+        if not isinstance(env, NewEnv):
+            return env.number if env is not None else None
+        if env.digest not in self._envs:
             found = self._sql["env_id"]
-            cursor.execute(found.sql, found.parameters({"d": digest}))
-            self._envs[digest] = int(cursor.fetchone()[0])
-        return self._envs[digest]
+            cursor.execute(found.sql, found.parameters({"d": env.digest}))
+            self._envs[env.digest] = int(cursor.fetchone()[0])
+        return self._envs[env.digest]
 
     def _edited(self, cursor: Any, events: list[ev.Edited], batch: Batch) -> None:
         for e in events:
@@ -202,8 +213,7 @@ class Writer:
             self._run(cursor, "edit", [row])
             self._run(cursor, "text", [_text(e, new)])
             self._run(cursor, "unlabel", [{"b_id": e.id}])
-            if new.labels:
-                self._run(cursor, "label", [{"label": label, "job": e.id} for label in new.labels])
+            self._run(cursor, "label", [{"label": label, "job": e.id} for label in new.labels])
 
     def _state(self, state: State) -> Callable[[Any, list[Any]], None]:
         return lambda cursor, events: self._run(cursor, "state", [{"b_id": e.id, "state": state.value} for e in events])
@@ -222,7 +232,7 @@ class Writer:
 
     def _stop_asked(self, cursor: Any, events: list[ev.StopAsked], batch: Batch) -> None:
         self._state(State.STOPPING)(cursor, events)
-        self._run(cursor, "attempt_stop", [{"b_job": e.id, "b_stop": e.why} for e in events])
+        self._run(cursor, "attempt_stop", [{"b_job": e.id, "b_stop": str(e.why)} for e in events])
 
     def _moved(self, cursor: Any, events: list[ev.Moved], batch: Batch) -> None:
         rows = [{"b_id": e.id, "priority": e.job.shape.priority, "rank": e.job.rank} for e in events]
@@ -396,8 +406,8 @@ class _Statement:
         self._constants: Row = {k: v for k, v in compiled.params.items() if v is not None}
 
     def parameters(self, row: Row) -> Any:
-        values = {**self._constants, **row}
-        return [values.get(name) for name in self._order] if self._order is not None else values
+        values = {**self._constants, **row} if self._constants else row
+        return list(map(values.get, self._order)) if self._order is not None else values
 
 
 def _waits(conditions: Conditions) -> str | None:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from bench import fleet
 from bench.fleet import Fleet, Steps, Story, judge, render
+from tests.stores import fresh_store
 
-from roost.sim.world import fresh_store
 from roost.store.store import Store
 
 

@@ -13,11 +13,10 @@ from tests.unit.cli.conftest import Roost
 from tests.unit.client.fake_server import FakeServer
 
 from roost.cli import main
-from roost.cli.dispatch import GROUPS, VERBS, load, verb_of
-from roost.cli.former import FORMER
-from roost.cli.helping import overview
-from roost.cli.options import parse
-from roost.cli.parsers import help_text
+from roost.cli.parse.catalog import GROUPS, VERBS, load, verb_of
+from roost.cli.parse.help_text import help_text, overview
+from roost.cli.parse.options import parse
+from roost.cli.parse.other_tools import FORMER
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -117,7 +116,7 @@ def test_ctrl_c_is_130_without_a_word(roost: Roost, monkeypatch: pytest.MonkeyPa
     def interrupted(_args: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("roost.cli.version.run", interrupted)
+    monkeypatch.setattr("roost.cli.verbs.program.version.run", interrupted)
     assert roost("version") == (130, "", "")
 
 

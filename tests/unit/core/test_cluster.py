@@ -7,7 +7,7 @@ from tests.builders import MEM, NOW, cluster, end, job, node, start_all, submit
 
 from roost.core import events as ev
 from roost.core.cluster import Cluster
-from roost.core.model import Claim, Conditions, Dependency, GpuRules
+from roost.core.model import Claim, Conditions, Dependency, GpuRules, Stop, StopKind
 from roost.core.states import Outcome, RefusedChange, State
 
 
@@ -15,7 +15,12 @@ def test_counts_follow_a_job_through_its_life() -> None:
     here = cluster(job(1))
     seen = [_counted(here)]
     start_all(here)
-    for event in (ev.Started(1, NOW, 1, 7), ev.Paused(1, NOW), ev.Resumed(1, NOW), ev.StopAsked(1, NOW, "kill")):
+    for event in (
+        ev.Started(1, NOW, 1, 7),
+        ev.Paused(1, NOW),
+        ev.Resumed(1, NOW),
+        ev.StopAsked(1, NOW, Stop(StopKind.KILL)),
+    ):
         here.apply(event)
         seen.append(_counted(here))
     end(here, 1, "killed")

@@ -99,8 +99,9 @@ def test_an_argv_is_shown_as_a_shell_would_need_it() -> None:
 
 def test_an_environment_never_reaches_a_repr_of_what_is_kept() -> None:
     from roost.server.rounds.submit import kept
+    from roost.store.writes import NewEnv
 
-    assert b"hunter2" not in kept(JobSpec("true", env={"PASSWORD": "hunter2"}), "digest").spec
+    assert b"hunter2" not in kept(JobSpec("true", env={"PASSWORD": "hunter2"}), NewEnv("digest")).spec
 
 
 def test_errors_carry_a_code_and_a_status() -> None:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.builders import Server
-
-from roost.sim.world import fresh_store
+from tests.stores import fresh_store
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.stores import fresh_store
 
-from roost.sim.world import fresh_store
 from roost.store.store import Store
 
 

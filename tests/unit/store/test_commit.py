@@ -17,7 +17,7 @@ from roost.server.rounds.submit import kept
 from roost.store import reads
 from roost.store.load import load
 from roost.store.store import CommitFailed, Store, pack_env, unpack_env
-from roost.store.writes import Batch
+from roost.store.writes import Batch, NewEnv
 
 
 def submitted(*ids: int) -> Batch:
@@ -73,7 +73,7 @@ def test_equal_environments_are_kept_once(store: Store) -> None:
     first, second = submitted(1), submitted(2)
     for batch, i in ((first, 1), (second, 2)):
         batch.envs = {"digest": env}
-        batch.new = {i: kept(JobSpec("true"), "digest")}
+        batch.new = {i: kept(JobSpec("true"), NewEnv("digest"))}
         store.commit(batch)
     rows = store.read(reads.jobs, [1, 2])
     assert rows[1].env == rows[2].env and store.environment(rows[1].env) == {"A": "1"}
@@ -83,7 +83,7 @@ def test_an_environment_after_a_rollback_is_written_again(store: Store) -> None:
     bad, good = submitted(1), submitted(1)
     for batch in (bad, good):
         batch.envs = {"digest": pack_env({"A": "1"})}
-        batch.new = {1: kept(JobSpec("true"), "digest")}
+        batch.new = {1: kept(JobSpec("true"), NewEnv("digest"))}
     bad.events.append(bad.events[0])
     with pytest.raises(CommitFailed):
         store.commit(bad)

@@ -7,7 +7,7 @@ from tests.builders import NOW, job, node
 
 from roost.core import events as ev
 from roost.core.cluster import Cluster
-from roost.core.model import Conditions, Dependency, GpuRules, Job, Shape
+from roost.core.model import Conditions, Dependency, GpuRules, Job, Shape, Stop, StopKind
 from roost.core.spec import JobSpec
 from roost.core.states import Outcome, State
 from roost.server.rounds.submit import kept
@@ -35,10 +35,10 @@ LIVES: list[tuple[tuple[ev.Event, ...], State | None]] = [
     (RUN, State.RUNNING),
     ((*RUN, ev.Paused(1, NOW)), State.PAUSED),
     ((*RUN, ev.Paused(1, NOW), ev.Resumed(1, NOW)), State.RUNNING),
-    ((RUN[0], ev.StopAsked(1, NOW, "kill"), RUN[1]), State.STOPPING),
+    ((RUN[0], ev.StopAsked(1, NOW, Stop(StopKind.KILL)), RUN[1]), State.STOPPING),
     ((RUN[0], ev.StartRefused(1, NOW, 1, "no", NOW + 9)), State.QUEUED),
     ((*RUN, AGAIN), State.QUEUED),
-    ((*RUN, ev.StopAsked(1, NOW, "preempt 2"), AGAIN), State.QUEUED),
+    ((*RUN, ev.StopAsked(1, NOW, Stop(StopKind.PREEMPT, 2)), AGAIN), State.QUEUED),
     ((*RUN, ev.Ended(1, NOW, Outcome.FAILED, 3)), None),
     ((*RUN, ev.Ended(1, NOW, Outcome.FAILED, 3), ev.Rerun(1, NOW, job(1), Conditions(), Outcome.FAILED)), State.QUEUED),
     ((ev.Ended(1, NOW, Outcome.KILLED), ev.Removed(1, NOW, Outcome.KILLED)), None),
@@ -58,8 +58,16 @@ def test_a_job_is_where_it_was(store: Store, events: tuple[ev.Event, ...], state
 
 
 def test_an_attempt_keeps_its_pid_reason_and_gpus(store: Store) -> None:
-    active = after(store, *RUN, ev.StopAsked(1, NOW, "rm"), ev.StopAsked(1, NOW, "kill")).active[1]
-    assert (active.pid, active.stop, active.gpus, active.run, active.since_ms) == (77, "rm", ("n1-0",), "1.1", NOW + 1)
+    active = after(
+        store, *RUN, ev.StopAsked(1, NOW, Stop(StopKind.REMOVE)), ev.StopAsked(1, NOW, Stop(StopKind.KILL))
+    ).active[1]
+    assert (active.pid, active.stop, active.gpus, active.run, active.since_ms) == (
+        77,
+        Stop(StopKind.REMOVE),
+        ("n1-0",),
+        "1.1",
+        NOW + 1,
+    )
 
 
 def test_settings_rules_and_switches_are_kept(store: Store) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection, event
+from tests.stores import fresh_store
 
-from roost.sim.world import fresh_store
 from roost.store import facets, listing, reads
 from roost.store.listing import SORTS, Cut
 from roost.store.rows import Filter

@@ -9,7 +9,7 @@ forecast costs by how crowded the cluster is and hardly by how far away the star
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from math import exp, log
 
@@ -17,10 +17,10 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster, Line
-from roost.core.model import Active, Conditions, Job
+from roost.core.model import Active, Conditions, Job, Stop, StopKind
 from roost.core.nodes import ALL, Node
 from roost.core.plan.planner import Plan, plan
-from roost.core.plan.preemption import PREEMPT, stop_for
+from roost.core.plan.preemption import PREEMPT
 from roost.core.plan.retries import PAUSE_MS
 from roost.core.predictions import Learned, Ran
 from roost.core.states import Outcome, State
@@ -266,7 +266,7 @@ class _Ahead:
             run_ms = int(1000 * cluster.learned.outlook(job.shape).typical_s)
             heappush(self.ends, (at_ms + run_ms, job.id, attempt))
         for asked in found.preempts:
-            cluster.apply(ev.StopAsked(asked.job, at_ms, stop_for(asked.for_job)))
+            cluster.apply(ev.StopAsked(asked.job, at_ms, Stop(StopKind.PREEMPT, asked.for_job)))
             heappush(self.ends, (at_ms + STOPPING_MS, asked.job, cluster.active[asked.job].attempt))
         if found.kept is not None:
             cluster.apply(found.kept)
@@ -371,7 +371,7 @@ class _Ring:
     def range(self, late: list[float]) -> tuple[float, float]:
         """The misses at p50 and at p90, those that are late already included."""
         known = sorted([*self.misses, *late])
-        return _below(known, MIDDLE) + self.shift_p50, _below(known, TAIL) + self.shift_p90
+        return percentile(known, MIDDLE) + self.shift_p50, percentile(known, TAIL) + self.shift_p90
 
 
 def _stretched(asked_ms: int, wait_s: float, miss: float) -> int:
@@ -395,7 +395,7 @@ _AT_FIRST = (-1.5, -1.0, -0.6, -0.3, -0.1, 0.0, 0.0, 0.3, 0.8, log(4), 2.2)
 """Before anything is known: the middle as foretold, the tail four times that."""
 
 
-def _below(ordered: list[float], part: float) -> float:
+def percentile(ordered: Sequence[float], part: float) -> float:
     """The value below which that part lies, interpolated between the two nearest."""
     place = (len(ordered) - 1) * part
     low = int(place)

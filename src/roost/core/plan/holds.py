@@ -176,7 +176,7 @@ class Keeper:
         node = cluster.nodes[name]
         if self.space.closed(node) is not None or (request.nodes and name not in request.nodes):
             return []
-        if name in self.space.sound and request == Request(gpus=request.gpus, spread=request.spread):
+        if request == Request(gpus=request.gpus, spread=request.spread) and self.space.is_sound(node):
             return list(node.gpus)
         return [gpu.uuid for gpu in node.gpus.values() if self.space.would_do(node, gpu, request)]
 

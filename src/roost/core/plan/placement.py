@@ -125,8 +125,6 @@ class Space:
         self.given: dict[str, list[Claim]] = {}
         self.cpu_given: dict[str, int] = {}
         self.largest = max((len(node.gpus) for node in cluster.nodes.values()), default=0)
-        self.sound: set[str] = set()
-        """Nodes all of whose GPUs work, have no process on them, and no rule."""
         self._sizes = {name: len(node.gpus) for name, node in cluster.nodes.items()}
         self._kinds: dict[Request, Fits] = {}
         self._kind_of: dict[Request, Request] = {}
@@ -176,8 +174,6 @@ class Space:
                 fits.drop(name)
             else:
                 fits.put(name, self._fitting(node, kind), len(node.gpus), name in self._kept)
-        if node is not None:
-            (self.sound.add if self._is_sound(node) else self.sound.discard)(name)
         size = len(node.gpus) if node is not None else 0
         if self._sizes.get(name) != size:
             self._sizes[name] = size
@@ -234,7 +230,8 @@ class Space:
         usable = (sum(may_use(self.cluster, node, gpu, request) for gpu in node.gpus.values()) for node in nodes)
         return max(usable, default=0)
 
-    def _is_sound(self, node: Node) -> bool:
+    def is_sound(self, node: Node) -> bool:
+        """Whether all of its GPUs work, have no process on them, and no rule."""
         rules, seen = self.cluster.rules, self.cluster.seen
         for uuid in node.gpus:
             known = seen.get(uuid)

@@ -1,13 +1,16 @@
-"""What starts now, and where; and for what does not, why. Functions of values: the same cluster gives the same answer.
+"""What starts now, and where; and for what does not, why. The same cluster gives the same answer.
 
-First what a wide job needs that has waited long (`keeping`); then the heads of all lines that could start, in the policy's
+While a plan is made, its starts are counted in the cluster (`gpus_of`, `runs_of`, `runs_in`), where policies and quotas
+look; they are taken back before it is returned, and the cluster is what it was.
+
+First what a wide job needs that has waited long (`holds`); then the heads of all lines that could start, in the policy's
 order, each put where it leaves the best room; then whether somebody who agreed to it should make room. One shape has one
 answer, so a plan costs by shapes and by what changed, not by jobs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from types import ModuleType
 
@@ -15,7 +18,7 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster, Line
-from roost.core.model import Active, Job, Keeping, Request, Shape
+from roost.core.model import Active, Conditions, Job, Keeping, Request, Shape
 from roost.core.nodes import Node, nodes_barred
 from roost.core.plan.holds import GONE, Keeper
 from roost.core.plan.placement import Place, Space, impossible
@@ -115,10 +118,11 @@ class _Planner:
             asked = job.shape.request  # where the memory is found out, others may be refused for the same and this one not
             if (not guests and not asked.mem_auto and asked in refused) or self._over(job.shape):
                 continue
-            key = self.key(job, self.cluster, self.now_ms)
-            if key > was:  # what was given since has set this user back
-                heappush(heads, (key, job, followers))
-                continue
+            if heads and self.starts:
+                key = self.key(job, self.cluster, self.now_ms)
+                if key > was:  # what was given since has set this user back
+                    heappush(heads, (key, job, followers))
+                    continue
             request = effective(self.cluster, job.shape)
             place = self.space.find(request) if request not in refused else None
             if place is None:
@@ -129,26 +133,30 @@ class _Planner:
                     continue
             self._start(job, request, place)
             if (follower := next(followers, None)) is not None:
-                heappush(heads, (self.key(follower, self.cluster, self.now_ms), follower, followers))
+                heappush(heads, (self._key(follower, bool(heads)), follower, followers))
 
     def _heads(self) -> list[Head]:
         """The first of every line that could start now."""
-        heads: list[Head] = []
         guests = self.keeper.keeping is not None
-        for request, lines in self.cluster.asking.items():
-            if request.mem_auto or guests or self.space.could(request):
-                heads.extend(self._heads_of(lines))
+        asking = self.cluster.asking.items()
+        heads = self._heads_of(lines for request, lines in asking if request.mem_auto or guests or self.space.could(request))
         heapify(heads)
         return heads
 
-    def _heads_of(self, lines: dict[Shape, Line]) -> Iterator[Head]:
-        cluster, now_ms, only = self.cluster, self.now_ms, self.only
-        for shape, line in lines.items():
+    def _heads_of(self, alike: Iterable[dict[Shape, Line]]) -> list[Head]:
+        cluster, only = self.cluster, self.only
+        found: list[tuple[Job, Iterator[Job]]] = []
+        for shape, line in (item for lines in alike for item in lines.items()):
             if (only and shape.user not in only) or self._over(shape):
                 continue
             followers = (job for job in cluster.in_line(line) if job.id not in self.started)
             if (job := next(followers, None)) is not None:
-                yield self.key(job, cluster, now_ms), job, followers
+                found.append((job, followers))
+        return [(self._key(job, len(found) > 1), job, followers) for job, followers in found]
+
+    def _key(self, job: Job, has_rivals: bool) -> tuple[float, ...]:
+        """Its place in the order; where nobody else stands in it, there is nothing to reckon."""
+        return self.key(job, self.cluster, self.now_ms) if has_rivals else ()
 
     def _start(self, job: Job, request: Request, place: Place) -> None:
         self.space.give(job.id, request, place)
@@ -205,9 +213,7 @@ class _Planner:
         able = [active for active in yielding if may_preempt(cluster, active, self.now_ms)]
         if not able or any(active.is_preempted for active in yielding):
             return []
-        heads = [
-            head for lines in cluster.asking.values() for head in self._heads_of(lines) if not head[1].shape.preemptible
-        ]
+        heads = [head for head in self._heads_of(cluster.asking.values()) if not head[1].shape.preemptible]
         for _, job, _ in sorted(heads, key=lambda head: head[0]):
             request = effective(cluster, job.shape)
             if self.space.find(request) is None and (asked := _who_yields(self.space, request, able)):
@@ -302,12 +308,15 @@ def over_quota(cluster: Cluster, shape: Shape) -> Reason | None:
     return None
 
 
-def explain(cluster: Cluster, job: Job, now_ms: int, place: int | None = None) -> tuple[Reason, ...]:
+def explain(
+    cluster: Cluster, job: Job, now_ms: int, place: int | None = None, own: Iterable[Reason] | None = None
+) -> tuple[Reason, ...]:
     """Every reason why a waiting job does not start now, its own first, then what it lacks.
 
     `place` is how many jobs stand before it in the queue, for the case that it would fit; None when that is not known.
+    `own` are its own reasons (`condition_reasons`) for a job that is not in the queue.
     """
-    reasons: list[Reason] = list(own_reasons(cluster, job, now_ms))
+    reasons: list[Reason] = list(own_reasons(cluster, job, now_ms) if own is None else own)
     if cluster.is_paused:
         reasons.append(SchedulingPaused())
     if (over := over_quota(cluster, job.shape)) is not None:
@@ -334,9 +343,14 @@ def may_use_kept(cluster: Cluster, keeping: Keeping | None, job: Job, now_ms: in
 
 def own_reasons(cluster: Cluster, job: Job, now_ms: int) -> Iterator[Reason]:
     """What keeps this job that has nothing to do with resources."""
-    if job.id in cluster.held:
-        yield Held()
     conditions = cluster.conditions.get(job.id, NO_CONDITIONS)
+    return condition_reasons(cluster, job, conditions, job.id in cluster.held, now_ms)
+
+
+def condition_reasons(cluster: Cluster, job: Job, conditions: Conditions, is_held: bool, now_ms: int) -> Iterator[Reason]:
+    """The same for a job under these conditions, whether the cluster knows it or not."""
+    if is_held:
+        yield Held()
     for dependency in conditions.after:
         state = cluster.state_of(dependency.job) or State.ENDED
         yield WaitsForJob(job=dependency.job, wants=dependency.wants, state=state.value)

@@ -12,7 +12,7 @@ import msgspec
 
 from roost.core.amounts import size
 from roost.core.cluster import Cluster
-from roost.core.model import Active, Gpu, Request
+from roost.core.model import Active, Gpu, Request, Stop, StopKind
 from roost.core.nodes import Node
 from roost.core.plan.placement import is_named
 from roost.core.plan.preemption import PREEMPT
@@ -41,13 +41,13 @@ class Tries(msgspec.Struct, frozen=True):
         return Tries(self.retries, self.retry_oom, self.retried + (why == RETRY), self.oom_retried + (why == OOM))
 
 
-def why_again(outcome: Outcome, stop: str | None, asked: str | None) -> str | None:
+def why_again(outcome: Outcome, stop: Stop | None, asked: str | None) -> str | None:
     """What a further attempt would be for, if one is left; None when such an end is the end.
 
     `stop` is what the server had asked for; `asked` is for what the node says that it stopped the run, None when it ended
     by itself. What a person asked for wins over all else.
     """
-    is_preempted = (stop or asked or "").startswith(PREEMPT)
+    is_preempted = asked == PREEMPT if stop is None else stop.kind is StopKind.PREEMPT
     if stop is not None and not is_preempted:
         return None
     if is_preempted and (asked is not None or outcome is Outcome.LOST) and outcome is not Outcome.SUCCEEDED:

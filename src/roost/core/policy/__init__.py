@@ -8,6 +8,7 @@ of a user with a negative weight waits.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
@@ -24,6 +25,7 @@ def names() -> list[str]:
     return sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
 
 
+@functools.cache
 def find(name: str) -> ModuleType:
     """The policy of that name; `ModuleNotFoundError` when there is none."""
     return import_module(f"{__name__}.{name}")

@@ -11,7 +11,7 @@ import os
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
 
 from roost.node.claims import lock_files as files
-from roost.node.claims.holders import SOMEBODY, Claimant, Names, file_system, hold_lock, read_locks
+from roost.node.claims.holders import SOMEBODY, Claimant, FileId, Names, file_system, hold_lock, read_locks
 from roost.node.claims.lock_files import Inode, Unusable
 from roost.node.claims.modes import NONE, STANDING, UNDER
 from roost.node.gpus.driver import Gpu
@@ -40,6 +40,8 @@ class Claims:
         """Whether runners can hold claims here."""
         self._report = report
         self._named = directory or os.environ.get("ROOST_CLAIMS")
+        self._is_alone = directory is not None
+        """Whether no other Roost looks for claims where ours are."""
         self._held: Dict[str, List[_Lock]] = {}
         self._files: Dict[str, Dict[Inode, int]] = {}
         self._names = Names()
@@ -133,7 +135,7 @@ class Claims:
 
     def others(self, gpus: Sequence[Gpu]) -> Dict[str, Dict[str, Any]]:
         """What samples must say of GPUs that cannot be claimed: `claimed_by` somebody, or a `fault` of the files."""
-        if self.mode in (UNDER, NONE) or not gpus:
+        if self.mode in (UNDER, NONE) or not gpus or (self._is_alone and not self._unseen):
             return {}
         try:
             with files.opened(self._directory()) as directory:
@@ -209,13 +211,15 @@ class Claims:
 
     def _look(self, directory: int, uuids: List[str]) -> Dict[str, Dict[str, Any]]:
         found: Dict[str, Dict[str, Any]] = {}
-        locks = read_locks()
-        self._names.keep_only(locks)
+        locks: Optional[Dict[FileId, List[int]]] = None
         system = file_system(directory)
         for uuid in uuids:
             try:
                 inode = files.inode_of(directory, self._name(uuid))
-                pids = locks.get((*system, inode[1])) if inode is not None else None
+                if inode is not None and locks is None:  # the kernel takes its time: some 10 ms, in which nothing starts
+                    locks = read_locks()
+                    self._names.keep_only(locks)
+                pids = locks.get((*system, inode[1])) if inode is not None and locks is not None else None
                 if inode is not None and pids:
                     found[uuid] = {"claimed_by": self._names.claimant((*system, inode[1]), pids)._asdict()}
                 elif self._is_held_unseen(directory, uuid):

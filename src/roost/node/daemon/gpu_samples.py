@@ -135,12 +135,12 @@ class GpuSamples:
             else:
                 self._last = values["sample"]
                 self._count(values["sample"])
-                self._claimed = self._claims.others(self._inventory.gpus)
                 self._forward(values["sample"])
 
     def _take_inventory(self, gpus: List[Gpu]) -> None:
         self._inventory.set(gpus)
         self._claims.tick(gpus)
+        self._claimed = self._claims.others(gpus)
         if not self._uplink.open():
             self._uplink.send({"op": INVENTORY, "gpus": [gpu.to_json() for gpu in gpus]})
 

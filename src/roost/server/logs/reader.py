@@ -79,7 +79,7 @@ class Logs:
         if node is None or (node.access is not None and not node.attached):
             raise self._refusal(attempt)
         has = channel(self._service.cluster, attempt.node, row.user, row.account)
-        if (link := self._service.engine.open_link(attempt.node, has)) is None:
+        if (link := self._service.links.open(attempt.node, has)) is None:
             raise self._refusal(attempt)
         if has:
             await link.attached(ATTACH_S)

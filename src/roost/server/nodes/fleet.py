@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
+from roost.core.accounts import NO_ACCOUNT, NODE_CHANNEL, SERVER_ACCOUNT, login_channel
 from roost.core.amounts import span
 from roost.core.cluster import Cluster
 from roost.core.errors import BadRequest, Conflict, HostKeyUnknown, NotFound, NotPermitted, RoostError, TryLater
 from roost.core.model import Access, Login
-from roost.core.nodes import OWN
 from roost.links import addresses, ssh
 from roost.links.addresses import PIPE, BadTarget
 from roost.links.link import LinkDown, plain
@@ -28,7 +28,7 @@ from roost.node.gpus.simulated import parse_sim_spec
 from roost.node.system.clock import boot_id
 from roost.node.system.home_dir import look_at_home
 from roost.server.clock import now_ms
-from roost.server.identity.people import NOBODYS, Caller, People
+from roost.server.identity.people import Caller, People
 from roost.server.nodes.account_checks import Own
 from roost.server.nodes.contact import Said, ask_program, host_keys, is_known, tell_program
 from roost.server.nodes.former_nodes import former
@@ -120,7 +120,7 @@ class Fleet:
         """End what the machine has of nodes that it was before. Its GPUs stay claimed until that is over."""
         ways = self._links.ways
         for was in former(found, self._cluster.nodes):
-            words = ssh.become_words(was.account, access.sim) if was.account else ssh.attach_words(access.sim)
+            words = ssh.become_words(was.channel, access.sim) if was.channel else ssh.attach_words(access.sim)
             command = ssh.command(ways.way(node, access), ways.wanted(was.node, access, words), ways.program)
             said = await tell_program(command, ways.program.data, was.farewell)
             if said.code in (None, ssh.FAILED):
@@ -140,7 +140,7 @@ class Fleet:
     async def _come(self, node: str) -> None:
         """Wait until it is attached, but not for ever."""
         self._links.open_needed()
-        link = self._links.open(node, "")
+        link = self._links.open(node, NODE_CHANNEL)
         with contextlib.suppress(LinkDown):
             if link is not None:
                 await link.attached(ATTACH_S)
@@ -287,12 +287,12 @@ class Fleet:
         found = await self._probe(name, asked, identity)
         login = Login(target, plain(str(found.get("login") or ""), MOST_NAME), key, as_him)
         await self._ask(caller, SetLogin(caller.name, name, whose, login))
-        self._links.relogin(name, OWN + whose)
+        self._links.relogin(name, login_channel(whose))
         return self._login_view(name, whose, login)
 
     def _ssh_as(self, caller: Caller, user: str, node: str) -> str:
         """As which account ssh is run: his own, where the server can; an administrator may let the server's own do it."""
-        if user == caller.name and self._people.is_root and caller.account not in ("", NOBODYS):
+        if user == caller.name and self._people.is_root and caller.account not in (SERVER_ACCOUNT, NO_ACCOUNT):
             return caller.account
         if not caller.is_admin:
             raise NotPermitted(
@@ -310,7 +310,7 @@ class Fleet:
         if login is None:
             raise NotFound(f"{whose} has no login of his own on {name}", "roost node login")
         await self._ask(caller, SetLogin(caller.name, name, whose, None))
-        self._links.relogin(name, OWN + whose)
+        self._links.relogin(name, login_channel(whose))
         return self._login_view(name, whose, login)
 
     def logins(self, caller: Caller) -> list[Json]:
@@ -359,7 +359,7 @@ def _check_path(what: str, path: str | None) -> None:
 
 
 def _check_pipe(caller: Caller, asked: NewNode) -> None:
-    if caller.via != "socket" or caller.account != "":
+    if caller.via != "socket" or caller.account != SERVER_ACCOUNT:
         raise NotPermitted("only the server's own account may add a node of its own machine", "ssh://…")
     if asked.dir is None:
         raise BadRequest("such a node needs a directory of its own", "--dir DIR")

@@ -10,26 +10,34 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
 
+from roost.core.accounts import NODE_CHANNEL, Channel, login_user
+from roost.core.cluster import Cluster
 from roost.core.model import Login
-from roost.core.nodes import OWN, shape_channel
+from roost.core.nodes import shape_channel
 from roost.links.link import Link
 from roost.links.messages import Report
 from roost.node.commands.attach_as import CANNOT
 from roost.server.nodes.node_commands import Ways
-from roost.server.rounds.engine import Engine
+from roost.server.rounds.loop import Inbox
 
 IDLE_S = 600.0
 LOOK_S = 30.0
 _log = logging.getLogger("roost.links")
-Key = tuple[str, str]
+Key = tuple[str, Channel]
 
 
 class NodeLinks:
-    """All links of a server."""
+    """All links of a server: none is opened before `begin` and after `close`."""
 
-    def __init__(self, engine: Engine, ways: Ways) -> None:
-        self._engine, self.ways = engine, ways
+    def __init__(self, inbox: Inbox[Any], ways: Ways, cluster: Callable[[], Cluster]) -> None:
+        self._inbox, self.ways, self._cluster = inbox, ways, cluster
+        self.health: deque[str] = deque(maxlen=20)
+        """What was wrong lately with programs of accounts, a line each."""
+        self._may_open = False
         self._links: dict[Key, Link] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._ending: set[asyncio.Task[None]] = set()
@@ -37,39 +45,40 @@ class NodeLinks:
         self._logins: dict[Key, Login | None] = {}
 
     def begin(self) -> None:
-        """Attach every node, and the accounts that have runs; be asked for the others from now on."""
-        self._engine.open_link = self.open
-        self._engine.drop_links = self.drop
+        """Attach every node, and the accounts that have runs; open the others when they are asked for, from now on."""
+        self._may_open = True
         self.open_needed()
 
     def open_needed(self) -> None:
         """Also what could not be opened before, for a disk was full or an account not there: nobody else would ask."""
-        own = {(node, "") for node in self._engine.controller.cluster.nodes}
+        own = {(node, NODE_CHANNEL) for node in self._cluster().nodes}
         for node, channel in sorted((own | self._busy()) - self._links.keys()):
             self.open(node, channel)
 
-    def open(self, node: str, channel: str) -> Link | None:
+    def open(self, node: str, channel: Channel) -> Link | None:
         """The link to that program of a node, new or there already; None when nobody knows such a node."""
         key = (node, channel)
+        if not self._may_open:
+            return self._links.get(key)
         if self._is_stale(key):  # he has nothing there: his way cannot change while he has
             self._close(key)
         self._used_s[key] = time.monotonic()
         if (link := self._links.get(key)) is not None:
             return link
-        if node not in self._engine.controller.cluster.nodes:
+        if node not in self._cluster().nodes:
             return None
 
         def report(at: str, message: Report) -> None:
             if self._links.get(key, link) is link:  # else another has taken its place: the node was added again
-                self._engine.report(at, message, channel)
+                self._inbox.report(at, message, channel)
 
         try:
             route = self.ways.route(node, channel)
         except (KeyError, OSError) as error:
-            self._engine.lost(node, f"{CANNOT}{channel}: {error}", channel, True)
+            self._inbox.lost(node, f"{CANNOT}{channel}: {error}", channel, True)
             return None
         link = self._links[key] = Link(
-            node, route, report, lambda _, reason: self._lost(key, reason), lambda: self._engine.is_behind(node, channel)
+            node, route, report, lambda _, reason: self._lost(key, reason), lambda: self._inbox.is_behind(node, channel)
         )
         self._tasks[key] = asyncio.create_task(link.run())
         self._logins[key] = self._login(key)
@@ -80,17 +89,18 @@ class NodeLinks:
         return key in self._links and self._logins[key] != self._login(key)
 
     def _login(self, key: Key) -> Login | None:
-        return self._engine.controller.cluster.logins.get((key[0], key[1].removeprefix(OWN))) if key[1] else None
+        user = login_user(key[1])
+        return self._cluster().logins.get((key[0], user)) if user is not None else None
 
     def doubles(self) -> list[str]:
         """What is wrong where two nodes say that they have the same GPU: one machine was added twice, or one lies."""
-        node_of, found = self._engine.controller.cluster.node_of, []
+        node_of, found = self._cluster().node_of, []
         for (node, channel), link in sorted(self._links.items()):
             has = {node_of.get(gpu.uuid, node) for gpu in link.hello.gpus} if link.hello and not channel else set()
             found += [f"{node} has GPUs that are {other}'s already, and does without them" for other in sorted(has - {node})]
         return found
 
-    def get(self, node: str, channel: str = "") -> Link | None:
+    def get(self, node: str, channel: Channel = NODE_CHANNEL) -> Link | None:
         """That link, if it is there."""
         return self._links.get((node, channel))
 
@@ -98,19 +108,19 @@ class NodeLinks:
         node, channel = key
         reason = reason.removeprefix("roost-node: ")
         if not channel:
-            self._engine.lost(node, reason)
+            self._inbox.lost(node, reason)
             return
         is_for_good = CANNOT in reason
-        health, about = self._engine.health, f"the program of {channel} on {node}: "
+        health, about = self.health, f"the program of {channel} on {node}: "
         for line in [line for line in health if line.startswith(about)]:  # one line each: it says what it likes
             health.remove(line)
         health.append(about + reason)
-        self._engine.lost(node, reason, channel, is_for_good)
+        self._inbox.lost(node, reason, channel, is_for_good)
         if is_for_good:
             self._close(key)
 
     def _busy(self) -> set[Key]:
-        cluster = self._engine.controller.cluster
+        cluster = self._cluster()
         left = {(node, left.channel) for (node, _), left in cluster.given_up.items() if node in cluster.nodes}
         return left | {(a.node, shape_channel(cluster, a.node, a.job.shape)) for a in cluster.active.values()}
 
@@ -146,13 +156,13 @@ class NodeLinks:
             self._close(key)
         self.open_needed()
 
-    def relogin(self, node: str, channel: str) -> None:
+    def relogin(self, node: str, channel: Channel) -> None:
         """Somebody's way there has changed: his next job takes the new one."""
         self._close((node, channel))
 
     async def close(self) -> None:
         """The server leaves: so do those that have nothing to do."""
-        self._engine.open_link = self.get
+        self._may_open = False
         await self._let_go(*self._links)
 
     async def _let_go(self, *keys: Key) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from roost.core import events as ev
+from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.errors import NotPermitted, TryLater
-from roost.core.model import RANK_STEP, Conditions, Job
+from roost.core.model import RANK_STEP, Conditions, Job, Stop, StopKind
 from roost.core.nodes import channel
 from roost.core.spec import JobSpec
 from roost.core.states import ACTIVE, Change, Outcome, State, is_allowed
@@ -16,7 +17,9 @@ from roost.server.rounds.orphans import At
 from roost.server.rounds.quotas import check_room
 from roost.server.rounds.submit import why_never
 from roost.server.rounds.turn import Owner, Turn
+from roost.store import reads
 from roost.store.load import shape_of
+from roost.store.writes import EnvRef, KeptEnv
 
 CHANGING = ("edit", "clone")
 """What changes what runs."""
@@ -55,7 +58,7 @@ def check_own(turn: Turn, command: Command, job: int) -> None:
 
 def _check_own_account(command: Command, job: int, owner: Owner | None) -> None:
     """Raise unless the asker is the server's own account, where the job runs as it: nobody else says what that runs."""
-    if owner is not None and owner.account == "" and command.by.account != "":
+    if owner is not None and owner.account == SERVER_ACCOUNT and command.by.account != SERVER_ACCOUNT:
         raise NotPermitted(f"job {job} runs as the server's own account", "only that account may change what runs as it")
 
 
@@ -80,16 +83,16 @@ def kill(turn: Turn, job: int, command: Act) -> None:
             )
         turn.tell(active, "signal", signal=command.signal)
         return
-    _stop(turn, job, state, "kill", command)
+    _stop(turn, job, state, StopKind.KILL, command)
 
 
-def _stop(turn: Turn, job: int, state: State, why: str, command: Act) -> None:
+def _stop(turn: Turn, job: int, state: State, why: StopKind, command: Act) -> None:
     """End it: a waiting job at once, a running one when nothing of it is left."""
     if state in ACTIVE:
         active = turn.cluster.active[job]
-        turn.record(ev.StopAsked(job, turn.now_ms, why), command.actor)
+        turn.record(ev.StopAsked(job, turn.now_ms, Stop(why)), command.actor)
         grace = own_grace_ms(turn, job) if command.grace_s is None else command.grace_s * 1000
-        turn.tell(active, "stop", why=why, grace_ms=grace)
+        turn.tell(active, "stop", why=why.value, grace_ms=grace)
     else:
         turn.end(ev.Ended(job, turn.now_ms, Outcome.KILLED, None, "ended before it started"), command.actor)
 
@@ -169,10 +172,10 @@ def rm(turn: Turn, job: int, command: Act) -> None:
     """Forget it; what runs is ended first."""
     state = known(turn, job)
     if state in ACTIVE:
-        _stop(turn, job, state, "rm", command)
+        _stop(turn, job, state, StopKind.REMOVE, command)
         return
     if state is not State.ENDED:
-        _stop(turn, job, state, "rm", command)
+        _stop(turn, job, state, StopKind.REMOVE, command)
     remove(turn, job, command.actor)
 
 
@@ -196,12 +199,12 @@ def remove(turn: Turn, job: int, actor: str | None) -> None:
     owner = turn.owner(job)
     attempts = _drop(turn, job, actor)
     runs = [f"{job}.{n}" for n in range(1, attempts + 1)]
-    for node in sorted(turn.memory.places(job)) if runs else ():
+    for node in sorted(turn.read(reads.places, job)) if runs else ():
         if owner is not None and node in turn.cluster.nodes:
             leave(turn, At(node, channel(turn.cluster, node, owner.user, owner.account)), runs)
 
 
-def spec_of(turn: Turn, job: int) -> tuple[JobSpec, str | None]:
+def spec_of(turn: Turn, job: int) -> tuple[JobSpec, EnvRef | None]:
     """What the job asks for, and which environment is kept for it."""
     if job in turn.new:
         return msgspec.json.decode(turn.new[job].spec, type=JobSpec), turn.new[job].env
@@ -211,4 +214,4 @@ def spec_of(turn: Turn, job: int) -> tuple[JobSpec, str | None]:
     spec = row.decoded()
     if row.priority != spec.priority:
         spec = msgspec.structs.replace(spec, priority=row.priority)
-    return spec, f"#{row.env}" if row.env is not None else None
+    return spec, KeptEnv(row.env) if row.env is not None else None

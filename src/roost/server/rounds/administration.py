@@ -9,6 +9,7 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core import policy as policies
+from roost.core.accounts import NODE_CHANNEL
 from roost.core.errors import BadRequest, Conflict, NotFound
 from roost.core.model import GpuRules, UserRules
 from roost.core.plan.placement import is_named
@@ -100,7 +101,7 @@ def set_values(turn: Turn, command: Change_) -> dict[str, Any]:
         turn.record(ev.SettingChanged(key, value), command.actor)
         if key == "node.sample_ms":
             for node in turn.cluster.nodes:
-                turn.send(node, "", "configure", sample_ms=value)
+                turn.send(node, NODE_CHANNEL, "configure", sample_ms=value)
     return {"done": values}
 
 

@@ -5,7 +5,7 @@ be told once it is committed. Nothing leaves before the commit: an id is printed
 When a commit fails, what was decided is dropped and the state is read from the store again: as if the server had been killed
 and restarted, which it must survive anyway.
 
-No clock, no socket, no thread: the engine feeds it in asyncio, the simulator over a virtual clock.
+No clock, no socket, no thread: `loop` feeds it, and nobody else.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from roost.server.rounds.start_message import Where, start_message
 from roost.server.rounds.turn import Reply, Send, Turn
 from roost.store import reads
 from roost.store.load import Interned, load
-from roost.store.rows import AuditRow, JobRow, ResultRow, SweepRow
+from roost.store.rows import AuditRow, JobRow, ResultRow
 from roost.store.store import CommitFailed, Store, unpack_env
 from roost.store.writes import Batch
 
@@ -47,6 +47,8 @@ class Round(msgspec.Struct):
     batch: Batch
     replies: list[Reply | None]
     """One for each input, in order; None where nobody waits for an answer."""
+    is_postponed: bool = False
+    """Nobody waits for its commit: its facts go with the next one."""
 
     @property
     def is_urgent(self) -> bool:
@@ -58,13 +60,20 @@ class Round(msgspec.Struct):
 class Controller:
     """Owns the cluster state. One round at a time."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, store: Store, socket: str = "") -> None:
+        """`socket` is where the server listens: a job that reports finds it by that."""
+        self.store, self._socket = store, socket
         self.disk_is_full = False
-        self.is_leaving = False
-        self.socket = ""
-        """Where the server listens: a job that reports finds it by that."""
+        self._is_leaving = False
         self.reload()
+
+    def leave(self) -> None:
+        """The server ends soon: nothing is started any more."""
+        self._is_leaving = True
+
+    def note_disk(self, is_full: bool) -> None:
+        """While the disk is full no new job is accepted."""
+        self.disk_is_full = is_full
 
     def reload(self) -> None:
         """Take the state from the store, as after a restart. Nodes must say hello again."""
@@ -76,54 +85,15 @@ class Controller:
         self._lazy_results: dict[int, dict[str, ResultRow]] = {}
         self._envs: dict[int | None, bytes] = {}
 
-    # -- what a turn may ask ----------------------------------------------------------------------------------------
-
-    def rows(self, ids: Sequence[int]) -> dict[int, JobRow]:
-        """Those jobs as they were at the last commit."""
-        return self.store.read(reads.jobs, ids)
-
-    def places(self, job: int) -> set[str]:
-        """The nodes on which a job has had attempts."""
-        return self.store.read(reads.places, job)
-
-    def given(self, job: int) -> dict[str, set[str]]:
-        """The GPUs that each attempt of a job was given, by the name of its run."""
-        rows = self.store.read(reads.attempts, [job]).get(job, [])
-        return {f"{job}.{row.attempt}": {uuid for uuid, _ in row.devices()} for row in rows}
-
-    def queue_head(self, length: int) -> list[tuple[int, int, int]]:
-        """Id, priority and rank of the first waiting jobs."""
-        return self.store.read(reads.queue_head, length)
-
-    def submission(self, key: str) -> tuple[int, int] | None:
-        """First id and count of a submit that was committed under that key."""
-        return self.store.read(reads.submission, key)
-
-    def sweep(self, sweep: int) -> SweepRow | None:
-        """That sweep."""
-        return self.store.read(reads.sweep, sweep)
-
-    def last_sweep(self) -> int:
-        """The id of the last sweep that was committed."""
-        return self.store.read(reads.last_sweep)
-
-    def points(self, sweep: int) -> list[JobRow]:
-        """The jobs of a sweep."""
-        return self.store.read(reads.jobs_of_sweep, sweep)
-
-    def results(self, job: int) -> list[ResultRow]:
-        """What a job has reported."""
-        return self.store.read(reads.results, [job]).get(job, [])
-
     # -- a round ----------------------------------------------------------------------------------------------------
 
     def decide(self, inputs: Sequence[Input], now_ms: int) -> Round:
         """Let the inputs have their consequences and plan. The cluster is then ahead of the store until `commit`."""
-        turn = Turn(self.cluster, self, self.interned, now_ms, self.last_job)
+        turn = Turn(self.cluster, self.store, self.interned, now_ms, self.last_job)
         turn.results, self._lazy_results = self._lazy_results, {}
         replies = [self._take(turn, item) for item in inputs]
         self.cluster.apply(ev.TimeCame(now_ms))
-        if not self.is_leaving:
+        if not self._is_leaving:
             self._plan(turn, now_ms)
         batch = turn.batch()
         batch.events = [*self._lazy, *batch.events]
@@ -192,7 +162,7 @@ class Controller:
     def _start(self, turn: Turn, start: Any, rows: dict[int, JobRow]) -> Send:
         row = rows[start.job]
         channel = turn.channel(self.cluster.active[start.job])
-        where = Where(channel, self.cluster.nodes[start.node].access is None, self.socket)
+        where = Where(channel, self.cluster.nodes[start.node].access is None, self._socket)
         message = start_message(self.cluster, start, row, self._env(row.env), turn.now_ms, where)
         return Send(start.node, message, channel)
 

@@ -1,13 +1,14 @@
 """Asking a running job to make room. It is told as a kill is, TERM and KILL after its grace, and then waits again.
 
-No I/O. Whom to ask is the planner's choice; what becomes of the job when nothing of it is left stands in `retrying`.
+No I/O. Whom to ask is the planner's choice; what becomes of the job when nothing of it is left stands in `attempt_end`.
 """
 
 from __future__ import annotations
 
 from roost.core import events as ev
 from roost.core.amounts import span
-from roost.core.plan.preemption import PREEMPT, may_preempt, stop_for
+from roost.core.model import Stop, StopKind
+from roost.core.plan.preemption import PREEMPT, may_preempt
 from roost.core.states import State
 from roost.server.rounds.actions import Skip, known, own_grace_ms
 from roost.server.rounds.commands import Act
@@ -17,7 +18,7 @@ from roost.server.rounds.turn import Turn
 def preempt(turn: Turn, job: int, for_job: int | None, actor: str | None = None) -> None:
     """Ask that running job to make room, for another if one is named. `may_preempt` must hold."""
     active = turn.cluster.active[job]
-    turn.record(ev.StopAsked(job, turn.now_ms, stop_for(for_job)), actor)
+    turn.record(ev.StopAsked(job, turn.now_ms, Stop(StopKind.PREEMPT, for_job)), actor)
     turn.tell(active, "stop", why=PREEMPT, grace_ms=own_grace_ms(turn, job))
 
 

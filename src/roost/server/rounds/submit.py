@@ -12,15 +12,16 @@ from roost.core.errors import BadRequest, Impossible, NotPermitted, RoostError
 from roost.core.estimates.forecast import Supposed
 from roost.core.model import RANK_STEP, Conditions, Job, Request
 from roost.core.plan.placement import Space, impossible, no_such_node
-from roost.core.plan.planner import effective, explain
+from roost.core.plan.planner import condition_reasons, effective, explain
 from roost.core.reasons import Ahead, Reason, as_data
 from roost.core.spec import JobSpec, check, check_env, default_name, display_command
 from roost.server.clock import parse_time_ms
 from roost.server.rounds.commands import Ask, Submit
 from roost.server.rounds.quotas import check_rooms
 from roost.server.rounds.turn import Turn
+from roost.store import reads
 from roost.store.store import pack_env
-from roost.store.writes import NewJob
+from roost.store.writes import EnvRef, KeptEnv, NewEnv, NewJob
 
 
 def submit(turn: Turn, command: Submit) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def submit(turn: Turn, command: Submit) -> dict[str, Any]:
         check_no_point(spec, i)
         check_owner(command, spec, i)
         check_preferred(turn, spec, i)
-    envs = [kept_env(turn, env) for env in command.envs]
+    envs = kept_envs(turn, command)
     parts = [checked(turn, command, i, spec, envs) for i, spec in enumerate(command.jobs)]
     check_rooms(turn, [spec.user or command.actor for spec, *_ in parts])
     remember_key(turn, command, len(parts))
@@ -41,7 +42,7 @@ def submit(turn: Turn, command: Submit) -> dict[str, Any]:
 def made_before(turn: Turn, command: Submit) -> list[int] | None:
     """The ids that were made under that key of that user; None when it is new."""
     key = _key(command)
-    if key is None or (made := turn.submissions.get(key) or turn.memory.submission(key)) is None:
+    if key is None or (made := turn.submissions.get(key) or turn.read(reads.submission, key)) is None:
         return None
     return list(range(made[0], made[0] + made[1]))
 
@@ -83,10 +84,10 @@ def check_preferred(turn: Turn, spec: JobSpec, index: int | None = None) -> None
         raise Impossible(missing.message, missing.hint, index)
 
 
-Checked = tuple[JobSpec, Request, Conditions, str | None]
+Checked = tuple[JobSpec, Request, Conditions, EnvRef | None]
 
 
-def checked(turn: Turn, command: Submit, index: int, spec: JobSpec, envs: list[str]) -> Checked:
+def checked(turn: Turn, command: Submit, index: int, spec: JobSpec, envs: list[NewEnv]) -> Checked:
     """A spec that may be queued, with its parts; raises naming its position."""
     check(spec, index)
     try:
@@ -96,16 +97,16 @@ def checked(turn: Turn, command: Submit, index: int, spec: JobSpec, envs: list[s
             raise never
         begin_ms = parse_time_ms(spec.begin_at) if spec.begin_at else None
         conditions = _open_conditions(turn, spec.conditions(begin_ms))
-        env, digest = spec.env, None
+        env, ref = spec.env, None
         if isinstance(env, int):
             if not 0 <= env < len(envs):
                 raise BadRequest(f"env {env} names none of the {len(envs)} environments sent")
-            digest = envs[env]
+            ref = envs[env]
         elif env is not None:
-            digest = kept_env(turn, env)
+            ref = _kept_env(turn, env)
         if spec.cwd is None:
             spec = msgspec.structs.replace(spec, cwd=command.home)
-        return spec, request, conditions, digest
+        return spec, request, conditions, ref
     except RoostError as error:
         error.index = index
         raise
@@ -144,19 +145,27 @@ def _open_conditions(turn: Turn, conditions: Conditions) -> Conditions:
     return Conditions(tuple(left), begin_ms)
 
 
-def kept_env(turn: Turn, env: dict[str, str]) -> str:
-    """The digest under which the environment is kept; equal ones are kept once."""
-    check_env(env)
+def kept_envs(turn: Turn, command: Submit) -> list[NewEnv]:
+    """The environments that were sent beside the jobs, checked: `check` sees only the jobs."""
+    for env in command.envs:
+        check_env(env)
+    return [_kept_env(turn, env) for env in command.envs]
+
+
+def _kept_env(turn: Turn, env: dict[str, str]) -> NewEnv:
+    """Have the environment kept; equal ones are kept once."""
     packed = pack_env(env)
     digest = blake2b(packed, digest_size=16).hexdigest()
     turn.envs[digest] = packed
-    return digest
+    return NewEnv(digest)
 
 
-def queue_job(turn: Turn, command: Submit, spec: JobSpec, request: Request, conditions: Conditions, env: str | None) -> int:
+def queue_job(
+    turn: Turn, command: Submit, spec: JobSpec, request: Request, conditions: Conditions, env: EnvRef | None
+) -> int:
     """Queue a checked job; its id."""
     job_id, owner = turn.next_id(), command.owner(spec)
-    if owner.account != command.by.account and owner.user != command.actor and (env is None or not env.startswith("#")):
+    if owner.account != command.by.account and owner.user != command.actor and not isinstance(env, KeptEnv):
         env = None  # a job for another account starts from that account's login: nothing of the submitter's leaks into it
     job = Job(job_id, turn.shaped(owner, spec, request), job_id * RANK_STEP, turn.now_ms)
     turn.new[job_id] = kept(spec, env, command.actor if command.actor != owner.user else None)
@@ -164,7 +173,7 @@ def queue_job(turn: Turn, command: Submit, spec: JobSpec, request: Request, cond
     return job_id
 
 
-def kept(spec: JobSpec, env: str | None, submitter: str | None = None) -> NewJob:
+def kept(spec: JobSpec, env: EnvRef | None, submitter: str | None = None) -> NewJob:
     """A spec as the store keeps it: without the environment."""
     name = spec.name or default_name(spec)
     bare = msgspec.structs.replace(spec, env=None) if spec.env is not None else spec
@@ -197,15 +206,9 @@ def ask(turn: Turn, command: Ask) -> dict[str, Any]:
 def _waits(turn: Turn, job: Job, conditions: Conditions, hold: bool) -> list[Reason] | None:
     """Why it would wait; None when it would start."""
     cluster = turn.cluster
-    cluster.conditions[0] = conditions
-    if hold:
-        cluster.held.add(0)
-    try:
-        place = Space.of(cluster).find(effective(cluster, job.shape))
-        waits = [r for r in explain(cluster, job, turn.now_ms) if not isinstance(r, Ahead)]
-    finally:
-        del cluster.conditions[0]
-        cluster.held.discard(0)
+    own = condition_reasons(cluster, job, conditions, hold, turn.now_ms)
+    place = Space.of(cluster).find(effective(cluster, job.shape))
+    waits = [r for r in explain(cluster, job, turn.now_ms, own=own) if not isinstance(r, Ahead)]
     return waits if waits or place is None else None
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core import results
+from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.errors import BadRequest, Conflict, NotFound, NotPermitted
 from roost.core.results import MAX_KEYS
 from roost.core.spec import JobSpec, display_command
@@ -16,9 +17,11 @@ from roost.core.sweeps.points import Design, check_directories, expanded, extend
 from roost.server.rounds.actions import check_own, spec_of
 from roost.server.rounds.commands import Command, LimitSweep, MakeSweep, Report
 from roost.server.rounds.quotas import check_rooms
-from roost.server.rounds.submit import check_owner, check_preferred, checked, kept_env, made_before, queue_job, remember_key
+from roost.server.rounds.submit import check_owner, check_preferred, checked, kept_envs, made_before, queue_job, remember_key
 from roost.server.rounds.turn import Turn
+from roost.store import reads
 from roost.store.rows import ResultRow, SweepRow
+from roost.store.writes import EnvRef, KeptEnv
 
 MOST_RUNNING = 1_000_000
 
@@ -31,7 +34,7 @@ def make_sweep(turn: Turn, command: MakeSweep) -> dict[str, Any]:
         check_preferred(turn, command.design.job)
     if (ids := made_before(turn, command)) is not None:
         return {"sweep": _sweep_of(turn, ids[0]), "ids": ids, "unused": unused(command.design)}
-    envs = [] if command.dry_run else [kept_env(turn, env) for env in command.envs]
+    envs = [] if command.dry_run else kept_envs(turn, command)
     number = command.sweep or turn.next_sweep()
     jobs, design, env = _further(turn, command) if command.sweep else (command.jobs, command.design, None)
     specs = [msgspec.structs.replace(job, sweep=number, env=None if command.dry_run else job.env) for job in jobs]
@@ -92,7 +95,7 @@ def _sweep_of(turn: Turn, job: int) -> int | None:
     return spec_of(turn, job)[0].sweep if turn.exists(job) else None
 
 
-def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, str | None]:
+def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, EnvRef | None]:
     """The jobs that a sweep does not have yet, its design from now on, and the environment of its jobs."""
     assert command.sweep is not None
     _own(turn, command, command.sweep)
@@ -101,7 +104,7 @@ def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, str
         raise Conflict(
             f"the jobs of sweep {command.sweep} were removed, and their environment with them", "make a new sweep"
         )
-    accounts = {job.account for job in turn.memory.points(command.sweep)}
+    accounts = {job.account for job in turn.read(reads.jobs_of_sweep, command.sweep)}
     if accounts and accounts != {command.owner(command.design.job).account}:
         raise Conflict(f"sweep {command.sweep} runs as another account", "make a new sweep: this one's environment stays")
     points = [spec.point for spec, _ in there]
@@ -114,11 +117,11 @@ def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, str
     return new, command.design, there[-1][1]
 
 
-def _points(turn: Turn, sweep: int) -> Iterator[tuple[JobSpec, str | None]]:
+def _points(turn: Turn, sweep: int) -> Iterator[tuple[JobSpec, EnvRef | None]]:
     """The jobs of a sweep that are there now, each with the environment that is kept for it."""
-    for row in turn.memory.points(sweep):
+    for row in turn.read(reads.jobs_of_sweep, sweep):
         if row.id not in turn.removed:
-            yield row.decoded(), f"#{row.env}" if row.env is not None else None
+            yield row.decoded(), KeptEnv(row.env) if row.env is not None else None
     for job in turn.new:
         if turn.exists(job) and (spec := spec_of(turn, job))[0].sweep == sweep:
             yield spec
@@ -138,14 +141,14 @@ def _own(turn: Turn, command: Command, sweep: int) -> None:
     """Raise unless it is the asker's sweep, or he may act on all."""
     row = _known(turn, sweep)
     if command.by.is_admin:
-        if isinstance(command, MakeSweep) and not command.by.may_run_as(command.accounts.get(row.user, "")):
+        if isinstance(command, MakeSweep) and not command.by.may_run_as(command.accounts.get(row.user, SERVER_ACCOUNT)):
             raise NotPermitted(
                 f"sweep {sweep} runs as the server's own account", "root, on the machine itself, may extend it"
             )
         return
     if row.user != command.by.name:
         raise NotPermitted(f"sweep {sweep} is {row.user}'s", "only its owner and administrators may change it")
-    if any(job.account != command.by.account for job in turn.memory.points(sweep)):
+    if any(job.account != command.by.account for job in turn.read(reads.jobs_of_sweep, sweep)):
         raise NotPermitted(f"sweep {sweep} runs as another account than yours", "only administrators may change it")
 
 

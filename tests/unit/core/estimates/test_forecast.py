@@ -11,7 +11,7 @@ from tests.builders import NOW, cluster, end, job, observe, start_all, submit
 from roost.core import events as ev
 from roost.core.cluster import Cluster
 from roost.core.estimates.forecast import HORIZON_MS, STOPPING_MS, Forecast, Misses, forecast, run_ahead, starts_ahead, twin
-from roost.core.model import RANK_STEP, Conditions, Dependency, Job
+from roost.core.model import RANK_STEP, Conditions, Dependency, Job, Stop, StopKind
 from roost.core.plan.planner import plan
 from roost.core.predictions import Ran
 from roost.core.states import Outcome
@@ -129,7 +129,7 @@ def test_a_job_that_shares_is_given_what_others_leave() -> None:
 def test_one_that_was_told_to_stop_is_soon_gone() -> None:
     made = busy(job(1), job(2))
     made.apply(ev.Started(1, NOW, 1, 77))
-    made.apply(ev.StopAsked(1, NOW, "kill"))
+    made.apply(ev.StopAsked(1, NOW, Stop(StopKind.KILL)))
     assert waits_s(made, 2) == STOPPING_MS / 1000
 
 

@@ -8,9 +8,9 @@ from tests.builders import NOW, cluster, job, node, start_all, submit
 
 from roost.core import events as ev
 from roost.core.cluster import Cluster
-from roost.core.model import Job, UserRules
+from roost.core.model import Job, Stop, StopKind, UserRules
 from roost.core.plan.planner import plan
-from roost.core.plan.preemption import may_preempt, preempted_words, stop_for, stop_word
+from roost.core.plan.preemption import may_preempt, preempted_words
 
 LONG = 600_000
 
@@ -37,7 +37,7 @@ def test_not_one_that_did_not() -> None:
     assert not may_preempt(here, here.active[1], NOW + LONG)
 
 
-@pytest.mark.parametrize("event", [ev.Paused(1, NOW), ev.StopAsked(1, NOW, "kill")])
+@pytest.mark.parametrize("event", [ev.Paused(1, NOW), ev.StopAsked(1, NOW, Stop(StopKind.KILL))])
 def test_only_one_that_runs(event: ev.Event) -> None:
     here = running()
     here.apply(event)
@@ -45,8 +45,13 @@ def test_only_one_that_runs(event: ev.Event) -> None:
 
 
 def test_the_reason_is_kept_for_people_and_short_for_the_node() -> None:
-    assert [stop_word(stop) for stop in (stop_for(17), stop_for(None), "rm", None)] == ["preempt", "preempt", "rm", "kill"]
-    assert [preempted_words(stop_for(n)) for n in (17, None)] == ["preempted for job 17", "preempted"]
+    stops = [Stop(StopKind.PREEMPT, 17), Stop(StopKind.PREEMPT), Stop(StopKind.REMOVE)]
+    assert [str(stop) for stop in stops] == ["preempt 17", "preempt", "rm"]
+    assert [Stop.parse(str(stop)) for stop in stops] == stops
+    active = running().active[1]
+    words = [msgspec.structs.replace(active, stop=stop).stop_word for stop in (*stops, None)]
+    assert words == ["preempt", "preempt", "rm", "kill"]
+    assert [preempted_words(stop) for stop in stops[:2]] == ["preempted for job 17", "preempted"]
 
 
 @pytest.mark.parametrize(
@@ -62,8 +67,8 @@ def test_the_reason_is_kept_for_people_and_short_for_the_node() -> None:
 def test_what_a_person_asks_wins(asked: tuple[str, ...], stands: str) -> None:
     here = running()
     for why in asked:
-        here.apply(ev.StopAsked(1, NOW, why))
-    assert here.active[1].stop == stands
+        here.apply(ev.StopAsked(1, NOW, Stop.parse(why)))
+    assert str(here.active[1].stop) == stands
 
 
 # -- whom the planner asks ------------------------------------------------------------------------------------------
@@ -149,7 +154,7 @@ def test_one_job_is_made_room_for_at_a_time() -> None:
     submit(here, job(10))
     submit(here, job(11, user="bob"))
     assert len(asked(here)) == 1
-    here.apply(ev.StopAsked(4, NOW + 9_000_000, "preempt 10"))
+    here.apply(ev.StopAsked(4, NOW + 9_000_000, Stop(StopKind.PREEMPT, 10)))
     assert asked(here) == []
 
 

@@ -7,7 +7,7 @@ from tests.builders import MEM, NOW, cluster, job, node
 
 from roost.core import events as ev
 from roost.core.cluster import Cluster
-from roost.core.model import Active, Conditions, GpuRules, Request
+from roost.core.model import Active, Conditions, GpuRules, Request, Stop
 from roost.core.plan.retries import Tries, difference, pause_ms, roomier, why_again
 from roost.core.states import Outcome
 
@@ -38,7 +38,7 @@ O = Outcome  # noqa: E741
     ],
 )
 def test_which_ends_are_tried_again(outcome: Outcome, stop: str | None, asked: str | None, why: str | None) -> None:
-    assert why_again(outcome, stop, asked) == why
+    assert why_again(outcome, Stop.parse(stop) if stop else None, asked) == why
 
 
 def test_the_budgets_do_not_pay_for_one_another() -> None:

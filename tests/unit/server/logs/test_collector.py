@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.services import make_service
+from tests.stores import fresh_store
 
 from roost.core import events as ev
 from roost.core.errors import NotFound, TryLater
@@ -15,10 +17,7 @@ from roost.links import messages as m
 from roost.server.logs import backoff, collector
 from roost.server.logs.backoff import Patience
 from roost.server.logs.collector import AGAIN_S, LogCopies, Wanted
-from roost.server.rounds.controller import Controller
-from roost.server.rounds.engine import Engine
 from roost.server.service import Service
-from roost.sim.world import fresh_store
 from roost.store.rows import AttemptRow
 
 
@@ -63,7 +62,7 @@ def test_what_is_wanted_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
     with fresh_store() as store:
-        made = Service(tmp_path, store, Engine(Controller(store)))
+        made = make_service(tmp_path, store)
         made.cluster.node("far")
         yield made
 

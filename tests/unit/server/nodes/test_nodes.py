@@ -46,7 +46,7 @@ def test_a_run_that_the_node_lost_is_lost(server: Server) -> None:
     server.cut()
     assert job in server.cluster.active
     server.attach()
-    assert server.controller.rows([job])[job].outcome == "lost"
+    assert server.rows([job])[job].outcome == "lost"
 
 
 def test_an_end_that_came_while_nobody_listened_is_taken_at_the_next_attach(server: Server) -> None:
@@ -54,7 +54,7 @@ def test_an_end_that_came_while_nobody_listened_is_taken_at_the_next_attach(serv
     server.tell(started(f"{job}.1"))
     server.restart()
     server.attach(exited(f"{job}.1", 3))
-    row = server.controller.rows([job])[job]
+    row = server.rows([job])[job]
     assert (row.outcome, row.exit_code) == ("failed", 3)
 
 

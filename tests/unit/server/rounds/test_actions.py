@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.builders import NOW, Server, exited, job, started
+from tests.builders import NOW, Server, exited, job, listen, started
 
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS
@@ -14,7 +13,7 @@ from roost.core.errors import BadRequest, NotFound, RoostError
 from roost.core.spec import JobSpec
 from roost.server.rounds.commands import Act, Ask, Change_, Drain, RuleGpus
 from roost.server.rounds.handlers import ACTIONS
-from roost.store.rows import JobRow
+from roost.store import reads
 
 STATES = ("held", "queued", "starting", "running", "paused", "stopping", "ended")
 ALLOWED = {
@@ -84,7 +83,7 @@ def test_an_edit_that_makes_no_sense_changes_nothing(server: Server, changes: di
 def test_a_clone_is_a_new_job_of_the_same_kind(server: Server) -> None:
     job = server.submit(name="x", env={"A": "1"}, labels=("l",), hold=True)
     (twin,) = server.act("clone", job)["ids"]
-    rows = server.controller.rows([job, twin])
+    rows = server.rows([job, twin])
     assert rows[twin].name == "x" and rows[twin].env == rows[job].env and twin == job + 1
 
 
@@ -145,14 +144,7 @@ def test_what_is_done_to_many_ended_jobs_asks_the_store_once(server: Server, mon
     jobs = [server.submit() for _ in range(4)]
     for number in jobs:
         server.tell(exited(f"{number}.1"))
-    asked: list[Sequence[int]] = []
-    rows = server.controller.rows
-
-    def counted(ids: Sequence[int]) -> dict[int, JobRow]:
-        asked.append(ids)
-        return rows(ids)
-
-    monkeypatch.setattr(server.controller, "rows", counted)
+    asked = listen(server.store, monkeypatch, reads.jobs)
     (reply,) = server.round(Act("ada", "hold", jobs))
     assert reply is not None and [skipped["id"] for skipped in reply.value["skipped"]] == jobs
     assert asked == [jobs]

@@ -17,7 +17,7 @@ OOM_LINE = "CUDA out of memory (from the log): torch.OutOfMemoryError: CUDA out 
 
 
 def row(server: Server, job: int) -> JobRow:
-    return server.controller.rows([job])[job]
+    return server.rows([job])[job]
 
 
 def attempts(server: Server, job: int) -> list[AttemptRow]:

@@ -9,6 +9,8 @@ from typing import Any, cast
 
 import pytest
 from tests.builders import exited, started
+from tests.services import NoLinks
+from tests.stores import fresh_store
 
 from roost.core import events as ev
 from roost.core.errors import DiskFull, RoostError
@@ -18,9 +20,8 @@ from roost.links.link import Link
 from roost.server.clock import now_ms, rfc3339
 from roost.server.rounds.commands import Command, Submit
 from roost.server.rounds.controller import Controller
-from roost.server.rounds.engine import Engine
+from roost.server.rounds.engine import Engine, EngineInbox
 from roost.server.rounds.reports import _TAKE
-from roost.sim.world import fresh_store
 from roost.store import reads
 from roost.store.store import CommitFailed
 from roost.store.writes import Batch
@@ -30,11 +31,14 @@ HELD = Submit("ada", [JobSpec("true", gpus=0, hold=True)])
 
 
 class FakeLink:
-    """Hears what a node would hear."""
+    """The only link there is: hears what a node would hear."""
 
     def __init__(self) -> None:
         self.said: list[dict[str, Any]] = []
         self.drops: list[str] = []
+
+    def open(self, node: str, channel: str) -> Link:
+        return cast(Link, self)
 
     def send(self, messages: list[dict[str, Any]]) -> None:
         self.said += messages
@@ -47,9 +51,8 @@ class FakeLink:
 async def running() -> AsyncIterator[tuple[Engine, FakeLink]]:
     """An engine with one node that is attached."""
     with fresh_store() as store:
-        engine, link = Engine(Controller(store)), FakeLink()
-        engine.open_link = lambda node, channel: cast(Link, link)
-        engine.drop_links = link.drop
+        link = FakeLink()
+        engine = Engine(Controller(store), EngineInbox(), link)
         store.commit(Batch([ev.NodeSeen("n1", 2, 1000, ())]))
         engine.controller.reload()
         engine.controller.cluster.apply(ev.NodeAttached("n1"))
@@ -117,7 +120,7 @@ async def test_a_begin_time_wakes_the_engine() -> None:
 async def test_a_reported_start_is_committed_soon_though_nobody_waits_for_it() -> None:
     async with running() as (engine, _):
         await engine.ask(Submit("ada", [JobSpec("true", gpus=0)]))
-        engine.report("n1", started("1.1"))
+        engine.inbox.report("n1", started("1.1"))
         store = engine.controller.store
 
         def state() -> str:
@@ -133,11 +136,11 @@ async def test_it_is_committed_soon_though_a_program_never_stops_talking() -> No
 
         async def talk() -> None:
             while True:
-                engine.report("n1", m.Using([]))
+                engine.inbox.report("n1", m.Using([]))
                 await asyncio.sleep(0)
 
         talking = asyncio.create_task(talk())
-        engine.report("n1", m.RunReported("1.1", {"loss": 0.5}))
+        engine.inbox.report("n1", m.RunReported("1.1", {"loss": 0.5}))
         await until(lambda: store.read(reads.results, [1]), lambda: engine.controller.has_lazy)
         talking.cancel()
 
@@ -148,9 +151,9 @@ async def test_what_a_run_says_of_itself_many_times_is_one_message_before_its_en
     async with running() as (engine, _):
         await engine.ask(Submit("ada", [JobSpec("true", gpus=0)]))
         for n in range(100):
-            engine.report("n1", m.RunReported("1.1", {"loss": n, f"k{n % 3}": n}))
-        engine.report("n1", m.RunReported("2.1", {"loss": -1}))
-        engine.report("n1", exited("1.1"))
+            engine.inbox.report("n1", m.RunReported("1.1", {"loss": n, f"k{n % 3}": n}))
+        engine.inbox.report("n1", m.RunReported("2.1", {"loss": -1}))
+        engine.inbox.report("n1", exited("1.1"))
         await until(lambda: engine.controller.store.read(reads.jobs, [1])[1].outcome, lambda: heard)
     assert heard == [m.RunReported("1.1", {"loss": 99, "k0": 99, "k1": 97, "k2": 98}), m.RunReported("2.1", {"loss": -1})]
 
@@ -158,7 +161,7 @@ async def test_what_a_run_says_of_itself_many_times_is_one_message_before_its_en
 async def test_what_is_in_the_inbox_at_the_end_is_committed() -> None:
     with fresh_store() as store:
         store.commit(Batch([ev.NodeSeen("n1", 2, 1000, ())]))
-        engine = Engine(Controller(store))
+        engine = Engine(Controller(store), EngineInbox(), NoLinks())
         asked = asyncio.create_task(engine.ask(HELD))
         rounds = asyncio.create_task(engine.run())
         await engine.stop()
@@ -175,7 +178,7 @@ async def test_watchers_hear_what_was_committed() -> None:
 
 
 async def test_a_store_that_cannot_be_read_for_a_while_ends_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roost.server.rounds.engine.RECOVER_S", 0.0)
+    monkeypatch.setattr("roost.server.rounds.engine.RECOVER_MS", 0)
     async with running() as (engine, link):
         controller, reload, broken = engine.controller, engine.controller.reload, [3, 1]
 

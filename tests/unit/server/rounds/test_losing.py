@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 from tests.builders import MEM, exited, started
 from tests.far_nodes import FarNodes
+from tests.stores import fresh_store
 
 from roost.core.errors import Conflict
 from roost.core.model import Access, GpuRules
 from roost.links import messages as m
 from roost.server.rounds.commands import Drain, EmptyNode, KnowNode, LoseNode, RemoveNode, RuleGpus
-from roost.sim.world import fresh_store
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_run_of_a_lost_node_is_over_whatever_was_asked_of_it(
     assert job not in lab.cluster.active and not lab.cluster.claims
     assert set(lab.cluster.given_up) == {("far", f"{job}.1")}
     if asked == "rm":
-        assert lab.controller.rows([job]) == {} and job not in lab.cluster.jobs
+        assert lab.rows([job]) == {} and job not in lab.cluster.jobs
     elif asked == "kill":
         assert lab.outcome(job) in ("lost", "killed") and job not in lab.cluster.jobs
     else:

@@ -14,7 +14,10 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 from tests.builders import MEM
+from tests.services import NoLinks
+from tests.stores import fresh_store
 
+from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.cluster import Cluster
 from roost.core.errors import Conflict, RoostError
 from roost.core.spec import JobSpec
@@ -24,12 +27,11 @@ from roost.server.identity.people import Caller, People
 from roost.server.nodes.fleet import Fleet, NewNode
 from roost.server.rounds.commands import Submit
 from roost.server.rounds.controller import Controller
-from roost.server.rounds.engine import Engine
-from roost.sim.world import fresh_store
+from roost.server.rounds.engine import Engine, EngineInbox
 from roost.store.store import Store
 
 FAR = "far"
-ROOT = Caller("root", True, "socket", account="")
+ROOT = Caller("root", True, "socket", account=SERVER_ACCOUNT)
 OLD_KEY, NEW_KEY = "ssh-ed25519 AAAA", "ssh-ed25519 BBBB"
 DEADLINE_S = 20.0
 
@@ -76,12 +78,12 @@ class Wire:
         machine, engine = self._server.machine, self._server.engine
         access = self._server.cluster.nodes[self._node].access
         if machine.is_cut or access is None or access.host_key != machine.key:
-            engine.lost(self._node, "no route to host")
+            engine.inbox.lost(self._node, "no route to host")
             return
         self.hello = machine.hello(self._node)
         seen = [m.GpuSample(gpu.uuid, 0, 0) for gpu in machine.gpus]
-        engine.report(self._node, self.hello)
-        engine.report(self._node, m.Sample(now_ms(), m.HostSample(60_000, 64_000), seen))
+        engine.inbox.report(self._node, self.hello)
+        engine.inbox.report(self._node, m.Sample(now_ms(), m.HostSample(60_000, 64_000), seen))
 
     async def attached(self, longest_s: float) -> None:
         pass
@@ -91,21 +93,30 @@ class Wire:
             return
         for message in messages:
             if (answer := self._server.machine.obey(message)) is not None:
-                self._server.engine.report(self._node, answer)
+                self._server.engine.inbox.report(self._node, answer)
+
+
+class Wires(NoLinks):
+    """The links of its engine."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def open(self, node: str, channel: str) -> Any:
+        return self._server.get(node)
 
 
 class Server:
     """The real engine and fleet over a store; it dies at the step that it is doomed to."""
 
     def __init__(self, store: Store, machine: Machine) -> None:
-        self.machine, self.engine = machine, Engine(Controller(store))
+        self.machine, self.engine = machine, Engine(Controller(store), EngineInbox(), cast(Any, Wires(self)))
         self.steps: list[str] = []
         self.doomed_at = 0
         self.is_dead = False
         self.wires: dict[str, Wire] = {}
         people = SimpleNamespace(own=SimpleNamespace(name="root"), is_root=True)
         self.fleet = Fleet(self.engine, cast(People, people), cast(Any, self), lambda name: {"name": name})
-        self.engine.open_link = cast(Any, lambda node, channel: self.get(node))
         for name in ("_end_former", "_come", "_check_new", "_end_runs"):
             setattr(self.fleet, name, self._stepping(name, getattr(self.fleet, name)))
         fleet, ask = cast(Any, self.fleet), self.engine.ask
@@ -224,7 +235,7 @@ async def prepare(server: Server, name: str, verb: Verb) -> None:
         server.machine.key = NEW_KEY
     if name == "lost":
         server.machine.is_cut = True
-        server.engine.lost(FAR, "no route to host")
+        server.engine.inbox.lost(FAR, "no route to host")
         await until("it is away", lambda: not server.cluster.nodes[FAR].attached)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.builders import Server, exited, started
 
+from roost.core.model import Stop, StopKind
 from roost.core.states import State
 from roost.links import messages as m
 from roost.server.rounds.commands import Change_
@@ -15,7 +16,7 @@ from roost.store.rows import AttemptRow, JobRow
 
 
 def row(server: Server, job: int) -> JobRow:
-    return server.controller.rows([job])[job]
+    return server.rows([job])[job]
 
 
 def attempt(server: Server, job: int, number: int = 1) -> AttemptRow:
@@ -117,6 +118,8 @@ def test_only_one_that_said_so_and_has_run_long_enough(server: Server, job: int)
 
 
 def test_the_planners_call_needs_nothing_but_a_turn(server: Server, job: int) -> None:
-    turn = Turn(server.cluster, server.controller, server.controller.interned, server.now, server.controller.last_job)
+    turn = Turn(server.cluster, server.store, server.controller.interned, server.now, server.controller.last_job)
     preempt(turn, job, 2)
-    assert server.cluster.active[job].stop == "preempt 2" and server.cluster.active[job].state is State.STOPPING
+    assert (
+        server.cluster.active[job].stop == Stop(StopKind.PREEMPT, 2) and server.cluster.active[job].state is State.STOPPING
+    )

@@ -6,13 +6,13 @@ import pytest
 from sqlalchemy import select
 from tests.builders import Server, exited
 from tests.far_nodes import FarNodes
+from tests.stores import fresh_store
 
 from roost.core.spec import JobSpec
 from roost.core.states import State
 from roost.links import messages as m
 from roost.server.rounds import file_removal
 from roost.server.rounds.commands import Act, RemoveNode, Submit
-from roost.sim.world import fresh_store
 from roost.store import schema
 from roost.store.store import Store
 
@@ -23,13 +23,13 @@ def test_an_environment_lives_on_when_a_new_job_takes_it_while_the_last_one_goes
     new = Submit("ada", [JobSpec("true", env=shell, hold=True)])
     _, reply = server.round(Act("ada", "rm", [old]), new)
     assert reply is not None and reply.error is None
-    row = server.controller.rows(reply.value["ids"])[reply.value["ids"][0]]
+    row = server.rows(reply.value["ids"])[reply.value["ids"][0]]
     assert server.store.environment(row.env) == shell
 
 
 def test_an_environment_goes_with_its_last_job(server: Server) -> None:
     job = server.submit(hold=True, env={"SECRET": "x"})
-    env = server.controller.rows([job])[job].env
+    env = server.rows([job])[job].env
     server.act("rm", job)
     assert server.store.environment(env) == {}
 

@@ -12,6 +12,7 @@ from roost.links import messages as m
 from roost.server.rounds.commands import Act, Submit
 from roost.server.rounds.controller import STARTS_A_ROUND
 from roost.server.rounds.reports import NodeReport
+from roost.store import reads
 from roost.store.store import CommitFailed
 
 ONE = Submit("ada", [JobSpec("true")])
@@ -31,7 +32,7 @@ def test_after_a_failed_commit_nothing_starts_until_the_node_says_hello(server: 
     assert reply is not None and isinstance(reply.error, TryLater)
     assert server.cluster.active[job].state is State.STARTING and not server.cluster.nodes["n1"].attached
     server.attach(exited(f"{job}.1", 3))
-    assert server.controller.rows([job])[job].exit_code == 3
+    assert server.rows([job])[job].exit_code == 3
 
 
 def test_a_start_is_told_with_its_commit_and_not_before(server: Server) -> None:
@@ -79,14 +80,14 @@ def test_many_starts_come_in_lots(server: Server) -> None:
 
 
 def test_nothing_starts_while_the_server_is_leaving(server: Server) -> None:
-    server.controller.is_leaving = True
+    server.controller.leave()
     server.submit()
     assert server.ops() == []
 
 
 def test_a_full_disk_refuses_submits_and_still_obeys(server: Server) -> None:
     job = server.submit(hold=True)
-    server.controller.disk_is_full = True
+    server.controller.note_disk(True)
     with pytest.raises(DiskFull):
         server.submit()
     assert server.act("kill", job)["done"] == [job]
@@ -118,7 +119,7 @@ def test_a_rank_between_two_is_found_and_the_front_has_no_end(server: Server) ->
     jobs = [server.submit(hold=True) for _ in range(3)]
     server.act("move", jobs[2], position=0)
     server.act("move", jobs[1], position=1)
-    order = [job for job, *_ in server.controller.queue_head(9)]
+    order = [job for job, *_ in server.store.read(reads.queue_head, 9)]
     assert order == [jobs[2], jobs[1], jobs[0]]
 
 

@@ -1,0 +1,144 @@
+"""Help: the overview, and argparse parsers built from the verbs' tables, also for the docs and for completion.
+
+Never on the way of a command that does something: importing argparse costs as much as a whole submit.
+"""
+
+import argparse
+import os
+
+from roost.cli.parse.catalog import GROUPS, VERBS, load
+from roost.cli.parse.options import COMMAND, FLAG, MANY, TAIL, Json, Operand, Option, Verb
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_NARGS = {"*": "*", "+": "+", "?": "?", COMMAND: argparse.REMAINDER, TAIL: "*"}
+
+_HEAD = """\
+roost: share GPUs. Give it a command; it finds GPUs, now or when they are free.
+
+  roost run python train.py           like typing it: output, exit code, Ctrl-C
+  roost submit -g 2 python train.py   queue it, print its id
+  roost ls                            what runs, waits and ended lately
+"""
+
+
+def overview() -> str:
+    """Every verb with its line, in groups."""
+    lines = [_HEAD]
+    for title, verbs in GROUPS:
+        lines.append(f"{title}:")
+        lines.extend(f"  {name:<14} {load(name).VERB.summary}" for name in verbs)
+        lines.append("")
+    lines.append("More about one: roost help VERB. Jobs are 12, 10-20, @ (your last), all, -l x.")
+    return "\n".join(lines)
+
+
+def help_text(verb: Verb, width: int | None = None) -> str:
+    """What `roost VERB --help` prints."""
+    return parser_of(verb, width).format_help()
+
+
+def parser_of(verb: Verb, width: int | None = None) -> argparse.ArgumentParser:
+    """A parser of the same language as the quick one."""
+    columns = width or min(int(os.environ.get("COLUMNS", "") or _terminal_width()), 100)
+    parser = argparse.ArgumentParser(
+        prog=f"roost {verb.name}",
+        usage=usage(verb),
+        description=_described(verb),
+        epilog=examples(verb),
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=28, width=columns - 2),
+        allow_abbrev=False,
+    )
+    fill(parser, verb)
+    return parser
+
+
+def all_parsers() -> argparse.ArgumentParser:
+    """One parser with every verb below it, for completion."""
+    root = argparse.ArgumentParser(prog="roost", description="share GPUs", allow_abbrev=False)
+    root.add_argument("--version", action="store_true", help="print the version")
+    below = root.add_subparsers(dest="verb")
+    for name in (name for name in VERBS if " " not in name):
+        verb = load(name).VERB
+        fill(below.add_parser(name, help=_escaped(verb.summary), allow_abbrev=False), verb)
+    return root
+
+
+def fill(parser: argparse.ArgumentParser, verb: Verb) -> None:
+    """Put a verb's operands and options into a parser."""
+    groups: Json = {}
+    for operand in verb.operands:
+        _add_operand(parser, operand)
+    for option in verb.options:
+        if option.group and option.group not in groups:
+            groups[option.group] = parser.add_argument_group(option.group)
+        _add_option(groups.get(option.group, parser), option)
+
+
+def usage(verb: Verb) -> str:
+    """One line: `roost submit [OPTION…] COMMAND…`."""
+    words = ["roost", verb.name]
+    if verb.options:
+        words.append("[OPTION…]")
+    for operand in verb.operands:
+        name = "|".join(operand.choices) if operand.choices else operand.metavar
+        words.append(
+            {"1": name, "?": f"[{name}]", "*": f"[{name}…]", "+": f"{name}…", COMMAND: f"{name}…"}.get(
+                operand.count, f"[-- {name}…]"
+            )
+        )
+    return " ".join(words)
+
+
+def examples(verb: Verb) -> str:
+    """Examples below the options, what they do behind them or below."""
+    if not verb.examples:
+        return ""
+    lines = ["examples:"]
+    for command, meaning in verb.examples:
+        lines.append(f"  {command}")
+        if meaning:
+            lines.append(f"      {meaning}")
+    return "\n".join(lines)
+
+
+def _described(verb: Verb) -> str:
+    return verb.summary[0].upper() + verb.summary[1:] + "." + (f"\n{verb.about}" if verb.about else "")
+
+
+def _add_operand(parser: argparse.ArgumentParser, operand: Operand) -> None:
+    more: Json = {} if operand.count == "1" else {"nargs": _NARGS[operand.count]}
+    if operand.choices:
+        more["choices"] = operand.choices
+    parser.add_argument(operand.dest, metavar=operand.metavar, help=_escaped(operand.help), **more)
+
+
+def _add_option(group: "Any", option: Option) -> None:
+    if option.kind is FLAG:
+        group.add_argument(*option.names, dest=option.dest, action="store_true", help=_escaped(option.help))
+        return
+    group.add_argument(
+        *option.names,
+        dest=option.dest,
+        metavar=option.metavar,
+        type=option.convert or (_as_list if option.kind is MANY else str),
+        action="extend" if option.kind is MANY else "store",
+        help=_escaped(option.help),
+    )
+
+
+def _as_list(text: str) -> list[str]:
+    return [text]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _terminal_width() -> int:
+    try:
+        return os.get_terminal_size(1).columns or 80
+    except OSError:
+        return 80

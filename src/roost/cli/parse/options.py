@@ -1,0 +1,286 @@
+"""What a verb's command line looks like, and the quick parser for it.
+
+A verb declares its options once, as a table of `Option`. `parse` reads a command line straight from that table;
+`roost.cli.parse.help_text` builds argparse parsers from the same table for help, docs and completion. A test keeps the two
+in agreement. This module imports nothing: it is on the way of every `roost submit`.
+"""
+
+from roost.client.errors import EXIT_USAGE, RoostError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    Json = dict[str, Any]
+else:
+    Json = dict  # plain data, as the API sends and takes it
+
+FLAG = "flag"  # present or not
+ONE = "one"  # takes a value; the last one wins
+MANY = "many"  # takes a value, may be repeated; the converter gives a list, lists are joined
+
+
+class UsageError(RoostError):
+    """The command line makes no sense."""
+
+    exit_code = EXIT_USAGE
+
+    def as_json(self) -> dict[str, object]:
+        return {"error": {"code": "bad_request", "message": self.message, "hint": self.hint}}
+
+
+class Option:
+    """One option: its spellings, what it takes, and what it means."""
+
+    __slots__ = ("convert", "dest", "group", "help", "kind", "metavar", "names")
+
+    def __init__(
+        self,
+        names: str,
+        help: str,
+        kind: str = FLAG,
+        metavar: str = "",
+        convert: "Callable[[str], Any] | None" = None,
+        *,
+        dest: str = "",
+        group: str = "",
+    ) -> None:
+        self.names = tuple(names.split())
+        self.help = help
+        self.kind = kind
+        self.metavar = metavar
+        self.convert = convert
+        self.dest = dest or self.names[-1].lstrip("-").replace("-", "_")
+        self.group = group
+
+
+class Operand:
+    """What stands without a dash. `count`: "1", "?" (perhaps one), "*" (any), "+" (at least one), or COMMAND."""
+
+    __slots__ = ("choices", "count", "dest", "help", "metavar")
+
+    def __init__(self, dest: str, count: str, metavar: str, help: str, choices: tuple[str, ...] = ()) -> None:
+        self.dest = dest
+        self.count = count
+        self.metavar = metavar
+        self.help = help
+        self.choices = choices
+
+
+COMMAND = "command"  # the first operand ends the options, the rest is the command as it stands
+TAIL = "tail"  # a command behind `--`
+
+
+class Verb:
+    """A verb: name, one line of what it does, operands, options, examples (command, what it does)."""
+
+    __slots__ = ("about", "examples", "name", "operands", "options", "summary")
+
+    def __init__(
+        self,
+        name: str,
+        summary: str,
+        *,
+        operands: tuple[Operand, ...] = (),
+        options: tuple[Option, ...] = (),
+        examples: tuple[tuple[str, str], ...] = (),
+        about: str = "",
+    ) -> None:
+        self.name = name
+        self.summary = summary
+        self.operands = operands
+        self.options = options
+        self.examples = examples
+        self.about = about
+
+
+class TableVerb:
+    """A verb that needs no file: a row of a table, with what a verb's module has."""
+
+    __slots__ = ("VERB", "run")
+
+    def __init__(self, verb: Verb, run: "Callable[[Args], int]") -> None:
+        self.VERB = verb
+        self.run = run
+
+
+class Args:
+    """The values of a parsed command line, by option name. What was not given is None (False for a flag)."""
+
+    json: bool
+    argv: "Sequence[str]"
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def given(self, name: str) -> bool:
+        """True when that option was on the command line."""
+        return self.__dict__.get(name) not in (None, False)
+
+
+class HelpAsked(Exception):
+    """`-h` or `--help` was among the options."""
+
+
+def parse(verb: Verb, argv: "Sequence[str]", args: Args | None = None) -> Args:
+    """The values of a command line; those in `args`, when given, stand until they are said again."""
+    if args is None:
+        args = blank(verb)
+    args.argv = argv
+    words, tail = _parse_options(verb, argv, args)
+    _assign(verb, words, tail, args)
+    return args
+
+
+def blank(verb: Verb) -> Args:
+    """No option given."""
+    args = Args()
+    args.json = False
+    values = args.__dict__
+    for option in verb.options:
+        values[option.dest] = False if option.kind is FLAG else None
+    return args
+
+
+def parse_options(table: "dict[str, Option]", argv: "Sequence[str]", args: Args, start: int = 0) -> int:
+    """Read options from `start` up to the first word that is none; the position of that word.
+
+    A `--` ends the options and is skipped.
+    """
+    values = args.__dict__
+    end = len(argv)
+    at = start
+    while at < end:
+        word = argv[at]
+        if len(word) < 2 or word[0] != "-" or _is_negative_number(word):
+            return at
+        at += 1
+        if word == "--":
+            return at
+        if word in ("-h", "--help"):
+            raise HelpAsked
+        name, equals, attached = word.partition("=")
+        option = table.get(name)
+        text: str | None
+        if option is None:
+            if word[1] == "-":
+                raise UsageError(f"unknown option {name}", _nearest(name, table))
+            option, text = _short(word, table, values)
+        else:
+            text = attached if equals else None
+        if option.kind is FLAG:
+            if text is not None:
+                raise UsageError(f"{name} takes no value")
+            values[option.dest] = True
+            continue
+        if text is None:
+            if at == end or _looks_like_option(argv[at]):
+                raise UsageError(f"{option.names[-1]} needs a value: {option.metavar}")
+            text = argv[at]
+            at += 1
+        try:
+            _store(option, text, values)
+        except UsageError as error:
+            if word[1] != "-" and len(word) > 2:  # -gpu 2: perhaps a long name with one dash
+                error.hint = _nearest("-" + name, table)
+            raise
+    return at
+
+
+def option_table(verb: Verb) -> dict[str, Option]:
+    """The options of a verb by each of their spellings."""
+    return {name: option for option in verb.options for name in option.names}
+
+
+def _parse_options(verb: Verb, argv: "Sequence[str]", args: Args) -> tuple[list[str], list[str]]:
+    table = option_table(verb)
+    last = verb.operands[-1].count if verb.operands else ""
+    words: list[str] = []
+    at = 0
+    while True:
+        stop = parse_options(table, argv, args, at)
+        dashes = stop > at and argv[stop - 1] == "--"  # as a value it is refused, so it is the mark
+        if last is COMMAND:
+            return words, list(argv[stop:])
+        if dashes:
+            rest = list(argv[stop:])
+            return (words, rest) if last is TAIL else (words + rest, [])
+        if stop == len(argv):
+            return words, []
+        words.append(argv[stop])
+        at = stop + 1
+
+
+def _short(word: str, table: "dict[str, Option]", values: "dict[str, Any]") -> tuple[Option, str | None]:
+    """`-g2`, `-qf`, `-qg2`: set the flags in front, give the last option and its value."""
+    at = 1
+    while True:
+        option = table.get("-" + word[at])
+        if option is None:
+            if "-" + word[at] == "-h":
+                raise HelpAsked
+            raise UsageError(f"unknown option -{word[at]}" + (f" in {word}" if len(word) > 2 else ""))
+        rest = word[at + 1 :]
+        if option.kind is not FLAG:
+            return option, (rest.removeprefix("=") if rest else None)
+        if not rest:
+            return option, None
+        values[option.dest] = True
+        at += 1
+
+
+def _store(option: Option, text: str, values: "dict[str, Any]") -> None:
+    value: Any = text
+    if option.convert is not None:
+        try:
+            value = option.convert(text)
+        except ValueError as error:
+            raise UsageError(f"{option.names[-1]} {text}: {error}") from None
+    if option.kind is MANY:
+        before = values.get(option.dest)
+        values[option.dest] = [*before, *value] if before else list(value)
+    else:
+        values[option.dest] = value
+
+
+def _assign(verb: Verb, words: list[str], tail: list[str], args: Args) -> None:
+    values = args.__dict__
+    required = sum(1 for operand in verb.operands if operand.count in ("1", "+"))
+    for operand in verb.operands:
+        count = operand.count
+        if count is COMMAND or count is TAIL:
+            values[operand.dest] = tail
+            continue
+        if count in ("1", "+"):
+            required -= 1
+            if not words:
+                raise UsageError(f"{operand.metavar} is missing", f"roost {verb.name} --help")
+        if count in ("*", "+"):
+            take = len(words) - required
+            value: Any = words[:take]
+        else:
+            take = 1 if len(words) > required or count == "1" else 0
+            value = words[0] if take else None
+        if operand.choices and value and not isinstance(value, list) and value not in operand.choices:
+            raise UsageError(f"{value}: one of {', '.join(operand.choices)} is meant")
+        values[operand.dest] = value
+        words = words[take:]
+    if words:
+        raise UsageError(f"too many arguments: {' '.join(words)}", f"roost {verb.name} --help")
+
+
+def _looks_like_option(word: str) -> bool:
+    return len(word) > 1 and word[0] == "-" and not _is_negative_number(word)
+
+
+def _is_negative_number(word: str) -> bool:
+    return word[0] == "-" and word[1:].replace(".", "", 1).isdigit()
+
+
+def _nearest(name: str, table: "dict[str, Option]") -> str | None:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, [known for known in table if known.startswith("--")], 1)
+    return f"did you mean {close[0]}?" if close else None

@@ -1,0 +1,57 @@
+"""What went wrong, told to a person: one line, a hint, an exit code. A traceback only with ROOST_DEBUG=1."""
+
+import errno
+import os
+import sys
+
+from roost.cli.text.output import clean
+from roost.client.errors import EXIT_FAILED, EXIT_INTERNAL, RoostError, ServerUnreachable
+
+_BROKEN_PIPE = 141
+
+
+def report(error: Exception, as_json: bool = False) -> int:
+    """Print the error to stderr and give the exit code."""
+    if os.environ.get("ROOST_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error)
+    if isinstance(error, BrokenPipeError):
+        return _silence()
+    if isinstance(error, RoostError):
+        return _report_known(error, as_json)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO, errno.EACCES, errno.ENOENT):
+        where = f": {error.filename}" if error.filename else ""
+        say(f"{error.strerror}{where}")
+        return EXIT_FAILED
+    say(f"internal error: {type(error).__name__}: {error}", "ROOST_DEBUG=1 shows where; please report it")
+    return EXIT_INTERNAL
+
+
+def say(message: str, hint: str | None = None) -> None:
+    """One line, and a hint below it."""
+    print(f"roost: {clean(message)}", file=sys.stderr)
+    if hint:
+        print(f"hint: {clean(hint)}", file=sys.stderr)
+
+
+def _report_known(error: RoostError, as_json: bool) -> int:
+    if isinstance(error, ServerUnreachable):
+        from roost.cli.runtime.connect import explained
+
+        error = explained(error)
+    if as_json:
+        from roost.client.jsontext import dumps
+
+        print(dumps({"version": 1, **error.as_json()}), file=sys.stderr)
+    else:
+        say(error.message, error.hint)
+    return error.exit_code
+
+
+def _silence() -> int:
+    """Whoever read us has left: nothing more to say, not even at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    return _BROKEN_PIPE

@@ -1,0 +1,115 @@
+"""A GPU in words: its line, and what is on it. Pure: values in, text out."""
+
+from roost.cli.parse.options import Json
+from roost.cli.parse.values import size
+from roost.cli.text.output import Cell, Column, Screen, bar, clean, cut, table
+
+Gpu = Json
+
+_COLUMNS = (
+    Column("GPU"),
+    Column("MODEL", most=18, least=8),
+    Column("STATE", most=11),
+    Column("MEMORY"),
+    Column("UTIL", right=True),
+    Column("TEMP", right=True),
+    Column("POWER", right=True),
+    Column("JOBS"),
+)
+_NAME = 30
+_INTERPRETERS = ("python", "bash", "sh", "dash", "zsh", "perl", "ruby", "node", "julia", "Rscript")
+_COLOURS = {"free": "green", "used": "", "foreign": "yellow", "claimed": "yellow", "drained": "yellow", "disabled": "dim"}
+
+
+def rows(gpus: list[Gpu], shown: Screen) -> list[str]:
+    """The title, and a line for each GPU without what is below it."""
+    return table(_COLUMNS, [_row(gpu) for gpu in gpus], shown)
+
+
+def below(gpu: Gpu, shown: Screen) -> list[str]:
+    """What is on a GPU, each as wide as the screen at most."""
+    return [cut(line, shown.width) for line in _below(gpu)]
+
+
+def _row(gpu: Gpu) -> "tuple[str | Cell, ...]":
+    used, total = gpu.get("mem_used_mib"), gpu.get("mem_mib") or 0
+    seen = 0 if _gib(used) == "0.0" else used or 0  # a driver's own few MiB are nothing
+    memory = f"{bar(seen, _kept(gpu), total)} {_gib(used)}/{_gib(total)}G"
+    name = str(gpu["index"])
+    if gpu.get("alias"):
+        name += f" {gpu['alias']}"
+    return (
+        name,
+        clean(gpu.get("model") or "").removeprefix("NVIDIA ").removeprefix("GeForce "),
+        Cell(str(gpu["state"]), _COLOURS.get(str(gpu["state"]), "red")),
+        memory,
+        _number(gpu.get("util"), "%"),
+        _number(gpu.get("temp_c"), "C"),
+        _number(gpu.get("power_w"), "W"),
+        ", ".join(str(job["id"]) for job in gpu.get("jobs") or []) or "-",
+    )
+
+
+def _kept(gpu: Gpu) -> int:
+    """MiB that are kept for its jobs and that they do not use yet."""
+    taken = _taken(gpu)
+    return sum(max((job.get("mem_mib") or 0) - taken.get(job["id"], 0), 0) for job in gpu.get("jobs") or [])
+
+
+def _taken(gpu: Gpu) -> dict[int, int]:
+    """MiB that each of its jobs uses."""
+    taken: dict[int, int] = {}
+    for proc in gpu.get("procs") or []:
+        taken[proc.get("job") or 0] = taken.get(proc.get("job") or 0, 0) + (proc.get("mem_mib") or 0)
+    return taken
+
+
+def _outgrown(gpu: Gpu) -> dict[int, str]:
+    """Jobs that use more than they asked for, and the words for it."""
+    taken = _taken(gpu)
+    asked = {job["id"]: job.get("mem_mib") or 0 for job in gpu.get("jobs") or []}
+    return {job: f"  (asked for {size(mem)})" for job, mem in asked.items() if 0 < mem < taken.get(job, 0)}
+
+
+def _below(gpu: Gpu) -> list[str]:
+    found = []
+    procs = gpu.get("procs") or []
+    if gpu.get("reason") and not (gpu["state"] == "foreign" and procs):  # the processes say it themselves
+        found.append(f"     {clean(gpu['reason'])}")
+    outgrown = _outgrown(gpu)
+    shown_jobs = {proc.get("job") for proc in procs}
+    for job in gpu.get("jobs") or []:
+        if job["id"] not in shown_jobs:
+            memory = f"  {size(job['mem_mib'])} reserved" if job.get("mem_mib") else ""
+            name = cut(clean(job.get("name") or "").strip(), _NAME)
+            found.append(f"     job {job['id']}  {clean(job.get('user') or '?')}{memory}  {name}".rstrip())
+    for proc in procs:
+        whose = f"job {proc['job']}" if proc.get("job") else "foreign"
+        memory = size(proc["mem_mib"]) if proc.get("mem_mib") is not None else "?"
+        memory += outgrown.get(proc.get("job") or 0, "")
+        found.append(
+            f"     {whose}  pid {proc['pid']}  {clean(proc.get('user') or '?')}  {memory}"
+            f"  {short_command(clean(proc.get('command') or ''))}".rstrip()
+        )
+    return found
+
+
+def short_command(command: str) -> str:
+    """A command line without the directories of its program, and of the script that an interpreter runs."""
+    words = command.split(" ")
+    words[0] = _base(words[0])
+    if len(words) > 1 and words[0].rstrip("0123456789.") in _INTERPRETERS:
+        words[1] = _base(words[1])
+    return " ".join(words)
+
+
+def _base(path: str) -> str:
+    return (path.rpartition("/")[2] or path) if path.startswith("/") else path
+
+
+def _gib(mib: float | None) -> str:
+    return "?" if mib is None else f"{mib / 1024:.1f}"
+
+
+def _number(value: object, unit: str) -> str:
+    return "-" if value is None else f"{value:.0f}{unit}" if isinstance(value, float) else f"{value}{unit}"

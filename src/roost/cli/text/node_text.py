@@ -1,0 +1,110 @@
+"""A node in words: shared by nodes, node show, node add and status. Pure: values in, text out."""
+
+from roost.cli.parse.options import Json
+from roost.cli.parse.values import brief, plural, size
+from roost.cli.text.output import clean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+COLOURS = {"up": "green", "drained": "yellow"}
+_PIPE = "pipe:"
+_NOT_FREE = ("used", "foreign", "claimed", "drained", "disabled", "fault", "unknown", "unreachable")
+
+
+def colour(node: Json) -> str:
+    """Green is up, yellow is closed by somebody, red cannot be reached."""
+    return COLOURS.get(str(node["state"]), "red")
+
+
+def in_order(name: str) -> "list[tuple[int, str]]":
+    """For sorting: lab2 comes before lab10."""
+    parts: list[tuple[int, str]] = []
+    word = ""
+    for char in [*name, ""]:
+        if word and (not char or word.isdecimal() != char.isdecimal()):
+            parts.append((int(word), "") if word.isdecimal() else (-1, word))
+            word = ""
+        word += char
+    return parts
+
+
+def address(node: Json) -> str:
+    """`root@10.0.0.3:2222`, or that it is the server's own."""
+    target = node.get("target")
+    if not target or target == _PIPE:
+        return "the server itself"
+    return clean(str(target).removeprefix("ssh://").rstrip("/"))
+
+
+def gone_for(node: Json, now: "datetime") -> str:
+    """`unreachable for 5m03s, drained`, or its state alone."""
+    from roost.cli.text.job_text import moment
+
+    since = moment(node.get("since"))
+    if node["state"] != "unreachable":
+        return str(node["state"])
+    span = f" for {brief((now - since).total_seconds())}" if since is not None else ""
+    return f"unreachable{span}{', drained' if node.get('drained') else ''}"
+
+
+def account_text(node: Json) -> str:
+    """As whom jobs run there."""
+    runs_as = node.get("runs_as")
+    login = str(node.get("target") or "").removeprefix("ssh://").rpartition("@")[0].partition(":")[0]
+    if runs_as == "each":
+        return f"{f'as {clean(login)}: ' if login else ''}jobs run as their users' accounts"
+    if runs_as == "login":
+        own = "the account that logs in" if node.get("target") not in (None, _PIPE) else "the server's own account"
+        return f"all jobs run as {clean(login) or own}"
+    return f"jobs run as {clean(runs_as)}" if runs_as else ""
+
+
+def models_text(gpus: "Sequence[Json]") -> str:
+    """`A100-SXM4-80GB`, `3 RTX 3090 24G, 1 H100 80G`: what models there are, the most common first."""
+    counts: dict[str, int] = {}
+    for gpu in gpus:
+        name = model(gpu)
+        counts[name] = counts.get(name, 0) + 1
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def model(gpu: Json) -> str:
+    """A GPU's model as short as it is known, with its memory unless that is part of the name."""
+    name = clean(gpu.get("model") or "GPU").removeprefix("NVIDIA ").removeprefix("GeForce ")
+    memory = f"{(gpu.get('mem_mib') or 0) / 1024:.0f}G"
+    return name if memory in name or memory == "0G" else f"{name} {memory}"
+
+
+def gpus_text(node: Json, gpus: "Sequence[Json]") -> str:
+    """`4 GPUs (A100-SXM4-80GB)`."""
+    count = plural(int(node.get("gpus") or 0), "GPU") if node.get("gpus") else "no GPU"
+    return f"{count} ({models_text(gpus)})" if gpus else count
+
+
+def states_text(gpus: "Sequence[Json]") -> str:
+    """`3 free, 1 used`: how many are in which state."""
+    states = [str(gpu["state"]) for gpu in gpus]
+    counts = [(state, states.count(state)) for state in ("free", *_NOT_FREE)]
+    return ", ".join(f"{count} {state}" for state, count in counts if count)
+
+
+def memory_text(node: Json) -> str:
+    """`120.0G free of 251.5G`; what is free now is known of a node that can be reached."""
+    whole, free = node.get("mem_mib"), node.get("mem_available_mib") if node["state"] != "unreachable" else None
+    return "" if not whole else f"{size(free)} free of {size(whole)}" if free is not None else size(whole)
+
+
+def clock_text(node: Json) -> str:
+    """`3.2s ahead of the server's`, `1h00m behind the server's`; nothing where it is not known, or right."""
+    ahead_ms = node.get("clock_ms")
+    if ahead_ms is None or abs(ahead_ms) < 500:
+        return ""
+    seconds = abs(ahead_ms) / 1000
+    return (
+        f"{f'{seconds:.1f}s' if seconds < 100 else brief(seconds)} {'ahead of' if ahead_ms > 0 else 'behind'} the server's"
+    )

@@ -1,0 +1,18 @@
+"""The notice that an administrator has set, as a line."""
+
+import sys
+
+from roost.cli.parse.options import Json
+from roost.cli.text.output import clean
+
+
+def line(notice: Json) -> str:
+    """The notice in one line, with whose it is."""
+    return f"{clean(notice['text'])} ({clean(notice['by'])})"
+
+
+def tell(notice: Json | None) -> None:
+    """Say it, where there is one, to a person who looks at something else."""
+    if notice is not None:
+        sys.stdout.flush()
+        print(f"notice: {line(notice)}", file=sys.stderr)

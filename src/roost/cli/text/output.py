@@ -1,0 +1,262 @@
+"""Text for people: columns that fit, widths that count Chinese characters as two, colour only where it is seen.
+
+Pure but for `screen`. What comes from others (names, commands) passes `clean` first: it cannot steer the terminal.
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from roost.cli.parse.options import Args
+
+_COLOURS = {"green": "32", "red": "31", "yellow": "33", "blue": "34", "cyan": "36", "dim": "2", "bold": "1"}
+_NARROWEST = 40
+_LAST_COLUMN = 30  # what the last column should have before others keep their comfort
+
+
+class Screen:
+    """Where text goes: how wide it is, and whether it shows colour."""
+
+    __slots__ = ("colour", "width")
+
+    def __init__(self, width: int = 80, colour: bool = False) -> None:
+        self.width = width
+        self.colour = colour
+
+    def paint(self, text: str, colour: str) -> str:
+        """The text in a colour, where there are colours."""
+        if not self.colour or not colour:
+            return text
+        return f"\033[{_COLOURS[colour]}m{text}\033[0m"
+
+
+def screen() -> Screen:
+    """The standard output as it is: a terminal's own width, 80 columns and no colour elsewhere."""
+    if not sys.stdout.isatty():
+        return Screen(int(os.environ.get("COLUMNS", "") or 80) if os.environ.get("COLUMNS", "").isdigit() else 80)
+    try:
+        width = os.get_terminal_size(1).columns or 80
+    except OSError:
+        width = 80
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return Screen(max(width, _NARROWEST), not plain)
+
+
+def clean(text: object) -> str:
+    """One line without control characters; they are shown, not obeyed."""
+    string = str(text)
+    if string.isprintable():
+        return string
+    return "".join(char if char.isprintable() else " " if char in "\n\t\r" else ascii(char)[1:-1] for char in string)
+
+
+def width_of(text: str) -> int:
+    """Columns on a terminal."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    total = 0
+    for char in text:
+        if unicodedata.combining(char) or unicodedata.category(char) in ("Cf", "Me", "Mn"):
+            continue
+        total += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    return total
+
+
+def cut(text: str, width: int) -> str:
+    """At most so wide; what is missing is marked with …"""
+    if width_of(text) <= width:
+        return text
+    if width <= 1:
+        return "…"[:width]
+    if text.isascii():
+        return text[: width - 1] + "…"
+    kept = ""
+    for char in text:
+        if width_of(kept + char) > width - 1:
+            break
+        kept += char
+    return kept + "…"
+
+
+def cut_inside(text: str, width: int) -> str:
+    """The same for names that differ at their end, like those of nodes: the middle is missing."""
+    if not text.isascii() or len(text) <= width or width < 5:
+        return cut(text, width)
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[-tail:]}"
+
+
+class Column:
+    """A column: its title, whether it leans right, the most it may take, the least it may be squeezed to.
+
+    `inside`: what is too long lacks its middle, not its end.
+    """
+
+    __slots__ = ("inside", "least", "most", "right", "title")
+
+    def __init__(self, title: str, *, right: bool = False, most: int = 0, least: int = 0, inside: bool = False) -> None:
+        self.title = title
+        self.right = right
+        self.most = most
+        self.least = least
+        self.inside = inside
+
+
+class Cell:
+    """A text with a colour."""
+
+    __slots__ = ("colour", "text")
+
+    def __init__(self, text: str, colour: str = "") -> None:
+        self.text = text
+        self.colour = colour
+
+
+def table(columns: "Sequence[Column]", rows: "Sequence[Sequence[str | Cell]]", screen: Screen) -> list[str]:
+    """Lines of a table that fits: the last column takes what is left, and is cut."""
+    cells = [[cell if isinstance(cell, Cell) else Cell(clean(cell)) for cell in row] for row in rows]
+    widths = []
+    for at, column in enumerate(columns):
+        widest = max([width_of(column.title), *(width_of(row[at].text) for row in cells)])
+        widths.append(min(widest, column.most) if column.most else widest)
+    _squeeze(columns, widths, screen.width)
+    title = [Cell(column.title, "dim") for column in columns]
+    return [_line(columns, row, widths, screen) for row in [title, *cells]]
+
+
+def _squeeze(columns: "Sequence[Column]", widths: list[int], width: int) -> None:
+    """Make room for the last column from those that may be squeezed, then give it what is left."""
+    used = sum(widths[:-1]) + 2 * (len(widths) - 1)
+    missing = used + min(widths[-1], _LAST_COLUMN) - width
+    for at, column in enumerate(columns[:-1]):
+        if column.least and missing > 0:
+            given = min(missing, max(widths[at] - column.least, 0))
+            widths[at] -= given
+            used -= given
+            missing -= given
+    widths[-1] = max(min(widths[-1], width - used), 1)
+
+
+def _line(columns: "Sequence[Column]", row: "Sequence[Cell]", widths: list[int], screen: Screen) -> str:
+    parts = []
+    last = len(columns) - 1
+    for at, (column, cell, width) in enumerate(zip(columns, row, widths, strict=True)):
+        text = (cut_inside if column.inside else cut)(cell.text, width)
+        space = " " * (width - width_of(text))
+        painted = screen.paint(text, cell.colour) if text.strip() else text
+        if column.right:
+            parts.append(space + painted)
+        else:
+            parts.append(painted + (space if at < last else ""))
+    line = "  ".join(parts)
+    return line if screen.colour else line.rstrip()
+
+
+def bar(used: float, kept: float, whole: float, width: int = 10) -> str:
+    """`[##==------]`: what is used, what is kept for someone, what is left. Only nothing looks like nothing."""
+    filled = _cells(used, whole, width)
+    marked = max(_cells(used + kept, whole, width) - filled, 1 if kept > 0 and filled < width else 0)
+    return "[" + "#" * filled + "=" * marked + "-" * (width - filled - marked) + "]"
+
+
+def _cells(part: float, whole: float, width: int) -> int:
+    if not whole or part <= 0:
+        return 0
+    return max(round(width * min(part, whole) / whole), 1)
+
+
+def fields(pairs: "Sequence[tuple[str, str]]", indent: str = "", width: int = 0) -> list[str]:
+    """Names and values below one another, values aligned, and wrapped when a width is given."""
+    widest = max((len(name) for name, _ in pairs), default=0)
+    found = []
+    for name, value in pairs:
+        head = f"{indent}{name + ':':<{widest + 1}} "
+        found += wrap(value, width, head, " " * len(head)) if width else [(head + value).rstrip()]
+    return found
+
+
+def wrap(text: str, width: int, head: str = "", indent: str = "") -> list[str]:
+    """Lines of at most that width, broken at spaces: the first begins with `head`, the others with `indent`.
+
+    A word that is longer than a line stays whole: it is a path or an address that someone may want to copy. Chinese, which
+    has no spaces, is broken between characters.
+    """
+    found = []
+    line = head
+    empty = True
+    for word in text.split(" "):
+        space = "" if empty else " "
+        for piece in _pieces(word):
+            if not empty and width_of(line) + len(space) + width_of(piece) > width:
+                found.append(line.rstrip())
+                line, space = indent, ""
+            line += space + piece
+            space, empty = "", False
+    found.append(line.rstrip())
+    return found
+
+
+_CLOSING, _OPENING = "，。、：；！？）】》」』”’", "（【《「『“‘"
+
+
+def _pieces(word: str) -> list[str]:
+    """What of a word must stay together: all of it, but for Chinese and its like that is no path."""
+    if word.isascii() or word.lstrip("'\"")[:1] in ("/", "~"):
+        return [word]
+    import unicodedata
+
+    found: list[str] = []
+    was_wide = True
+    for char in word:
+        is_wide = unicodedata.east_asian_width(char) in "WF"
+        if found and (char in _CLOSING or found[-1][-1] in _OPENING or not (is_wide or was_wide)):
+            found[-1] += char
+        else:
+            found.append(char)
+        was_wide = is_wide
+    return found
+
+
+def print_json(value: object) -> None:
+    """A value as JSON: indented for eyes, one line for programs."""
+    from roost.client.jsontext import dumps
+
+    if sys.stdout.isatty():
+        import json
+
+        print(json.dumps(value, indent=2, ensure_ascii=False))
+    else:
+        print(dumps(value))
+
+
+def print_answer(args: "Args", answer: "Mapping[str, object]", text: str) -> int:
+    """An answer of the server as JSON where that is wanted, else what it means in words. The exit code, which is 0."""
+    if args.json:
+        print_json({"version": 1, **answer})
+    else:
+        print(text)
+    return 0
+
+
+def print_list(args: "Args", name: str, found: "Sequence[object]", lines: "Callable[[], list[str]]", nothing: str) -> int:
+    """A list as JSON under its name, or as lines; when it is empty, `nothing` on stderr. The exit code, which is 0."""
+    if args.json:
+        print_json({"version": 1, name: found})
+    elif found:
+        write(lines())
+    else:
+        print(nothing, file=sys.stderr)
+    return 0
+
+
+def write(lines: "Sequence[str]") -> None:
+    """Lines to stdout; a locale that lacks a character gets a stand-in, not an error."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+    sys.stdout.write("".join(line + "\n" for line in lines))

@@ -1,0 +1,130 @@
+"""The points of a sweep as a table that fits: parameters, job, state, time, results. Pure: values in, lines out.
+
+What has no room goes in an order: first what says nothing (a parameter that never changes), last what the sweep is for.
+"""
+
+from roost.cli.parse.options import Json
+from roost.cli.text.job_text import state_colour, state_text, time_text
+from roost.cli.text.output import Cell, Column, clean, cut, table, width_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from roost.cli.text.output import Screen
+
+_NO_NUMBERS = ("nan", "inf", "-inf")
+_WIDEST = 16
+_NARROW_TITLE = 8
+
+
+class Part:
+    """A column of the table: what it shows of every point, and the kind of it: param, result, or its own name."""
+
+    def __init__(self, kind: str, name: str, cells: "list[str | Cell]", *, right: bool = False) -> None:
+        self.kind = kind
+        self.name = name
+        self.cells = cells
+        self.right = right
+        self.texts = [cell.text if isinstance(cell, Cell) else clean(cell) for cell in cells]
+        self.width = min(max(width_of(self.title), *map(width_of, self.texts)), _WIDEST)
+
+    @property
+    def title(self) -> str:
+        """What stands above it."""
+        return clean(self.name.upper())
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every point has the same there."""
+        return len(self.texts) > 1 and len(set(self.texts)) == 1
+
+    def narrow(self) -> None:
+        """Let a long title not make a column of short values wide."""
+        self.width = min(self.width, max(_NARROW_TITLE, *map(width_of, self.texts)))
+
+
+def table_lines(sweep: Json, now: "datetime", shown: "Screen") -> "tuple[list[str], list[str]]":
+    """The lines of the table, and the names of columns for which there was no room."""
+    if not sweep["points"]:
+        return ["its jobs were removed"], []
+    parts = _parts(sweep, now)
+    hidden = _hidden(parts, shown.width)
+    kept = [part for part in parts if part not in hidden]
+    columns = [Column(part.title, right=part.right, most=part.width) for part in kept]
+    rows = [[part.cells[at] for part in kept] for at in range(len(sweep["points"]))]
+    same = " ".join(
+        f"{part.name}={part.texts[0]}" for part in parts if part in hidden and part.is_constant and part.kind != "state"
+    )
+    missing = [part.name for part in parts if part in hidden and not part.is_constant]
+    return [*([cut(f"all with {same}", shown.width)] if same else []), *table(columns, rows, shown)], missing
+
+
+def value_text(value: object) -> str:
+    """A value of a parameter for people."""
+    return "null" if value is None else str(value)
+
+
+def result_text(value: object) -> str:
+    """A result for people: six digits."""
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else clean(value)
+
+
+def _parts(sweep: Json, now: "datetime") -> list[Part]:
+    points = sweep["points"]
+    parts = [Part("param", name, [value_text(each["point"].get(name)) for each in points]) for name in sweep["params"]]
+    parts.append(Part("job", "job", [str(each["job"]) for each in points], right=True))
+    parts.append(Part("state", "state", [Cell(state_text(each), state_colour(each)) for each in points]))
+    parts.append(Part("time", "time", [_time(each, now) for each in points], right=True))
+    for name in sweep["keys"]:
+        values = [each["results"].get(name) for each in points]
+        is_text = any(isinstance(value, str) and value not in _NO_NUMBERS for value in values)
+        parts.append(Part("result", name, [result_text(value) for value in values], right=not is_text))
+    return parts
+
+
+def _time(point: Json, now: "datetime") -> str:
+    return "-" if point["state"] in ("queued", "held") else time_text(point, now)
+
+
+def _hidden(parts: list[Part], width: int) -> list[Part]:
+    """What to leave out so that the rest fits."""
+    hidden: list[Part] = []
+    for part in _least_wanted(parts):
+        if _total(parts, hidden) <= width:
+            break
+        if part is None:
+            for each in parts:
+                each.narrow()
+        else:
+            hidden.append(part)
+    return hidden
+
+
+def _total(parts: list[Part], hidden: list[Part]) -> int:
+    widths = [part.width for part in parts if part not in hidden]
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _least_wanted(parts: list[Part]) -> "Iterator[Part | None]":
+    """What goes first, in order; None stands for narrower titles."""
+    params = [part for part in parts if part.kind == "param"]
+    varying = [part for part in params if not part.is_constant] or params[:1]
+    results = [part for part in parts if part.kind == "result"]
+    (state,) = [part for part in parts if part.kind == "state"]
+    (time,) = [part for part in parts if part.kind == "time"]
+    yield from (part for part in reversed(params) if part not in varying)
+    yield None
+    yield time
+    if state.is_constant:
+        yield state
+    yield from (part for part in reversed(results[1:]) if part.is_constant)
+    yield from reversed(varying[3:])
+    yield from (part for part in reversed(results[3:]) if not part.is_constant)
+    yield from reversed(varying[1:3])
+    if not state.is_constant:
+        yield state
+    yield from (part for part in reversed(results[1:3]) if not part.is_constant)

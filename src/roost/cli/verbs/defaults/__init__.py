@@ -1,0 +1,1 @@
+"""Verbs about a user's own defaults."""

@@ -1,0 +1,88 @@
+"""A user's own defaults in the words of the command line: `mem=8G time=2h`, and the keys of a JobSpec that they are.
+
+Pure. What can be a default is in `DEFAULT_OPTIONS` of `job_options`.
+"""
+
+from roost.cli.parse import job_options, values
+from roost.cli.parse.options import FLAG, Json, UsageError, Verb, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+Spec = Json
+
+_YES, _NO = ("on", "yes", "true", "1", ""), ("off", "no", "false", "0")
+_EXCLUDE = {"mem_mib": ("mem_auto", "exclusive"), "mem_auto": ("mem_mib", "exclusive"), "exclusive": ("mem_mib", "mem_auto")}
+
+
+def assigned(pairs: "Iterable[str]") -> Spec:
+    """What `mem=8G preemptible=on` means, in the keys of a JobSpec; None for what is switched off."""
+    words: list[str] = []
+    off: Spec = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        option = job_options.option_of(name)
+        if option.kind is FLAG:
+            if text.lower() not in (*_YES, *_NO):
+                raise UsageError(f"{pair}: on or off is meant")
+            if text.lower() in _NO:
+                off |= dict.fromkeys(job_options.API_KEYS[option.dest])
+            else:
+                words.append(option.names[-1])
+        elif not equals or not text:
+            raise UsageError(f"{pair}: {name}={option.metavar} is meant", f"roost defaults unset {name} takes it back")
+        else:
+            words.append(f"{option.names[-1]}={text}")
+    verb = Verb("defaults set", "", options=job_options.JOB_OPTIONS)
+    return {**off, **job_options.spec_of(parse(verb, words))}
+
+
+def merged(current: "Mapping[str, Any]", new: "Mapping[str, Any]") -> Spec:
+    """The defaults with some more; what cannot stand beside the new goes."""
+    gone = {other for key in new if new[key] for other in _EXCLUDE.get(key, ())}
+    kept = {key: value for key, value in current.items() if key not in gone or key in new}
+    return {key: value for key, value in {**kept, **new}.items() if value is not None}
+
+
+def typed(defaults: "Mapping[str, Any]") -> list[str]:
+    """Defaults as they would be typed, a pair each."""
+    found = []
+    for key, value in defaults.items():
+        if key == "open":
+            found.append(f"{value}=on")
+        elif key == "stderr" and value == "stdout":
+            found.append("merge=on")
+        else:
+            found.append(f"{_name_of(key)}={_text(key, value)}")
+    return found
+
+
+def _name_of(key: str) -> str:
+    for name, option in job_options.DEFAULT_OPTIONS.items():
+        if key in job_options.API_KEYS[option.dest]:
+            return name
+    return key
+
+
+def _text(key: str, value: "Any") -> str:
+    if key == "mem_auto":
+        return values.AUTO
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    if key.endswith("_mib"):
+        return f"{value // 1024}G" if value % 1024 == 0 else f"{value}M"
+    return _time(value) if key.endswith("_s") else str(value)
+
+
+def _time(total_s: int) -> str:
+    """`2h30m`, which is typed as it stands."""
+    parts = []
+    for unit_s, unit in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")):
+        count, total_s = divmod(total_s, unit_s)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"

@@ -1,0 +1,56 @@
+"""roost gpus: every GPU, what is on it and whose."""
+
+from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import JSON
+from roost.cli.text.gpu_text import below, rows
+from roost.cli.text.output import Screen, print_json, screen, write
+
+Gpu = Json
+
+VERB = Verb(
+    "gpus",
+    "show the GPUs: memory, use, jobs, and every process on them",
+    options=(Option("--node", "those of this node", ONE, "NAME"), JSON),
+    examples=(("roost gpus", ""), ("roost gpus --node lab3", "of one node"), ("roost gpus --json", "for programs")),
+    about="In the bar, # is used and = is kept for jobs that do not use it yet.",
+)
+
+
+def run(args: Args) -> int:
+    """Print the GPUs."""
+    answer = server().gpus()
+    if args.node is not None:
+        answer = {**answer, "gpus": _of_node(answer["gpus"], args.node), "cpu": None}
+    if args.json:
+        print_json(answer)
+    else:
+        write(lines(answer, screen()))
+        if answer.get("notice"):
+            from roost.cli.text.notice_text import tell
+
+            tell(answer["notice"])
+    return 0
+
+
+def _of_node(gpus: list[Gpu], node: str) -> list[Gpu]:
+    found = [gpu for gpu in gpus if gpu["node"] == node]
+    if not found:
+        raise UsageError(f"no GPU is on a node named {node}", "roost nodes")
+    return found
+
+
+def lines(answer: Json, shown: Screen) -> list[str]:
+    """The GPUs as text: a line each, below it what runs on it; those of many nodes, node by node."""
+    gpus = answer.get("gpus") or []
+    cpu = answer.get("cpu") or {}
+    if not gpus:
+        found = ["no GPU; to try simulated ones: roost down; roost up --sim 4x24G --detach"]
+    elif len({gpu["node"] for gpu in gpus}) > 1:
+        from roost.cli.text.node_gpus_text import grouped_lines
+
+        found = grouped_lines(gpus, shown)
+    else:
+        head, *found = rows(gpus, shown)
+        found = [head, *(line for gpu, row in zip(gpus, found, strict=True) for line in (row, *below(gpu, shown)))]
+    return [*found, f"CPU slots: {cpu.get('used', 0)} of {cpu.get('slots', 0)} used"] if cpu else found

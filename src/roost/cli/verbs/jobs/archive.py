@@ -1,0 +1,61 @@
+"""roost archive: write ended jobs to a file and remove them from the server."""
+
+import os
+
+from roost.cli.parse import values
+from roost.cli.parse.options import MANY, ONE, Args, Json, Option, UsageError, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import IDS, JSON, LABEL, USER, joined_ids
+from roost.cli.text.output import clean, print_json
+from roost.client.client import Roost
+
+VERB = Verb(
+    "archive",
+    "write ended jobs to a file, then remove them",
+    operands=(IDS,),
+    options=(
+        Option("--to", "the file, JSON lines", ONE, "FILE"),
+        Option("-s --state", "only with this outcome", MANY, "OUTCOME", values.items),
+        LABEL,
+        USER,
+        Option("-n --limit", "only the so many that ended first", ONE, "N", values.count),
+        JSON,
+    ),
+    examples=(
+        ("roost archive --to done.jsonl", "all that ended"),
+        ("roost archive 1-1000 --to old.jsonl", ""),
+        ("roost archive --user ana -n 100 --to ana.jsonl", "the oldest hundred of hers"),
+    ),
+)
+
+
+def run(args: Args) -> int:
+    """Ask the server to write it."""
+    if not args.to:
+        raise UsageError("to which file?", "roost archive --to done.jsonl")
+    select: Json = {"states": args.state or ["ended"]}
+    if args.ids:
+        select["ids"] = joined_ids(args.ids)
+    if args.label:
+        select["labels"] = args.label
+    if args.user:
+        select["user"] = args.user
+    path = os.path.abspath(args.to)
+    roost = server(timeout_s=None)
+    if args.limit is not None:
+        select = {"ids": ",".join(map(str, _first(roost, select, args.limit)))}
+    answer = {"archived": 0, "path": path} if select.get("ids") == "" else roost.archive(path, select)
+    if args.json:
+        print_json({"version": 1, **answer})
+    else:
+        done = answer.get("done", answer.get("archived", answer.get("count", 0)))
+        count = len(done) if isinstance(done, list) else int(done or 0)
+        print(f"archived {values.plural(count, 'job')} to {clean(path)}")
+    return 0
+
+
+def _first(roost: Roost, select: Json, count: int) -> list[int]:
+    """The ids of the jobs that ended first, of those that are meant. Lists have the latest first."""
+    narrow = {"state": select["states"], "user": select.get("user", ""), "label": select.get("labels", ())}
+    found = [int(job["id"]) for job in roost.all_jobs(select.get("ids", ""), all=True, **narrow)]
+    return found[-count:] if count else []

@@ -1,0 +1,46 @@
+"""roost clean: remove ended jobs."""
+
+import sys
+
+from roost.cli.parse import values
+from roost.cli.parse.options import MANY, Args, Operand, Option, UsageError, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.job_actions import tell
+from roost.cli.runtime.selection import JSON, LABEL, USER
+from roost.client.errors import ApiError
+
+OUTCOMES = ("succeeded", "failed", "cannot_start", "out_of_memory", "timed_out", "killed", "lost")
+VERB = Verb(
+    "clean",
+    "remove ended jobs and their logs",
+    operands=(Operand("outcomes", "*", "OUTCOME", "only those: " + ", ".join(OUTCOMES)),),
+    options=(
+        Option("-s --state", "the same, as an option", MANY, "OUTCOME", values.items),
+        LABEL,
+        USER,
+        JSON,
+    ),
+    examples=(("roost clean", "all that ended"), ("roost clean failed killed", "only these")),
+)
+
+
+def run(args: Args) -> int:
+    """Remove what has ended."""
+    wanted = [*args.outcomes, *(args.state or ())]
+    for outcome in wanted:
+        if outcome not in OUTCOMES and outcome != "ended":
+            raise UsageError(f"{outcome}: one of {', '.join(OUTCOMES)} is meant")
+    select = {"states": wanted or ["ended"]}
+    if args.label:
+        select["labels"] = args.label
+    if args.user:
+        select["user"] = args.user
+    try:
+        answer = server().act("rm", select)
+    except ApiError as error:
+        if error.code != "not_found":
+            raise
+        answer = {"done": [], "skipped": []}
+    if not answer["done"] and not args.json:
+        print("roost: nothing to remove", file=sys.stderr)
+    return tell(answer, [("removed", answer.get("done") or [])], named=False, as_json=args.json)

@@ -1,0 +1,182 @@
+"""roost ls: what runs, what waits and what ended lately."""
+
+import sys
+
+from roost.cli.parse import values
+from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import IDS, JSON, LABEL, NODE, STATE, SWEEP, USER, joined_ids
+from roost.cli.text.output import Cell, Column, Screen, print_json, screen, table, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+DEFAULT_LIMIT = 50
+_LARGEST_PAGE = 10_000
+SORTS = ("queue", "id", "name", "user", "submitted", "started", "ended", "gpus")
+
+
+def order(word: str) -> str:
+    """The order that is meant; a ValueError names those there are."""
+    if word in SORTS or (word.startswith("-") and word[1:] in SORTS[1:]):
+        return word
+    raise ValueError(f"no such order; it is one of {', '.join(SORTS)}")
+
+
+def sort_of(args: Args) -> str:
+    """The order as the API names it; empty: the usual one."""
+    sort: str = args.sort or ""
+    if not args.reverse:
+        return sort
+    if sort in ("", "queue"):
+        raise UsageError("--reverse needs an order that has another end", "roost ls --sort ended --reverse")
+    return sort[1:] if sort.startswith("-") else f"-{sort}"
+
+
+VERB = Verb(
+    "ls",
+    "list jobs: running, waiting, and what ended lately",
+    operands=(IDS,),
+    options=(
+        Option("-a --all", "ended long ago too"),
+        Option("-n --limit", f"at most so many (default {DEFAULT_LIMIT})", ONE, "N", values.count),
+        STATE,
+        USER,
+        LABEL,
+        SWEEP,
+        NODE,
+        Option("--search", "those with this in name, command line, user or label, or of this number", ONE, "TEXT"),
+        Option("--sort", f"in this order: {', '.join(SORTS)}", ONE, "KEY", order),
+        Option("-r --reverse", "that order from its other end; what has no value stays last"),
+        Option("-w --wide", "do not cut to the width of the terminal"),
+        Option("-q --quiet", "ids only"),
+        JSON,
+    ),
+    examples=(
+        ("roost ls", "the first page"),
+        ("roost ls --state failed --all", "all that ever failed"),
+        ("roost ls --state unknown", "those on nodes that cannot be reached"),
+        ("roost ls --sweep 3 --json", "the jobs of a sweep, for programs"),
+        ("roost ls --all --search resnet --sort ended -r", "with that in name or command, the last to end first"),
+    ),
+    about="Under GPU: the indices of those that it has or had, like lab3:0,1 where there\n"
+    "are several nodes, or x2 when it waits for two, with what it is bound to: A100 a\n"
+    "model, ≥40G memory, @lab3 a node. A job on a node that cannot be reached now\n"
+    "is unknown.",
+)
+_UNENDED = ("running", "starting", "stopping", "paused", "unknown", "queued", "held")
+_COLUMNS = (
+    Column("ID", right=True),
+    Column("NAME", most=20, least=10),
+    Column("USER", most=12, least=6),
+    Column("STATE", most=14),
+    Column("GPU", most=12, least=5),
+    Column("TIME", right=True),
+    Column("COMMAND / WHY"),
+)
+_MANY_COLUMNS = (*_COLUMNS[:4], Column("GPU", most=20, least=10), *_COLUMNS[5:])
+
+
+def run(args: Args) -> int:
+    """Print the list."""
+    from roost.cli.text.job_text import utc_now
+
+    page = fetch(args)
+    if args.json:
+        print_json(page)
+    elif args.quiet:
+        write([str(job["id"]) for job in page["jobs"]])
+    elif not page["jobs"]:
+        print(nothing(args), file=sys.stderr)
+    else:
+        shown = Screen(100_000) if args.wide else screen()
+        write(lines(page["jobs"], utc_now(), shown, has_many_nodes(page)))
+        more = footer(page, args)
+        if more:
+            sys.stdout.flush()
+            print(more, file=sys.stderr)
+    if page.get("notice") and not (args.json or args.quiet):
+        from roost.cli.text.notice_text import tell
+
+        tell(page["notice"])
+    return 0
+
+
+def fetch(args: Args) -> Json:
+    """The page that was asked for, put together from the server's pages."""
+    roost = server()
+    wanted = DEFAULT_LIMIT if args.limit is None else args.limit
+    narrow: Json = {
+        "state": args.state or (),
+        "user": args.user or "",
+        "label": args.label or (),
+        "sweep": args.sweep,
+        "all": bool(args.all),
+        "node": args.node or "",
+        "search": args.search or "",
+        "sort": sort_of(args),
+    }
+    ids = joined_ids(args.ids)
+    page = roost.jobs(ids, limit=min(wanted, _LARGEST_PAGE), **narrow)
+    while page.get("next") and len(page["jobs"]) < wanted:
+        left = wanted - len(page["jobs"])
+        further = roost.jobs(ids, limit=min(left, _LARGEST_PAGE), cursor=page["next"], **narrow)
+        if not further["jobs"]:
+            break
+        page["jobs"] += further["jobs"]
+        page["next"] = further.get("next")
+    return page
+
+
+def has_many_nodes(page: Json) -> bool:
+    """Whether GPUs are told apart by their node too."""
+    return int(page.get("nodes") or 1) > 1
+
+
+def lines(jobs: list[Json], now: "datetime", shown: Screen, many_nodes: bool = False) -> list[str]:
+    """The list as text."""
+    from roost.cli.text.job_text import about_text, gpus_text, state_colour, state_text, time_text
+
+    rows = [
+        (
+            str(job["id"]),
+            job.get("name") or "",
+            job.get("user") or "",
+            Cell(state_text(job), state_colour(job)),
+            gpus_text(job, many_nodes),
+            time_text(job, now),
+            about_text(job),
+        )
+        for job in jobs
+    ]
+    return table(_MANY_COLUMNS if many_nodes else _COLUMNS, rows, shown)
+
+
+def nothing(args: Args) -> str:
+    """What to say when there is nothing to show."""
+    if args.ids:
+        return f"no job {joined_ids(args.ids)}"
+    if is_narrow(args):
+        return "no such jobs" + ("" if args.all or args.state else "; ended long ago: the same with --all")
+    return "no jobs" + ("" if args.all else " now; ended ones: roost ls --all")
+
+
+def is_narrow(args: Args) -> bool:
+    """Whether only some are asked for, or in an order of their own."""
+    return bool(args.state or args.user or args.label or args.sweep or args.node or args.search or args.sort)
+
+
+def footer(page: Json, args: Args) -> str:
+    """What the page does not show; without filters, how many are in which state."""
+    if not page.get("next"):
+        return ""
+    further = max(2 * len(page["jobs"]), 1000)
+    command = "roost ls" + (" --all" if args.all else "") + f" --limit {further}"
+    if args.ids or is_narrow(args):
+        return f"… and more: the same with --limit {further}"
+    left = dict(page.get("counts") or {})
+    for job in page["jobs"]:
+        left[job["state"]] = left.get(job["state"], 0) - 1
+    parts = [f"{left[state]:,} more {state}" for state in _UNENDED if left.get(state, 0) > 0]
+    return f"… {', '.join(parts) or 'and more'}: {command}"

@@ -1,0 +1,194 @@
+"""roost show: one job, whole."""
+
+from roost.cli.parse.options import Args, Json, Option, UsageError, Verb
+from roost.cli.parse.values import in_words, lasted, size
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import IDS, JSON, joined_ids
+from roost.cli.text.output import clean, cut, fields, print_json, screen, wrap, write
+from roost.client.client import Roost
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from roost.cli.text.output import Screen
+
+Job = Json
+
+VERB = Verb(
+    "show",
+    "show jobs whole: request, times, every attempt",
+    operands=(IDS,),
+    options=(Option("--env", "its environment too (your own jobs)"), JSON),
+    examples=(("roost show 12", ""), ("roost show @ --json", "your last job, for programs")),
+)
+
+
+def run(args: Args) -> int:
+    """Print the jobs."""
+    from roost.cli.text.job_text import utc_now
+
+    ids = joined_ids(args.ids or ["@"])
+    roost = server()
+    jobs = _jobs(roost, ids)
+    if not jobs:
+        raise UsageError(f"no job {ids}", "roost ls --all")
+    if args.env:
+        for job in jobs:
+            job["env"] = roost.env(job["id"])
+    if args.json:
+        print_json({"version": 1, **jobs[0]} if len(jobs) == 1 else {"version": 1, "jobs": jobs})
+        return 0
+    now, shown = utc_now(), screen()
+    for position, job in enumerate(jobs):
+        write(([""] if position else []) + lines(job, now, shown))
+    return 0
+
+
+def _jobs(roost: Roost, ids: str) -> list[Job]:
+    if ids.isdecimal():
+        return [roost.job(int(ids))]
+    return sorted(roost.all_jobs(ids), key=lambda job: int(job["id"]))
+
+
+def lines(job: Job, now: "datetime", shown: "Screen") -> list[str]:
+    """A job as text."""
+    from roost.cli.text.job_text import command_text, out_of_sight, state_colour, state_text
+
+    name = cut(clean(job.get("name") or "").strip(), shown.width - 30)
+    attempts = job.get("attempts") or []
+    unknown = [("unknown", out_of_sight(job))] if job["state"] == "unknown" else []
+    pairs = [*unknown, *_about(job, command_text(job)), *_times(job, now)]
+    if job.get("error") and job["error"] not in [attempt.get("error") for attempt in attempts]:
+        pairs.append(("error", clean(job["error"])))
+    found = [
+        f"job {job['id']}  {name}  {shown.paint(state_text(job), state_colour(job))}",
+        *fields(pairs, "  ", shown.width),
+    ]
+    if job.get("reasons"):
+        found.append("  why it waits:")
+        for reason in job["reasons"]:
+            found += wrap(clean(reason["text"]), shown.width, "    ", "      ")
+    for attempt in attempts:
+        found.extend(_attempt(attempt, now, shown.width))
+    if "env" in job:
+        found.append("  environment:")
+        found.extend(f"    {clean(name)}={clean(value)}" for name, value in sorted(job["env"].items()))
+    return found
+
+
+def _about(job: Job, command: str) -> list[tuple[str, str]]:
+    pairs = [
+        ("command", command),
+        ("script", "its text is kept with the job" if job.get("script") else ""),
+        ("directory", clean(job.get("cwd") or "")),
+        ("user", clean(job.get("user") or "")),
+        ("submitted by", _unless(job.get("submitter"), job.get("user"))),
+        ("runs as", _unless(job.get("runs_as"), job.get("user"))),
+        ("description", clean(job.get("desc") or "")),
+        ("sweep", _sweep(job)),
+        ("results", clean(" ".join(f"{name}={value}" for name, value in (job.get("results") or {}).items()))),
+        ("labels", clean(", ".join(job.get("labels") or []))),
+        ("GPUs", _request(job)),
+        ("priority", str(job["priority"]) if job.get("priority") else ""),
+        ("place", _place(job.get("queue_position"))),
+        ("after", _after(job.get("after"))),
+        ("time limit", in_words(job["time_limit_s"]) if job.get("time_limit_s") else ""),
+        ("retries", _retries(job)),
+        ("preemptible", "yes: it may be asked to make room" if job.get("preemptible") else ""),
+        ("output", clean(job.get("stdout") or "")),
+        ("errors", clean(job.get("stderr") or "")),
+        ("now", clean(job.get("retry") or "")),
+    ]
+    return [(name, value) for name, value in pairs if value]
+
+
+def _unless(name: str | None, user: str | None) -> str:
+    """A name, unless it is the user's own."""
+    return clean(name) if name and name != user else ""
+
+
+def _retries(job: Job) -> str:
+    """`1 of 2 used; after out of memory: 0 of 3 used`."""
+    kinds = (("", "retries", "retried"), ("after out of memory: ", "retry_oom", "oom_retried"))
+    return "; ".join(f"{what}{job.get(used) or 0} of {job[most]} used" for what, most, used in kinds if job.get(most))
+
+
+def _sweep(job: Job) -> str:
+    """The sweep and the point of it."""
+    values = " ".join(f"{name}={'null' if value is None else value}" for name, value in (job.get("point") or {}).items())
+    return clean(f"{job['sweep']}: {values}") if job.get("sweep") else ""
+
+
+def _peak(peak_mib: int | None, granted_mib: int | None) -> str:
+    """The most that it used of a GPU, and whether that was more than it had asked for."""
+    if not peak_mib:
+        return ""
+    return f"{size(peak_mib)} at most" + (
+        f", more than the {size(granted_mib)} it had" if granted_mib and peak_mib > granted_mib else ""
+    )
+
+
+def _place(position: int | None) -> str:
+    """As `move` counts."""
+    return "" if position is None else f"{position} in the queue" + (", the head" if position == 0 else "")
+
+
+def _request(job: Job) -> str:
+    from roost.cli.text.job_text import constraints
+
+    request = job.get("request") or {}
+    count = request.get("gpus", job.get("gpus"))
+    text = str(len(count) if isinstance(count, list) else count)
+    if request.get("mem_mib"):
+        text += f", {size(request['mem_mib'])} of memory on each"
+    if request.get("max_util") is not None:
+        text += f", at most {request['max_util']}% busy"
+    if request.get("exclusive"):
+        text += ", exclusive"
+    if request.get("gpu_ids"):
+        text += f", only {','.join(map(str, request['gpu_ids']))}"
+    if request.get("prefer_gpus"):
+        text += f", rather {','.join(map(str, request['prefer_gpus']))}"
+    return ", ".join([clean(text), *constraints(request)])
+
+
+_WANTS = {"success": "succeeded", "any": "ended", "failure": "failed"}
+
+
+def _after(after: list[Json] | None) -> str:
+    return ", ".join(f"{each['job']} {_WANTS.get(each['wants'], each['wants'])}" for each in after or [])
+
+
+def _times(job: Job, now: "datetime") -> list[tuple[str, str]]:
+    from roost.cli.text.job_text import local_time
+
+    names = (("submitted", "submitted_at"), ("not before", "begin_at"), ("started", "started_at"),
+             ("ended", "ended_at"))  # fmt: skip
+    return [(name, local_time(job[key], now)) for name, key in names if job.get(key)]
+
+
+def _attempt(attempt: Job, now: "datetime", width: int) -> list[str]:
+    from roost.cli.text.job_text import local_time, moment, state_text
+
+    head = f"  attempt {attempt['attempt']}: {state_text(attempt)}"
+    if attempt.get("node"):
+        head += f" on {clean(attempt['node'])}"
+    if attempt.get("gpu_indices") and attempt.get("outcome") != "cannot_start":
+        head += f", GPU {','.join(map(str, attempt['gpu_indices']))}"
+    if attempt.get("pid"):
+        head += f", pid {attempt['pid']}"
+    start, end = moment(attempt.get("started_at")), moment(attempt.get("ended_at"))
+    took = f", took {lasted((end - start).total_seconds())}" if start and end else ""
+    pairs = [
+        ("started", local_time(attempt.get("started_at"), now) if start else ""),
+        ("ended", local_time(attempt.get("ended_at"), now) + took if end else ""),
+        ("exit code", "" if attempt.get("exit_code") is None else str(attempt["exit_code"])),
+        ("GPU memory", _peak(attempt.get("peak_mem_mib"), attempt.get("granted_mib"))),
+        ("host memory", f"{size(attempt['peak_rss_mib'])} at most" if attempt.get("peak_rss_mib") else ""),
+        ("CPU time", lasted(attempt["cpu_s"]) if attempt.get("cpu_s") else ""),
+        ("error", clean(attempt.get("error") or "")),
+        ("output", clean(attempt.get("stdout") or "")),
+        ("errors", clean(attempt.get("stderr") or "")),
+    ]
+    return [head, *fields([(name, value) for name, value in pairs if value], "    ", width)]

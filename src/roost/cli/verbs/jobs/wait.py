@@ -1,0 +1,104 @@
+"""roost wait: wait until jobs have ended; the exit code is theirs."""
+
+import sys
+import time
+
+from roost.cli.parse import values
+from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.exit_codes import exit_code_of
+from roost.cli.runtime.reconnect import persist
+from roost.cli.runtime.selection import IDS, JSON, SELECTION, UNENDED, joined_ids
+from roost.cli.text.output import print_json
+from roost.client.client import Roost
+from roost.client.errors import EXIT_TIMED_OUT
+
+FEW = 10
+_MOST_LINES = 20
+VERB = Verb(
+    "wait",
+    "wait until jobs have ended, exit as they did",
+    operands=(IDS,),
+    options=(
+        *SELECTION,
+        Option("--timeout", "wait at most this long, then exit with 124", ONE, "TIME", values.seconds),
+        Option("-q --quiet", "print nothing"),
+        JSON,
+    ),
+    examples=(
+        ("roost wait 12 && echo done", ""),
+        ("roost wait --sweep 3 --timeout 2h", "all of a sweep, two hours at most"),
+        ("roost wait --state running", "after `roost scheduler pause`: until the machine is idle"),
+    ),
+    about="The exit code is the job's; of several, the first that is not 0.",
+)
+
+
+def run(args: Args) -> int:
+    """Wait, and say how they ended."""
+    roost = server()
+    ids = _ids(roost, args)
+    if not ids:
+        if not (args.quiet or args.json):
+            none = f"none is {' or '.join(args.state)}" if args.state else "all have ended"
+            print(f"roost: nothing to wait for: {none}", file=sys.stderr)
+        return 0
+    deadline = None if args.timeout is None else time.monotonic() + args.timeout
+    roost.jobs(ids, limit=1)  # nobody there at all is said at once
+
+    def once() -> list[Json]:
+        left = None if deadline is None else max(deadline - time.monotonic(), 0)
+        return roost.wait(ids, left)
+
+    jobs = persist(once)
+    if args.json:
+        print_json({"version": 1, "jobs": jobs})
+    elif not args.quiet:
+        _tell(jobs)
+    if any(job["state"] != "ended" for job in jobs):
+        return EXIT_TIMED_OUT
+    return next((code for job in jobs if (code := exit_code_of(job))), 0)
+
+
+def _ids(roost: Roost, args: Args) -> str:
+    """The jobs as numbers, fixed now: what `@` and `all` mean may change while we wait."""
+    ids = joined_ids(args.ids or ([] if _is_narrow(args) or args.all else ["@"]))
+    everything = args.all or ids == "all"
+    states = args.state or (UNENDED if everything else ())
+    if ids.replace(",", "").replace("-", "").isdecimal() and not (_is_narrow(args) or states):
+        return ids
+    narrow = {"label": args.label or (), "state": states, "user": args.user or "", "sweep": args.sweep}
+    narrow["node"] = args.node or ""
+    found = roost.all_jobs("" if everything else ids, all=True, **narrow)
+    numbers = [job["id"] for job in found]
+    if not numbers and not (everything or args.state):  # nothing in that state any more: good
+        raise UsageError("no such jobs", "roost ls")
+    return values.compress(numbers).replace(" ", "")
+
+
+def _is_narrow(args: Args) -> bool:
+    return bool(args.label or args.state or args.user or args.sweep or args.node)
+
+
+def _tell(jobs: list[Json]) -> None:
+    """A line about each; of many only about those that did not succeed, and how many ended how."""
+    from roost.cli.text.job_text import outcome_text
+
+    many = len(jobs) > FEW
+    told = [job for job in jobs if job.get("outcome") != "succeeded"] if many else jobs
+    for job in told[:_MOST_LINES]:
+        print(f"roost: {outcome_text(job)}", file=sys.stderr)
+    if len(told) > _MOST_LINES:
+        print(f"roost: … and {len(told) - _MOST_LINES:,} more", file=sys.stderr)
+    if many:
+        print(f"roost: {len(jobs):,} jobs: {_summary(jobs)}", file=sys.stderr)
+
+
+def _summary(jobs: list[Json]) -> str:
+    """`90 succeeded, 8 failed, 2 running`."""
+    counts: dict[str, int] = {}
+    for job in jobs:
+        name = str(job.get("outcome") or job["state"]).replace("_", " ")
+        counts[name] = counts.get(name, 0) + 1
+    ordered = sorted(counts.items(), key=lambda item: (item[0] != "succeeded", -item[1]))
+    return ", ".join(f"{count:,} {name}" for name, count in ordered)

@@ -1,0 +1,119 @@
+"""roost why: every reason why a job waits, until when probably, and what would start now; or what became of it."""
+
+from roost.cli.parse.options import Args, Json, UsageError, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import IDS, JSON, joined_ids
+from roost.cli.text.output import Screen, clean, print_json, screen, wrap, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+MOST_REASONS = 16
+VERB = Verb(
+    "why",
+    "say why a job waits, until when, and what would start now",
+    operands=(IDS,),
+    options=(JSON,),
+    examples=(("roost why 12", ""), ("roost why @", "your last job")),
+)
+
+
+def run(args: Args) -> int:
+    """Print the reasons."""
+    roost = server()
+    ids = joined_ids(args.ids or ["@"])
+    numbers = [int(ids)] if ids.isdecimal() else sorted(job["id"] for job in roost.all_jobs(ids))
+    if not numbers:
+        raise UsageError(f"no job {ids}", "roost ls --all")
+    if args.json:
+        answers = [roost.why(number) for number in numbers]
+        print_json({"version": 1, **answers[0]} if len(answers) == 1 else {"version": 1, "jobs": answers})
+        return 0
+    from roost.cli.text.job_text import WAITING, utc_now
+
+    for number in numbers:
+        job = roost.job(number)
+        foreseen = roost.why(number) if job["state"] in WAITING else {}
+        write(lines(job, utc_now(), screen(), foreseen))
+    return 0
+
+
+def lines(job: Json, now: "datetime", shown: Screen, foreseen: Json | None = None) -> list[str]:
+    """The reasons, each with who holds what is missing, and what is foreseen; or where the job is, or how it ended."""
+    if job["state"] == "ended":
+        return _ended(job, now, shown)
+    reasons = job.get("reasons") or []
+    if not reasons:
+        return wrap(_active(job, now), shown.width, indent="  ")
+    found = [f"job {job['id']} is {job['state']}:", *_asked(job, shown)]
+    if job.get("retry"):
+        found += wrap(clean(job["retry"]).removeprefix("queued again: "), shown.width, "  ", "    ")
+    found += reason_lines(reasons, shown)
+    if foreseen:
+        from roost.cli.text.estimate_text import foreseen_lines
+
+        found += foreseen_lines(foreseen, now, shown)
+    return found
+
+
+def reason_lines(reasons: list[Json], shown: Screen) -> list[str]:
+    """A line each; of a whole cluster of GPUs the sum of every node, and of many nodes those that come nearest."""
+    left = 0
+    if len(reasons) > MOST_REASONS:
+        kept = [reason for reason in reasons if not reason["code"].startswith("gpu_")]
+        kept.sort(key=lambda reason: -reason.get("free", 1 << 30))
+        left = max(0, len(kept) - MOST_REASONS)
+        reasons = kept[:MOST_REASONS]
+    found = []
+    for reason in reasons:
+        found += wrap(clean(reason["text"]).removeprefix("held: "), shown.width, "  ", "    ")
+    return [*found, f"  and {left:,} more nodes: --json lists everything"] if left else found
+
+
+def _asked(job: Json, shown: Screen) -> list[str]:
+    """`it wants 2 GPUs, model A100 or H100, only on lab3`; nothing when any GPUs will do."""
+    from roost.cli.parse.values import plural
+    from roost.cli.text.job_text import constraints
+
+    request = job.get("request") or {}
+    phrases = constraints(request)
+    if not phrases:
+        return []
+    what = plural(request["gpus"], "GPU") if request.get("gpus") else "to run"
+    return wrap(", ".join([f"it wants {what}", *phrases]), shown.width, "  ", "    ")
+
+
+def _active(job: Json, now: "datetime") -> str:
+    """`job 5 is running on box, GPU 1,2, for 3s`."""
+    from roost.cli.parse.values import brief
+    from roost.cli.text.job_text import gpus_text, moment
+
+    text = f"job {job['id']} is {job['state']}"
+    is_unknown = job["state"] == "unknown"
+    if is_unknown:
+        text += f": it was {clean(job.get('last_state') or 'running')}"
+    if job.get("node"):
+        text += f" on {clean(job['node'])}"
+    attempts = job.get("attempts") or []
+    if attempts and attempts[-1].get("gpu_indices"):
+        text += f", GPU {gpus_text(job)}"
+    start = moment(job.get("started_at"))
+    if start is not None:
+        passed = brief((now - start).total_seconds())
+        text += f", for {passed}" if job["state"] == "running" else f"; it started {passed} ago"
+    return text + ("; the node cannot be reached: roost nodes" if is_unknown else "")
+
+
+def _ended(job: Json, now: "datetime", shown: Screen) -> list[str]:
+    """`job 11 has ended: timed out (ran 1m00s, ended 2h01m ago)`, and below it what went wrong."""
+    from roost.cli.parse.values import brief
+    from roost.cli.text.job_text import moment, state_text, time_text
+
+    end = moment(job.get("ended_at"))
+    about = [f"ran {time_text(job, now)}"] if job.get("started_at") else []
+    about += [f"ended {brief((now - end).total_seconds())} ago"] if end else []
+    found = [f"job {job['id']} has ended: {state_text(job)}" + (f" ({', '.join(about)})" if about else "")]
+    if job.get("error"):
+        found += wrap(clean(job["error"]), shown.width, "  ", "    ")
+    return found

@@ -1,0 +1,78 @@
+"""roost node add: one more machine with GPUs, reached over SSH."""
+
+import sys
+
+from roost.cli.parse import values
+from roost.cli.parse.options import ONE, Args, Json, Operand, Option, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import JSON
+from roost.cli.text.output import clean, print_json
+from roost.cli.verbs.nodes.host_key import believed
+from roost.cli.verbs.nodes.node_names import HOST_KEY, YES, on_server
+
+VERB = Verb(
+    "node add",
+    "add a machine that the server reaches over SSH",
+    operands=(
+        Operand("name", "1", "NAME", "what it is called here, like lab3"),
+        Operand("target", "?", "TARGET", "ssh://[USER@]HOST[:PORT], or a name of the server's ssh config (default: NAME)"),
+    ),
+    options=(
+        HOST_KEY,
+        YES,
+        Option("--key", "the private key to log in with: a file on the server's machine, which stays there", ONE, "FILE"),
+        Option("--python", "the Python to run there (default: the first from 3.8 on)", ONE, "PATH"),
+        Option("--dir", "where its program keeps its files there", ONE, "DIR"),
+        Option("--sim", "simulated GPUs, like 4x24G", ONE, "SPEC", values.simulated),
+        JSON,
+    ),
+    examples=(
+        ("roost node add lab3 ssh://root@10.0.0.3:2222", "shows its host key and asks whether it is right"),
+        ("roost node add lab3", "as the server's own `ssh lab3` goes there: proxies, keys, Kerberos"),
+        ("roost node add lab4 ssh://gpu@lab4 --key ~/.ssh/lab --host-key SHA256:…", "nothing to ask"),
+    ),
+    about="For administrators. It needs sshd and Python 3.8 there, nothing else. With a\n"
+    "root login jobs run as their users' accounts there; with any other as that\n"
+    "login, or as a user's own (`roost node login`).",
+)
+
+
+def run(args: Args) -> int:
+    """Add it, say what was found."""
+    roost = server()
+    key = on_server(roost, args.key, "--key")
+    more = {"key": key, "python": args.python, "dir": args.dir, "sim": args.sim}
+    node = believed(args, lambda host_key: roost.fleet.add(args.name, args.target, host_key=host_key, **more))
+    if args.json:
+        print_json({"version": 1, "node": node})
+        return 0
+    gpus = [gpu for gpu in roost.gpus()["gpus"] if gpu["node"] == node["name"]]
+    print(added(node, gpus))
+    sys.stdout.flush()
+    for word in advice(node):
+        print(word, file=sys.stderr)
+    return 0
+
+
+def added(node: Json, gpus: list[Json]) -> str:
+    """`added lab3: 4 GPUs (A100-SXM4-80GB), Python 3.11, as root: jobs run as their users' accounts`."""
+    from roost.cli.text.node_text import account_text, gpus_text
+
+    python = clean(node.get("python") or "")
+    parts = [gpus_text(node, gpus), f"Python {python}" if python else "", account_text(node)]
+    return f"added {clean(node['name'])}: {', '.join(filter(None, parts))}"
+
+
+def advice(node: Json) -> list[str]:
+    """What to look at when something is not as it should be."""
+    from roost.cli.text.node_text import clock_text
+
+    name = clean(node["name"])
+    odd = []
+    if node["state"] == "unreachable":
+        odd.append(clean(node.get("reason") or "it is not reached now"))
+    if not node.get("gpus"):
+        odd.append("no GPU was found there")
+    if clock_text(node):
+        odd.append(f"its clock is {clock_text(node)}")
+    return [*(f"roost: {name}: {word}" for word in odd), f"hint: roost node check {name}"] if odd else []

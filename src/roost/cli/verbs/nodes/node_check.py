@@ -1,0 +1,107 @@
+"""roost node check: what works on nodes, and what is missing, in words."""
+
+from roost.cli.parse.options import Args, Json, Operand, UsageError, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import JSON
+from roost.cli.text.output import Screen, clean, print_json, screen, wrap, write
+from roost.client.errors import EXIT_FAILED, ApiError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VERB = Verb(
+    "node check",
+    "say what works on nodes and what is missing",
+    operands=(Operand("names", "*", "NAME", "nodes (default: all but the server's own machine)"),),
+    options=(JSON,),
+    examples=(
+        ("roost node check lab3", "reachable, host key, Python, GPUs, disk, clock, accounts, homes"),
+        ("roost node check", "all of them: of each what is not good"),
+    ),
+    about="For administrators. Exit code 1 when something is missing.",
+)
+_AT_ONCE = 8
+_MARKS: "dict[bool | None, tuple[str, str]]" = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "yellow")}
+
+
+def run(args: Args) -> int:
+    """Ask each, print what it says as it comes."""
+    names = _chosen(args.names)
+    shown, found = screen(), []
+    for answer in _asked(names):
+        found.append(answer)
+        if not args.json:
+            write(lines(answer, shown) if len(names) == 1 else brief_lines(answer, shown))
+    if args.json:
+        print_json({"version": 1, **found[0]} if len(names) == 1 else {"version": 1, "nodes": found})
+    return 0 if all(answer["ok"] for answer in found) else EXIT_FAILED
+
+
+def _chosen(names: list[str]) -> list[str]:
+    """The nodes that are meant, each once; a UsageError before anything is asked when one of them is not there."""
+    from roost.cli.text.node_text import in_order
+
+    there = {str(node["name"]): node for node in server().fleet.nodes()}
+    missing = [name for name in names if name not in there]
+    if missing:
+        raise UsageError(f"there is no node {', '.join(missing)}", "roost nodes")
+    far = sorted((name for name, node in there.items() if node.get("target")), key=in_order)
+    if not (names or far):
+        raise UsageError("there is no node but the server's own machine", "roost node add lab3 ssh://root@10.0.0.3")
+    return list(dict.fromkeys(names)) or far
+
+
+def _asked(names: list[str]) -> "Iterator[Json]":
+    """What each says, in that order. Several are asked at once: one that hangs does not hold up the others."""
+    if len(names) == 1:
+        return iter([server().fleet.check(names[0])])
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(_AT_ONCE).map(_one, names)
+
+
+def _one(name: str) -> Json:
+    """What one of several says. That it could not be asked is said of it alone."""
+    try:
+        return server().fleet.check(name)
+    except ApiError as error:
+        if error.status not in (404, 409, 503):
+            raise
+        wrong = {"name": "check", "ok": False, "text": error.message, "hint": error.hint}
+        return {"version": 1, "node": name, "ok": False, "checks": [wrong]}
+
+
+def lines(answer: Json, shown: Screen) -> list[str]:
+    """Every check: a line, and below it what to do. Those of which the same is not known share one."""
+    return [line for check in _joined(answer["checks"]) for line in _check(check, shown, "")]
+
+
+def _joined(checks: list[Json]) -> list[Json]:
+    found: list[Json] = []
+    for check in checks:
+        last = found[-1] if found else {}
+        if check["ok"] is None and not check.get("hint") and (last.get("ok", 0), last.get("text")) == (None, check["text"]):
+            found[-1] = {**last, "name": f"{last['name']}, {check['name']}"}
+        else:
+            found.append(check)
+    return found
+
+
+def brief_lines(answer: Json, shown: Screen) -> list[str]:
+    """A node among others: one line when all is good, else what is missing, and what else can be done something about."""
+    checks = answer["checks"]
+    odd = [check for check in checks if check["ok"] is False or (check["ok"] is None and check.get("hint"))]
+    missing = sum(check["ok"] is False for check in checks)
+    mark, colour = _MARKS[False if missing else None if odd else True]
+    said = f"{missing} missing" if missing else f"{len(odd)} to look at" if odd else "good"
+    head = f"{shown.paint(mark, colour)} {clean(answer['node'])}: {said}"
+    return [head, *(line for check in odd for line in _check(check, shown, "  "))]
+
+
+def _check(check: Json, shown: Screen, indent: str) -> list[str]:
+    mark, colour = _MARKS[check["ok"]]
+    below = indent + "  "
+    first, *more = wrap(f"{clean(check['name'])}: {clean(check['text'])}", shown.width, f"{indent}{mark} ", below)
+    found = [first.replace(mark, shown.paint(mark, colour), 1), *more]
+    return found + (wrap(clean(check["hint"]), shown.width, f"{below}hint: ", below + "      ") if check.get("hint") else [])

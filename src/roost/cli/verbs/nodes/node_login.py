@@ -1,0 +1,87 @@
+"""roost node login: a user's own login on a node, through which his jobs run there."""
+
+import sys
+
+from roost.cli.parse.options import ONE, Args, Json, Operand, Option, UsageError, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import JSON
+from roost.cli.text.output import Column, Screen, clean, print_json, screen, table, write
+from roost.cli.verbs.nodes.node_names import on_server
+from roost.client.client import Roost
+
+VERB = Verb(
+    "node login",
+    "run your jobs on a node through a login of your own",
+    operands=(
+        Operand("name", "?", "NAME", "the node (default: list the logins there are)"),
+        Operand("target", "?", "TARGET", "ssh://USER@HOST[:PORT], or a name of the server's ssh config "
+                "(default: the node's address, with your name)"),
+    ),
+    options=(
+        Option("--key", "your private key: a file on the server's machine, which stays there", ONE, "FILE"),
+        Option("-u --user", "of this user, for administrators", ONE, "USER"),
+        Option("--rm", "take the login back"),
+        JSON,
+    ),
+    examples=(
+        ("roost node login lab3", "as yourself, at the node's address"),
+        ("roost node login lab3 ssh://ana2@10.0.0.3 --key ~/.ssh/lab", "under another name, with a key of yours"),
+        ("roost node login lab3 --rm", "no more"),
+        ("roost node login", "which there are"),
+    ),
+    about="For nodes that the server reaches as an ordinary account. Roost never keeps a\n"
+    "private key: it stays where it is.",
+)  # fmt: skip
+_COLUMNS = (Column("USER", most=16, least=6), Column("NODE", most=16, least=6), Column("TARGET", least=20), Column("KEY"))
+
+
+def run(args: Args) -> int:
+    """List, set or take back."""
+    roost = server()
+    if args.name is None:
+        return _list(roost, args)
+    if args.rm:
+        if args.target or args.key:
+            raise UsageError("--rm takes neither a target nor a key", "roost node login lab3 --rm")
+        made = roost.fleet.logout(args.name, user=args.user)
+    else:
+        target = args.target or _own_target(roost, args.name, args.user)
+        made = roost.fleet.login(args.name, target, key=on_server(roost, args.key, "--key"), user=args.user)
+    if args.json:
+        print_json({"version": 1, "login": made})
+    else:
+        print(("no longer: " if args.rm else "") + told(made))
+    return 0
+
+
+def told(login: Json) -> str:
+    """`jobs of ana run on lab3 through ssh://ana@10.0.0.3`."""
+    key = f" with {clean(login['key'])}" if login.get("key") else ""
+    return f"jobs of {clean(login['user'])} run on {clean(login['node'])} through {clean(login['target'])}{key}"
+
+
+def _own_target(roost: Roost, name: str, user: str | None) -> str:
+    """The node's own address, with the user's name in it."""
+    target = roost.fleet.node(name).get("target")
+    if not target:
+        raise UsageError(f"{name} is the server's own machine: no login is needed there", "roost nodes")
+    host = str(target).removeprefix("ssh://").rstrip("/").rpartition("@")[2]
+    return f"ssh://{user or roost.people.me()['user']}@{host}"
+
+
+def _list(roost: Roost, args: Args) -> int:
+    if args.rm or args.key:
+        raise UsageError("of which node?", "roost node login lab3")
+    found = [login for login in roost.fleet.logins() if args.user in (None, login["user"])]
+    if args.json:
+        print_json({"version": 1, "logins": found})
+    elif found:
+        write(lines(found, screen()))
+    else:
+        print("no logins; one of your own: roost node login lab3", file=sys.stderr)
+    return 0
+
+
+def lines(logins: list[Json], shown: Screen) -> list[str]:
+    """The logins as text, a line each."""
+    return table(_COLUMNS, [(each["user"], each["node"], each["target"], each["key"] or "-") for each in logins], shown)

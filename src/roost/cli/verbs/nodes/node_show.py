@@ -1,0 +1,67 @@
+"""roost node show: one node, whole."""
+
+from roost.cli.parse.options import Args, Json, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import JSON
+from roost.cli.text.output import Screen, clean, fields, print_json, screen, write
+from roost.cli.verbs.nodes.node_names import NAME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+VERB = Verb(
+    "node show",
+    "show a node whole: address, host key, GPUs, program",
+    operands=(NAME,),
+    options=(JSON,),
+    examples=(("roost node show lab3", ""), ("roost node show lab3 --json", "for programs")),
+)
+
+
+def run(args: Args) -> int:
+    """Print it."""
+    from roost.cli.text.job_text import utc_now
+
+    roost = server()
+    node = roost.fleet.node(args.name)
+    if args.json:
+        print_json({"version": 1, "node": node})
+        return 0
+    gpus = [gpu for gpu in roost.gpus()["gpus"] if gpu["node"] == node["name"]]
+    write(lines(node, gpus, utc_now(), screen()))
+    return 0
+
+
+def lines(node: Json, gpus: list[Json], now: "datetime", shown: Screen) -> list[str]:
+    """A node as text."""
+    from roost.cli.text import node_text
+
+    is_gone = node["state"] == "unreachable"
+    load = "" if is_gone or node.get("load") is None else f", load {node['load']:.1f}"
+    jobs = (f"{node['jobs']:,}" if node["jobs"] else "none") + (
+        ", unknown until it is reached again" if is_gone and node["jobs"] else ""
+    )
+    states = f": {node_text.states_text(gpus)}" if gpus and not is_gone else ""
+    pairs = [
+        ("reason", clean(node.get("reason") or "")),
+        ("address", node_text.address(node)),
+        ("host key", clean(node.get("host_key") or "")),
+        ("accounts", node_text.account_text(node)),
+        ("GPUs", node_text.gpus_text(node, gpus) + states),
+        ("CPUs", f"{node['cpus']}{load}" if node.get("cpus") else ""),
+        ("memory", node_text.memory_text(node)),
+        ("jobs", jobs),
+        ("clock", node_text.clock_text(node)),
+        ("program", _program(node)),
+        ("directory", clean(node.get("state_dir") or "")),
+    ]
+    head = f"node {clean(node['name'])}  {shown.paint(node_text.gone_for(node, now), node_text.colour(node))}"
+    return [head, *fields([(name, value) for name, value in pairs if value], "  ", shown.width)]
+
+
+def _program(node: Json) -> str:
+    """`1a2b3c4d5e6f, pid 4242, Python 3.11.2`."""
+    program = clean(node.get("program") or "")
+    parts = [program[:12], f"pid {node['pid']}" if node.get("pid") else "", f"Python {clean(node.get('python') or '')}"]
+    return ", ".join(filter(None, parts)) if program else ""

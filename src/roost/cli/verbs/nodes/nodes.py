@@ -1,0 +1,103 @@
+"""roost nodes: every node, what is free on it, and why one cannot be reached."""
+
+from roost.cli.parse.options import Args, Json, Verb
+from roost.cli.parse.values import plural
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import JSON
+from roost.cli.text.output import Cell, Column, Screen, clean, print_json, screen, table, wrap, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+VERB = Verb(
+    "nodes",
+    "list the nodes: state, free GPUs, jobs, load",
+    options=(JSON,),
+    examples=(("roost nodes", ""), ("roost nodes --json", "for programs")),
+    about="Under FREE, 3/8 is three free GPUs of eight. What runs on a node that cannot be\n"
+    "reached is unknown, not failed: it may well go on.",
+)
+_COLUMNS = (
+    Column("NODE", most=32, least=16, inside=True),
+    Column("STATE"),
+    Column("FREE", right=True),
+    Column("JOBS", right=True),
+    Column("CPUS", right=True),
+    Column("LOAD", right=True),
+    Column("ADDRESS"),
+)
+_INDENT = "    "
+
+
+def run(args: Args) -> int:
+    """Print the nodes."""
+    from roost.cli.text.job_text import utc_now
+
+    roost = server()
+    answer = roost.nodes()
+    if args.json:
+        print_json(answer)
+    else:
+        write(lines(answer["nodes"], roost.gpus()["gpus"], utc_now(), screen()))
+    return 0
+
+
+def lines(nodes: list[Json], gpus: list[Json], now: "datetime", shown: Screen) -> list[str]:
+    """The nodes as text: a line each, below one that cannot be reached why; at the end what there is in all."""
+    from roost.cli.text.node_text import in_order
+
+    nodes = sorted(nodes, key=lambda node: in_order(str(node["name"])))
+    free = _free(gpus)
+    head, *rows = table(_COLUMNS, [_row(node, free.get(node["name"], 0)) for node in nodes], shown)
+    found = [head]
+    for node, row in zip(nodes, rows, strict=True):
+        found.append(row)
+        found += _below(node, now, shown)
+    if len(nodes) > 1:
+        found.append(summary(nodes, gpus))
+    return found
+
+
+def _free(gpus: list[Json]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for gpu in gpus:
+        found[gpu["node"]] = found.get(gpu["node"], 0) + (gpu["state"] == "free")
+    return found
+
+
+def _row(node: Json, free: int) -> "tuple[str | Cell, ...]":
+    from roost.cli.text.node_text import address, colour
+
+    is_gone = node["state"] == "unreachable"
+    load = node.get("load")
+    return (
+        node["name"],
+        Cell(str(node["state"]), colour(node)),
+        "-" if not node["gpus"] else f"{'-' if is_gone else free}/{node['gpus']}",
+        f"{node['jobs']:,}{'?' if is_gone and node['jobs'] else ''}",
+        str(node["cpus"] or "-"),
+        "-" if load is None or is_gone else f"{load:.1f}" if load < 100 else f"{load:.0f}",
+        Cell(address(node), "dim"),
+    )
+
+
+def _below(node: Json, now: "datetime", shown: Screen) -> list[str]:
+    """Why it cannot be reached, for how long, and what that means for its jobs."""
+    from roost.cli.text.node_text import gone_for
+
+    if node["state"] != "unreachable":
+        return []
+    reason = f": {clean(node['reason'])}" if node.get("reason") else ""
+    jobs = node["jobs"]
+    fate = f"; its {jobs:,} jobs are unknown" if jobs > 1 else "; its job is unknown" if jobs else ""
+    return wrap(f"{gone_for(node, now)}{reason}{fate}", shown.width, _INDENT, _INDENT)
+
+
+def summary(nodes: list[Json], gpus: list[Json]) -> str:
+    """`50 nodes: 47 up, 1 drained, 2 unreachable; 212 of 400 GPUs free`."""
+    states = [str(node["state"]) for node in nodes]
+    parts = [f"{states.count(state):,} {state}" for state in ("up", "drained", "unreachable") if state in states]
+    free = sum(_free(gpus).values())
+    there = sum(int(node["gpus"]) for node in nodes)
+    return f"{plural(len(nodes), 'node')}: {', '.join(parts)}; {free:,} of {plural(there, 'GPU')} free"

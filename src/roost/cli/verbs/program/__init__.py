@@ -1,0 +1,1 @@
+"""Verbs about this program: help, completion, version."""

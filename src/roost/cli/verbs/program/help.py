@@ -1,0 +1,25 @@
+"""roost help: what there is, and how one verb is used."""
+
+from roost.cli.parse.catalog import VERBS, load, verb_of
+from roost.cli.parse.options import Args, Operand, UsageError, Verb
+
+VERB = Verb(
+    "help",
+    "show the verbs, or how one of them is used",
+    operands=(Operand("verb", "*", "VERB", "a verb"),),
+    examples=(("roost help submit", "the same as `roost submit --help`"),),
+)
+
+
+def run(args: Args) -> int:
+    """Print help."""
+    from roost.cli.parse.help_text import help_text, overview
+
+    if not args.verb:
+        print(overview())
+        return 0
+    name, rest = verb_of(args.verb)
+    if name not in VERBS or rest:
+        raise UsageError(f"no such verb: {' '.join(args.verb)}", "roost help")
+    print(help_text(load(name).VERB), end="")
+    return 0

@@ -1,0 +1,1 @@
+"""Verbs about the scheduler, its policy and its settings."""

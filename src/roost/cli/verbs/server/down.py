@@ -1,0 +1,84 @@
+"""roost down: stop the server; jobs go on unless asked otherwise."""
+
+import os
+import select
+import sys
+import time
+
+from roost.cli.parse.options import Args, Option, Verb
+from roost.cli.parse.values import plural
+from roost.cli.runtime.selection import ACTIVE, JSON
+from roost.cli.text.output import print_json
+from roost.client import paths
+from roost.client.client import Roost
+from roost.client.errors import RoostError, ServerUnreachable
+from roost.client.http import Connection
+
+_PATIENCE_S = 60.0
+VERB = Verb(
+    "down",
+    "stop the server; running jobs go on, unless --kill",
+    options=(Option("--kill", "end the running jobs first"), JSON),
+    examples=(("roost down", "jobs go on and are found again by the next `roost up`"), ("roost down --kill", "")),
+)
+
+
+def run(args: Args) -> int:
+    """Ask it to leave, and wait until it has."""
+    # Never the one that a login remembered: that is not here, and not what somebody means who stops "the server".
+    roost = Roost(os.environ.get("ROOST_SERVER") or paths.socket_path())
+    try:
+        status = roost.status()
+    except ServerUnreachable as error:
+        error.hint = error.hint or "there is nothing to stop"
+        raise
+    pid = status.get("server_pid")
+    watched = None if "://" in roost.address else _watch(pid)
+    try:
+        roost.shutdown(kill=bool(args.kill))
+    except ServerUnreachable as error:
+        if not error.sent:
+            raise
+    roost.close()
+    _await_end(roost, watched)
+    running = sum((status.get("jobs") or {}).get(state, 0) for state in ACTIVE)
+    if args.json:
+        print_json({"version": 1, "pid": pid, "running": 0 if args.kill else running})
+    elif running and not args.kill:
+        print(f"roost: the server is down; {plural(running, 'job')} {'runs' if running == 1 else 'run'} on", file=sys.stderr)
+    else:
+        print("roost: the server is down", file=sys.stderr)
+    return 0
+
+
+def _watch(pid: object) -> int | None:
+    """A handle on the server's process, where it is one of this machine that we may see."""
+    try:
+        return os.pidfd_open(int(str(pid)))
+    except (OSError, ValueError):
+        return None
+
+
+def _await_end(roost: Roost, watched: int | None) -> None:
+    if watched is not None:
+        ended, _, _ = select.select([watched], [], [], _PATIENCE_S)
+        os.close(watched)
+        if not ended:
+            raise RoostError(f"the server has not left after {_PATIENCE_S:g} s", "roost log server")
+        return
+    deadline = time.monotonic() + _PATIENCE_S
+    while _listens(roost.address):
+        if time.monotonic() > deadline:
+            raise RoostError(f"the server has not left after {_PATIENCE_S:g} s", "roost log server")
+        time.sleep(0.05)
+
+
+def _listens(address: str) -> bool:
+    connection = Connection(address, timeout_s=5.0)
+    try:
+        connection.request("GET", "/api/v1/status")
+    except ServerUnreachable:
+        return False
+    finally:
+        connection.close()
+    return True

@@ -1,0 +1,41 @@
+"""roost restore: put a backup in place of this home's state. Works without a server, and only without."""
+
+import os
+import subprocess
+import sys
+
+from roost.cli.parse.options import Args, Operand, Option, UsageError, Verb
+from roost.client import paths
+from roost.client.errors import EXIT_FAILED, RoostError
+from roost.client.server_process import answers, server_command
+
+VERB = Verb(
+    "restore",
+    "start from a backup; the server must be down",
+    operands=(Operand("file", "1", "FILE", "what `roost backup` wrote"),),
+    options=(Option("--force", "replace the state that is there"),),
+    examples=(("roost restore roost-monday.db", ""),),
+)
+
+
+def run(args: Args) -> int:
+    """Have the server's program do it, which knows the files."""
+    path = os.path.abspath(args.file)
+    if not os.path.isfile(path):
+        raise UsageError(f"no such file: {args.file}")
+    if answers(paths.address()):
+        raise RoostError("a server is running", "stop it first: roost down")
+    home = paths.home()
+    if not args.force and database_of(home):
+        raise RoostError(f"{home} already has a database", "replace it: roost restore --force FILE")
+    command = server_command(home, ("--restore", path, *(["--force"] if args.force else [])))
+    if subprocess.run(command).returncode != 0:
+        return EXIT_FAILED
+    print("roost: start it with: roost up --detach", file=sys.stderr)
+    return 0
+
+
+def database_of(home: str) -> str | None:
+    """The database of a home, if it has one."""
+    path = home + "/roost.db"
+    return path if os.path.exists(path) else None

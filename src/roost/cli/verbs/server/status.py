@@ -1,0 +1,126 @@
+"""roost status: the server, its nodes, what it has to do, and whether it is well."""
+
+from roost.cli.parse.options import Args, Json, Verb
+from roost.cli.parse.values import plural
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import JSON
+from roost.cli.text.output import Screen, clean, fields, print_json, screen, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_STATES = ("running", "starting", "paused", "stopping", "unknown", "queued", "held")
+_FEW_NODES = 8
+VERB = Verb(
+    "status",
+    "show the server, its nodes, counts of jobs and GPUs, health",
+    options=(JSON,),
+    examples=(("roost status", ""), ("roost status --json", "with the pids of the server and of the node program")),
+)
+
+
+def run(args: Args) -> int:
+    """Print it."""
+    from roost.cli.text.job_text import utc_now
+
+    answer = server().status()
+    if args.json:
+        print_json(answer)
+    else:
+        write(lines(answer, utc_now(), screen()))
+        if answer.get("notice"):
+            from roost.cli.text.notice_text import tell
+
+            tell(answer["notice"])
+    return 0
+
+
+def lines(answer: Json, now: "datetime", shown: Screen) -> list[str]:
+    """The status as text."""
+    from roost.cli.text.job_text import local_time
+
+    about = answer.get("server") or {}
+    pid = about.get("pid", answer.get("server_pid"))
+    pairs = [
+        ("server", f"roost {clean(about.get('version', '?'))}" + (f", pid {pid}" if pid else "")),
+        ("since", local_time(about.get("since"), now)),
+        ("home", clean(about.get("home") or "")),
+        ("address", clean(about.get("url") or "")),
+        ("socket", clean(about.get("socket") or "")),
+        ("you", _you(answer.get("you"))),
+        ("scheduling", f"{clean(about.get('scheduling', '?'))}, policy {clean(about.get('policy', '?'))}"),
+        ("jobs", (jobs_text(answer.get("jobs") or {}) or "none") + _out_of_sight(answer)),
+        ("GPUs", _counts(answer.get("gpus") or {}) or "none"),
+    ]
+    pairs += _nodes(answer.get("nodes") or [], now)
+    for problem in answer.get("health") or []:
+        text = problem.get("text") or problem.get("message") if isinstance(problem, dict) else problem
+        pairs.append(("health", shown.paint(clean(text), "red")))
+    if not answer.get("health"):
+        pairs.append(("health", "good"))
+    return fields([(name, value) for name, value in pairs if value], width=shown.width)
+
+
+def _you(you: Json | None) -> str:
+    """`ana, administrator, jobs run as ana`."""
+    if you is None:
+        return ""
+    runs_as = you["runs_as"]
+    jobs = "no job can run: no UNIX account is tied" if runs_as is None else f"jobs run as {runs_as}"
+    return clean(", ".join(filter(None, (you["user"], "administrator" if you["admin"] else "", jobs))))
+
+
+def jobs_text(counts: Json) -> str:
+    """`3 running, 1 queued, 16 ended (10 succeeded, 6 failed)`."""
+    parts = [_counts({state: counts[state]}) for state in _STATES if counts.get(state)]
+    ended = counts.get("ended", 0)
+    if ended:
+        outcomes = {key: count for key, count in counts.items() if key not in (*_STATES, "ended")}
+        how = _counts(dict(sorted(outcomes.items(), key=lambda item: (item[0] != "succeeded", -item[1]))))
+        parts.append(f"{ended:,} ended" + (f" ({how})" if how else ""))
+    return ", ".join(parts)
+
+
+def _counts(counts: Json) -> str:
+    return ", ".join(f"{count:,} {clean(name).replace('_', ' ')}" for name, count in counts.items() if count)
+
+
+def _out_of_sight(answer: Json) -> str:
+    """How many of those that run are unknown now."""
+    gone = sum(int(node.get("jobs") or 0) for node in answer.get("nodes") or [] if node.get("state") == "unreachable")
+    return f"; {gone:,} unknown, on nodes that cannot be reached" if gone else ""
+
+
+def _nodes(nodes: list[Json], now: "datetime") -> list[tuple[str, str]]:
+    """A line each; of many, how many are in which state, and those that are not up."""
+    from roost.cli.text.node_text import in_order
+
+    nodes = sorted(nodes, key=lambda node: in_order(str(node["name"])))
+    if len(nodes) <= _FEW_NODES:
+        return [("node", _node(node, now)) for node in nodes]
+    states = [str(node["state"]) for node in nodes]
+    counts = [f"{states.count(state)} {state}" for state in ("up", "drained", "unreachable") if state in states]
+    odd = [node for node in nodes if node["state"] != "up"]
+    more = "; all of them: roost nodes" if len(odd) > _FEW_NODES else ""
+    return [
+        ("nodes", f"{len(nodes):,}: {', '.join(counts)}{more}"),
+        *(("node", _node(node, now)) for node in odd[:_FEW_NODES]),
+    ]
+
+
+def _node(node: Json, now: "datetime") -> str:
+    from roost.cli.text.node_text import gone_for
+
+    gpus = node.get("gpus")
+    count = len(gpus) if isinstance(gpus, list) else int(gpus or 0)
+    jobs = node.get("jobs")
+    running = len(jobs) if isinstance(jobs, list) else jobs
+    parts = [
+        f"{node.get('name')} {gone_for(node, now)}",
+        f"pid {node['pid']}" if node.get("pid") else "",
+        plural(count, "GPU"),
+    ]
+    parts += [plural(node["cpus"], "CPU") if node.get("cpus") else "", plural(running, "job") if running else ""]
+    why = f": {node['reason']}" if node.get("reason") and node.get("state") == "unreachable" else ""
+    return clean(", ".join(filter(None, parts)) + why)

@@ -1,0 +1,52 @@
+"""roost sweep ls: the sweeps there are, and how far they are."""
+
+import sys
+
+from roost.cli.parse.options import Args, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import JSON
+from roost.cli.text.output import Column, print_json, screen, table, write
+
+VERB = Verb(
+    "sweep ls",
+    "list sweeps, the newest first",
+    options=(JSON,),
+    examples=(("roost sweep ls", ""),),
+)
+_COLUMNS = (
+    Column("ID", right=True),
+    Column("NAME", most=20, least=8),
+    Column("USER", most=12, least=6),
+    Column("JOBS", right=True),
+    Column("AGE", right=True),
+    Column("PROGRESS"),
+)
+
+
+def run(args: Args) -> int:
+    """Print the list."""
+    from roost.cli.parse.values import brief
+    from roost.cli.text.job_text import moment, utc_now
+    from roost.cli.verbs.sweeps.sweep_show import counts_text
+
+    found = server().sweeps()
+    if args.json:
+        print_json({"version": 1, "sweeps": found})
+        return 0
+    if not found:
+        print("no sweeps yet", file=sys.stderr)
+        return 0
+    now = utc_now()
+    rows = [
+        (
+            str(each["id"]),
+            each["name"],
+            each["user"],
+            str(each["jobs"]),
+            brief((now - (moment(each["created_at"]) or now)).total_seconds()),
+            counts_text(each["counts"], zeros=False),
+        )
+        for each in found
+    ]
+    write(table(_COLUMNS, rows, screen()))
+    return 0

@@ -1,0 +1,110 @@
+"""What the verbs about sweeps share: parameters, tables of points from files, directories, and which sweep is meant."""
+
+import os
+import sys
+
+from roost.cli.parse import values
+from roost.cli.parse.options import MANY, ONE, Args, Json, Operand, Option, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from roost.client.client import Roost
+
+ID = Operand("sweep", "1", "ID", "the sweep's number; @ is your last one")
+_POINTS = "points"
+PARAM = Option("-p --param", "values: 1,2,3  0..4  0..10..2  log:1e-5..1e-2  uniform:0..1  int:1..9", MANY, "NAME=VALUES",
+               values.assignment, group=_POINTS)  # fmt: skip
+CSV = Option("--csv", "points from a table: names in the first line, a point a line", ONE, "FILE", group=_POINTS)
+WHERE = Option("--where", "only points for which this holds, like 'lr*seed < 1'", ONE, "EXPRESSION", group=_POINTS)
+SAMPLES = Option("--samples", "how often to draw log:, uniform: and int:", ONE, "N", values.count, group=_POINTS)
+
+
+def asked(args: Args) -> Json:
+    """The parameters and points of a command line, as the API takes them."""
+    body: Json = {"params": _params(args.param or ())}
+    if args.csv is not None:
+        body["points"] = table_of(args.csv)
+    for key in ("where", "samples"):
+        if args.__dict__[key] is not None:
+            body[key] = args.__dict__[key]
+    return body
+
+
+def _params(texts: "Iterable[str]") -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"-p {text}: NAME=VALUES is meant", "-p lr=1e-3,1e-4 -p seed=0..4")
+        if name in found:
+            raise UsageError(f"-p {name} is given twice", f"all values in one: -p {name}={found[name]},{value}")
+        found[name] = value
+    return found
+
+
+def table_of(path: str) -> "list[dict[str, str | None]]":
+    """The rows of a CSV file, by the names in its first line; an empty cell is null."""
+    import csv
+
+    name = "stdin" if path == "-" else path
+    try:
+        if path == "-":
+            lines = sys.stdin.read().splitlines(keepends=True)
+        else:
+            with open(path, encoding="utf-8-sig", newline="") as file:
+                lines = list(file)
+        rows = [(number, row) for number, row in enumerate(csv.reader(lines, strict=True), 1) if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from None
+    if len(rows) < 2:
+        raise UsageError(f"{name}: a line of names and a line a point are meant")
+    head = [cell.strip() for cell in rows[0][1]]
+    if len(set(head)) < len(head):
+        raise UsageError(f"{name}: two columns have the same name")
+    points: list[dict[str, str | None]] = []
+    for number, row in rows[1:]:
+        if len(row) != len(head):
+            raise UsageError(f"{name}: row {number} has {len(row)} cells, the first line names {len(head)}")
+        cells = [cell.strip() for cell in row]
+        points.append({key: None if cell in ("", "null") else cell for key, cell in zip(head, cells, strict=True)})
+    return points
+
+
+def make_directories(points: list[Json]) -> None:
+    """The directories of the points, made by whoever asks for them."""
+    for point in points:
+        try:
+            os.makedirs(point["cwd"], exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"cannot make the directory {point['cwd']}: {error.strerror}") from None
+
+
+def sweep_id(roost: "Roost", word: str) -> int:
+    """The sweep that a word names."""
+    if word == "@":
+        number: int = roost.show_sweep()["id"]
+        return number
+    if not word.isdecimal():
+        raise UsageError(f"{word}: not a sweep", "roost sweep ls shows them")
+    return int(word)
+
+
+def print_points(points: list[Json]) -> None:
+    """The points of a dry run: a line each, values and the command."""
+    from roost.cli.text.output import Column, screen, table, write
+    from roost.cli.text.sweep_table import value_text
+
+    names = list(points[0]["point"]) if points else []
+    columns = [*(Column(name.upper(), most=16, least=6) for name in names), Column("COMMAND")]
+    rows = [[*(value_text(each["point"][name]) for name in names), each["command_line"]] for each in points]
+    write(table(columns, rows, screen()))
+    sys.stdout.flush()
+    print(f"{values.plural(len(points), 'job')} would be queued", file=sys.stderr)
+
+
+def say_unused(names: "list[str]") -> None:
+    """Parameters that stand nowhere in the command: worth a word, they may be forgotten."""
+    for name in names:
+        print(f"roost: {{{name}}} is not in the command; jobs find it in ROOST_PARAM_{name.upper()}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""Verbs about users: accounts, logins, usage, the audit."""

@@ -1,0 +1,40 @@
+"""roost notice: what everybody is to see, shown, set and taken away."""
+
+import sys
+
+from roost.cli.parse.options import Args, Operand, Option, UsageError, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import JSON
+from roost.cli.text.notice_text import line
+from roost.cli.text.output import print_json
+
+VERB = Verb(
+    "notice",
+    "show or set a line that everybody sees",
+    operands=(Operand("text", "*", "TEXT", "what to say; nothing: show it"),),
+    options=(Option("--clear", "take it away"), JSON),
+    examples=(
+        ("roost notice", "what it says"),
+        ("roost notice 'Friday 18:00: new driver, save your work'", "for administrators"),
+        ("roost notice --clear", ""),
+    ),
+    about="It stands on stderr of `roost ls`, `status`, `gpus` and `submit`.",
+)
+
+
+def run(args: Args) -> int:
+    """Show, set or clear."""
+    if args.clear and args.text:
+        raise UsageError("a text, or --clear")
+    people = server().people
+    if args.clear or args.text:
+        found = people.set_notice(" ".join(args.text) or None)
+    else:
+        found = people.notice()
+    if args.json:
+        print_json({"version": 1, "notice": found})
+    elif found is None:
+        print("roost: there is no notice" + (" any more" if args.clear else ""), file=sys.stderr)
+    else:
+        print(line(found))
+    return 0

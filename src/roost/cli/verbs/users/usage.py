@@ -1,0 +1,65 @@
+"""roost usage: GPU hours of every user, week by week."""
+
+import sys
+
+from roost.cli.parse import values
+from roost.cli.parse.options import ONE, Args, Json, Option, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import JSON
+from roost.cli.text.output import Column, Screen, print_json, screen, table, write
+
+_SHOWN = 4
+VERB = Verb(
+    "usage",
+    "list the GPU hours of every user, week by week",
+    options=(
+        Option("--weeks", "the last so many, this one included (default 4)", ONE, "N", values.count),
+        Option("-u --user", "of this user alone", ONE, "USER"),
+        JSON,
+    ),
+    examples=(
+        ("roost usage", ""),
+        ("roost usage --user ana --weeks 12", "three months of one user"),
+        ("roost usage --weeks 52 --json", "for programs: every week by itself"),
+    ),
+    about="Whoever holds a GPU uses it, also while it idles; what runs now counts so far.\n"
+    "JOBS are the runs that ended, WAITED is their mean time in the queue.\n"
+    "Weeks begin on Monday, 00:00 UTC.",
+)
+
+
+def run(args: Args) -> int:
+    """Print the table."""
+    found = server().people.usage(weeks=args.weeks, user=args.user)
+    if args.json:
+        print_json(found)
+    elif found["users"]:
+        write(lines(found, screen()))
+    else:
+        print("nobody has used a GPU in that time", file=sys.stderr)
+    return 0
+
+
+def lines(found: Json, shown: Screen) -> list[str]:
+    """The table: the newest weeks each by itself, those before them as one."""
+    weeks = found["weeks"][-_SHOWN:]
+    earlier = len(found["weeks"]) - len(weeks)
+    titles = [*(["EARLIER"] if earlier else []), *weeks, "TOTAL", "JOBS"]
+    columns = (
+        Column("USER", most=32, least=8),
+        *(Column(title, right=True) for title in titles),
+        Column("WAITED", right=True),
+    )
+    return table(columns, [_row(user, earlier) for user in found["users"]], shown)
+
+
+def _row(user: Json, earlier: int) -> list[str]:
+    hours, waited = user["gpu_hours"], user["waited_s_mean"]
+    parts = [*([sum(hours[:earlier])] if earlier else []), *hours[earlier:], sum(hours)]
+    mean = "-" if waited is None else values.brief(waited)
+    return [user["user"], *(_hours(part) for part in parts), f"{sum(user['jobs']):,}", mean]
+
+
+def _hours(part: float) -> str:
+    """As many digits as matter."""
+    return "0" if not part else "<0.01" if part < 0.01 else f"{part:.2f}" if part < 10 else f"{part:,.1f}"

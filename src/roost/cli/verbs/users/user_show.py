@@ -1,0 +1,60 @@
+"""roost user show: what users may have, and what they have now."""
+
+from roost.cli.parse.options import Args, Json, Operand, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import JSON
+from roost.cli.text.output import clean, fields, print_json, write
+from roost.cli.verbs.users.user_names import check_names
+
+User = Json
+
+VERB = Verb(
+    "user show",
+    "show users: role, weight, quotas, what they have now",
+    operands=(Operand("names", "*", "NAME", "users (default: yourself)"),),
+    options=(JSON,),
+    examples=(("roost user show ana", "his rules, and what he has now"), ("roost user show ana bob --json", "for programs")),
+)
+
+
+def run(args: Args) -> int:
+    """Print them."""
+    roost = server()
+    names = check_names(args.names) or [roost.people.me()["user"]]
+    users = [roost.user(name) for name in names]
+    if args.json:
+        print_json({"version": 1, **users[0]} if len(users) == 1 else {"version": 1, "users": users})
+        return 0
+    for position, user in enumerate(users):
+        write(([""] if position else []) + lines(user))
+    return 0
+
+
+def lines(user: User) -> list[str]:
+    """A user as text: who he is, what he has, and the most that he may have."""
+    pairs = [
+        ("role", role(user)),
+        ("runs as", account(user)),
+        ("logs in", "by a password too" if user.get("password") else ""),
+        ("weight", f"{user['weight']:g}"),
+        ("GPUs", _with_quota(user["gpus"], "in use", user["max_gpus"])),
+        ("jobs", _with_quota(user["running"], "running", user["max_jobs"])),
+        ("queue", _with_quota(user["queued"], "waiting", user["max_queued"])),
+    ]
+    return [f"user {clean(user['user'])}", *fields([(name, value) for name, value in pairs if value], "  ")]
+
+
+def role(user: User) -> str:
+    """`administrator, locked`; nothing for everybody else."""
+    return ", ".join(word for word, is_so in (("administrator", user.get("admin")), ("locked", user.get("locked"))) if is_so)
+
+
+def account(user: User) -> str:
+    """The UNIX account that he is tied to, where it is not the one of his name."""
+    if user.get("added") and user.get("unix") is None:
+        return "nobody: no UNIX account is tied"
+    return clean(user["unix"]) if user.get("unix") not in (None, user["user"]) else ""
+
+
+def _with_quota(count: int, what: str, most: int | None) -> str:
+    return f"{count:,} {what}" + ("" if most is None else f", at most {most:,}")

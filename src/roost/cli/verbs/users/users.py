@@ -1,0 +1,66 @@
+"""roost users: everybody, with weight, quotas and what each has now."""
+
+import sys
+
+from roost.cli.parse.options import Args, Json, Verb
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import JSON
+from roost.cli.text.output import Cell, Column, Screen, clean, print_json, screen, table, write
+
+VERB = Verb(
+    "users",
+    "list the users: weight, GPUs in use, jobs, quotas",
+    options=(JSON,),
+    examples=(("roost users", ""), ("roost users --json", "for programs")),
+    about="Everybody who was added, has rules (`roost user set`) or a job not ended.\n"
+    "1/4 is one of at most four; a number alone has no limit.",
+)
+_COLUMNS = (
+    Column("USER", most=32, least=12),
+    Column("WEIGHT", right=True),
+    Column("GPUS", right=True),
+    Column("RUNNING", right=True),
+    Column("QUEUED", right=True),
+    Column(""),
+)
+
+
+def run(args: Args) -> int:
+    """Print the users."""
+    users = server().users()
+    if args.json:
+        print_json({"version": 1, "users": users})
+    elif users:
+        write(lines(users, screen()))
+    else:
+        print("nobody has a job that is not ended, or rules: roost user set ana --max-gpus 4", file=sys.stderr)
+    return 0
+
+
+def lines(users: list[Json], shown: Screen) -> list[str]:
+    """The users as text, a line each."""
+    rows = [
+        (
+            user["user"],
+            f"{user['weight']:g}",
+            _of(user["gpus"], user["max_gpus"]),
+            _of(user["running"], user["max_jobs"]),
+            _of(user["queued"], user["max_queued"]),
+            Cell(_note(user), "dim"),
+        )
+        for user in users
+    ]
+    return table(_COLUMNS, rows, shown)
+
+
+def _note(user: Json) -> str:
+    """What else there is to say of him."""
+    from roost.cli.verbs.users.user_show import role
+
+    tied = user.get("unix") if user.get("unix") not in (None, user["user"]) else None
+    account = f"runs as {tied}" if tied else "" if user["account"] else "no account here"
+    return clean(", ".join(filter(None, (role(user), account))))
+
+
+def _of(count: int, most: int | None) -> str:
+    return f"{count:,}" if most is None else f"{count:,}/{most:,}"

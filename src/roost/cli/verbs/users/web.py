@@ -1,0 +1,20 @@
+"""roost web: a link that logs your browser in."""
+
+import sys
+
+from roost.cli.parse.options import Args, Verb
+from roost.cli.runtime.connect import server
+
+VERB = Verb(
+    "web",
+    "print a link that logs your browser in, once",
+    examples=(("roost web", "open it within five minutes"),),
+    about="Whoever has the link is you: do not send it. No password is needed.",
+)
+
+
+def run(args: Args) -> int:
+    """Print it."""
+    print(server().people.web_link())
+    print("roost: for one login, within five minutes", file=sys.stderr)
+    return 0

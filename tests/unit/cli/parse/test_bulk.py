@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roost.cli.parse import job_options
+from roost.cli.parse.bulk import Bulk, BulkReader, command_of
+from roost.cli.parse.options import UsageError, Verb, option_table, parse
+from roost.cli.verbs.jobs import submit
+
+ENVIRON = {"PATH": "/bin", "HOME": "/home/ana", "SECRET": "1"}
+LINE = option_table(Verb("submit", "", options=job_options.JOB_OPTIONS))
+
+
+def read(text: str, *words: str) -> Bulk:
+    return BulkReader(LINE, parse(submit.VERB, words), {"cwd": "/work"}, ENVIRON).read(text, "jobs.txt")
+
+
+def jobs(text: str, *words: str) -> list[dict[str, Any]]:
+    return [{key: value for key, value in job.items() if key not in ("cwd", "env")} for job in read(text, *words).jobs]
+
+
+def test_a_job_a_line_with_comments_and_blank_lines() -> None:
+    text = "# first\n\n-g 2 python a.py --lr 0.1\n   \n  python b.py\r\n"
+    assert jobs(text) == [{"gpus": 2, "command": ["python", "a.py", "--lr", "0.1"]}, {"command": ["python", "b.py"]}]
+
+
+def test_lines_are_remembered_for_errors() -> None:
+    assert read("# x\n\ntrue\n\ntrue\n").lines == [3, 5]
+
+
+def test_options_of_the_command_line_are_defaults() -> None:
+    assert jobs("-g 3 a b\n-l y a b", "-g", "2", "--mem", "1G", "-l", "x") == [
+        {"gpus": 3, "mem_mib": 1024, "labels": ["x"], "command": ["a", "b"]},
+        {"gpus": 2, "mem_mib": 1024, "labels": ["x", "y"], "command": ["a", "b"]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("python t.py --lr=0.1", ["python", "t.py", "--lr=0.1"]),
+        ("true", ["true"]),
+        ("a   b\tc", ["a", "b", "c"]),
+        ("source v/bin/activate && python t.py", "source v/bin/activate && python t.py"),
+        ("python 'my file.py'  -x", "python 'my file.py'  -x"),
+        ("'cd /tmp && ls'", "cd /tmp && ls"),
+        ('"cd /tmp && ls"', "cd /tmp && ls"),
+        ("'a' 'b'", "'a' 'b'"),
+        ("LR=0.1 python t.py", "LR=0.1 python t.py"),
+        ("ls *.py", "ls *.py"),
+        ("echo $HOME", "echo $HOME"),
+        ("python 训练.py", ["python", "训练.py"]),
+    ],
+)
+def test_the_command_is_an_argv_where_no_shell_is_needed(text: str, command: object) -> None:
+    assert command_of(text) == command
+    assert jobs(f"-g 1 {text}\n") == [{"gpus": 1, "command": command}]
+
+
+def test_quotes_in_options_and_in_the_command_do_not_disturb_one_another() -> None:
+    line = """--name 'my run' --desc "a 'b'" -g 1 -- python -c 'print("it'"'"'s")' > "out file" """
+    assert jobs(line) == [
+        {
+            "name": "my run",
+            "desc": "a 'b'",
+            "gpus": 1,
+            "command": """python -c 'print("it'"'"'s")' > "out file\"""",
+        }
+    ]
+
+
+def test_an_open_quote_in_the_command_is_left_to_the_shell() -> None:
+    assert jobs("-g 1 echo it's") == [{"gpus": 1, "command": "echo it's"}]
+
+
+def test_json_lines_mix_with_others() -> None:
+    text = '{"command": ["a", "b"], "gpus": 2}\n-g 3 c d\n{"command": "x && y", "env": {"A": "1"}}\n'
+    bulk = read(text, "--mem", "1G")
+    assert [job["gpus"] for job in bulk.jobs[:2]] == [2, 3]
+    assert bulk.jobs[0]["mem_mib"] == 1024
+    assert bulk.jobs[0]["env"] == 0
+    assert bulk.jobs[2]["env"] == {**ENVIRON, "A": "1"}
+
+
+def test_one_environment_is_sent_once() -> None:
+    bulk = read("a b\n-g 2 a b\n--env X=1 a b\n--env X=1 -g 3 a b\n--export NONE a b\n")
+    assert [job["env"] for job in bulk.jobs] == [0, 0, 1, 1, 2]
+    assert bulk.envs == [ENVIRON, {**ENVIRON, "X": "1"}, {"HOME": "/home/ana", "PATH": "/bin"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("true\n-g x true", "jobs.txt:2: --gpus x: a whole number is meant"),
+        ("true\n\n-g 2\n", "jobs.txt:3: the command is missing"),
+        ("--gpuss 2 true", "jobs.txt:1: unknown option --gpuss"),
+        ("--name 'open true", "jobs.txt:1: a ' is left open"),
+        ('{"command": ["a"], "gpu": 1}', "jobs.txt:1: unknown key gpu"),
+        ('{"gpus": 1}', "jobs.txt:1: the command is missing"),
+        ('{"command": }', "jobs.txt:1: not JSON at character 12"),
+        ("--help true", "jobs.txt:1: --help has no place here"),
+        ("a\0b", "jobs.txt:1: a NUL byte"),
+        ("--from x true", "jobs.txt:1: unknown option --from"),
+        ("--append --overwrite true", "jobs.txt:1: --append and --overwrite exclude one another"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read(text)
+    assert caught.value.message.startswith(said)
+
+
+WORDS = st.lists(st.text(alphabet="abcXYZ019.-_/:,=", min_size=1).filter(lambda w: w[0] not in "-="), min_size=2)
+
+
+@given(WORDS)
+def test_plain_words_come_through_as_they_are(words: list[str]) -> None:
+    found = jobs(" ".join(["-g", "1", *words]))[0]["command"]
+    assert found == (words if "=" not in words[0] else " ".join(words))
+
+
+def test_many_lines_cost_as_much_each_as_few() -> None:
+    def cost_s(lines: int) -> float:
+        text = "".join(f"-g 1 --mem 2G --name run{n} python train.py --seed {n}\n" for n in range(lines))
+        began = time.process_time()
+        assert len(read(text).jobs) == lines
+        return time.process_time() - began
+
+    few, many = min(cost_s(500) for _ in range(5)), cost_s(10_000)
+    assert many < 20 * few * 4  # read line by line it is 20 times; what grows with the square is 400 times
