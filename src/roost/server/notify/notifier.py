@@ -22,7 +22,8 @@ from roost.server.notify.message_facts import facts_of, idle_facts, log_lines
 from roost.server.notify.sender_process import NoSender, Outgoing
 from roost.server.service import Service
 from roost.store import outbox, reads
-from roost.store.outbox import MORE, Message, MessageRow, NoticeRow, TargetRow
+from roost.store.outbox import MORE, Message
+from roost.store.rows import MessageRow, NoticeRow, TargetRow
 
 GATHER_S, PATIENCE_MS = 0.3, 30_000
 """Between two rounds: what ends in a burst is taken in lots. When no target could take more now, the lots may be larger:

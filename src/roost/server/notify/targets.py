@@ -17,7 +17,8 @@ from roost.server.notify.notifier import Notifier
 from roost.server.notify.sender_process import NoSender
 from roost.server.rounds.commands import Who
 from roost.store import outbox
-from roost.store.outbox import MORE, MessageRow, TargetRow
+from roost.store.outbox import MORE
+from roost.store.rows import MessageRow, TargetRow
 from roost.store.store import CommitFailed
 
 Json = dict[str, Any]
