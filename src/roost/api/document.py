@@ -147,7 +147,7 @@ def settings_schema() -> Json:
 
 def _setting(row: Setting) -> Json:
     kind = {str: "string", int: "integer", float: "number", bool: "boolean"}[row.kind]
-    limits = {"minimum": row.low, "maximum": row.high} if row.low is not None else {}
+    limits = dict(zip(("minimum", "maximum"), row.range, strict=True)) if row.range[0] is not None else {}
     choices = policies.names() if row.key == "policy" else list(row.choices)
     return {"type": kind, "description": row.meaning, **limits, **({"enum": choices} if choices else {})}
 

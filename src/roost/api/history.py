@@ -13,6 +13,7 @@ from roost.api.parameters import Limit, RowCursor, Since
 from roost.api.wire import JsonResponse
 from roost.server.clock import parse_time_ms, rfc3339
 from roost.store import reads
+from roost.store.rows import HistoryRow
 
 router = APIRouter(prefix="/api/v1", tags=["history"], default_response_class=JsonResponse)
 
@@ -28,7 +29,7 @@ async def history(request: Request, since: Since = None, limit: Limit = 1000, cu
     return JsonResponse({"version": 1, "history": [veil.run(_view(row)) for row in shown], "next": following})
 
 
-def _view(row: reads.HistoryRow) -> dict[str, Any]:
+def _view(row: HistoryRow) -> dict[str, Any]:
     return {
         "job": row.job,
         "user": row.user,

@@ -59,7 +59,8 @@ def load(store: Store) -> Cluster:
     _load_devices(store, cluster)
     _load_rules(store, cluster)
     _load_history(store, cluster)
-    _load_active(store, cluster, interned)
+    for row, attempt in store.read(reads.active):
+        cluster.restore(_active(row, attempt, interned))
     _load_waiting(store, cluster, interned)
     for outcome, count in store.read(reads.outcomes).items():
         cluster.counts[Outcome(outcome)] += count
@@ -113,11 +114,6 @@ def _load_history(store: Store, cluster: Cluster) -> None:
             cluster.learned.take(Ran(user, work, gpus, limit_s, waited_s, run_ms / 1000, peak_mib))
             if waited_s is not None:
                 cluster.learned.waited(waited_s)
-
-
-def _load_active(store: Store, cluster: Cluster, interned: Interned) -> None:
-    for row, attempt in store.read(reads.active):
-        cluster.restore(_active(row, attempt, interned))
 
 
 def _active(row: JobRow, attempt: AttemptRow, interned: Interned) -> Active:

@@ -43,15 +43,11 @@ def put(row: AccountRow | SessionRow | LinkRow) -> Executable:
     return upsert(table).values(values).on_conflict_do_update([key], set_={k: v for k, v in values.items() if k != key})
 
 
-def add_token(row: TokenRow) -> Executable:
-    """Keep a new token; its number is given by the store."""
-    return _new(t.tokens, row)
-
-
-def _new(table: Table, row: msgspec.Struct) -> Executable:
+def add(row: TokenRow | AuditRow) -> Executable:
+    """Keep a new token, or a line of the audit; its number is given by the store."""
     values = msgspec.structs.asdict(row)
     del values["id"]
-    return insert(table).values(values)
+    return insert(t.tokens if isinstance(row, TokenRow) else t.audit).values(values)
 
 
 def token(db: Connection, digest: str) -> TokenRow | None:
@@ -76,11 +72,6 @@ def put_text(table: Table, key: str, value: str | None) -> Executable:
     if value is None:
         return delete(table).where(first == key)
     return upsert(table).values((key, value)).on_conflict_do_update([first], set_={second: value})
-
-
-def note(row: AuditRow) -> Executable:
-    """A line of the audit."""
-    return _new(t.audit, row)
 
 
 def audited(db: Connection, user: str | None, action: str | None, since_ms: int, before: int, limit: int) -> list[AuditRow]:

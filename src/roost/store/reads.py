@@ -5,32 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
 from sqlalchemy import Connection, Select, and_, case, func, literal_column, select, text, tuple_, union
 
 from roost.core.states import UNKNOWN
 from roost.store import schema as t
 from roost.store.filters import of_sweep
-from roost.store.rows import JOB_COLUMNS, AttemptRow, EventRow, JobRow, ResultRow, SweepRow
+from roost.store.rows import JOB_COLUMNS, AttemptRow, EventRow, HistoryRow, JobRow, ResultRow, SweepRow
 
 _JOB = [t.jobs.c[name] for name in JOB_COLUMNS]
-
-
-class HistoryRow(msgspec.Struct, frozen=True):
-    """A run that ended, as it is kept."""
-
-    id: int
-    job: int
-    user: str
-    work: str
-    gpus: int
-    submitted_ms: int
-    started_ms: int
-    ended_ms: int
-    outcome: str
-
-
-_HISTORY = [t.history.c[name] for name in HistoryRow.__struct_fields__]
 
 
 def submission(db: Connection, key: str) -> tuple[int, int] | None:
@@ -208,5 +190,5 @@ def results(db: Connection, wanted: Sequence[int]) -> dict[int, list[ResultRow]]
 def history(db: Connection, since_ms: int, limit: int, before: int | None) -> list[HistoryRow]:
     """Runs that ended at that time or later, the last one kept first; those before a row when one is given."""
     row = t.history.c
-    query = select(*_HISTORY).where(row.ended_ms >= since_ms).order_by(row.id.desc()).limit(limit)
+    query = select(t.history).where(row.ended_ms >= since_ms).order_by(row.id.desc()).limit(limit)
     return [HistoryRow(*found) for found in db.execute(query if before is None else query.where(row.id < before))]

@@ -89,6 +89,23 @@ class EventRow(msgspec.Struct, frozen=True):
     data: Long
 
 
+class HistoryRow(msgspec.Struct, frozen=True):
+    """A run that ended, as it is kept."""
+
+    id: int
+    job: int
+    user: str
+    work: str
+    gpus: int
+    limit_s: int
+    submitted_ms: Ms
+    started_ms: Ms
+    ended_ms: Ms
+    outcome: str
+    waited_ms: Ms | None
+    peak_mem_mib: int | None
+
+
 class SweepRow(msgspec.Struct, frozen=True):
     """A sweep as it is kept."""
 

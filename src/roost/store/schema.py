@@ -167,22 +167,7 @@ users = Table(
     Column("max_queued", Integer),
 )
 
-history = Table(
-    "history",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("job", Integer, nullable=False),
-    Column("user", String, nullable=False),
-    Column("work", String, nullable=False),
-    Column("gpus", Integer, nullable=False),
-    Column("limit_s", Integer, nullable=False),
-    Column("submitted_ms", BigInteger, nullable=False),
-    Column("started_ms", BigInteger, nullable=False),
-    Column("ended_ms", BigInteger, nullable=False),
-    Column("outcome", String, nullable=False),
-    Column("waited_ms", BigInteger),
-    Column("peak_mem_mib", Integer),
-)
+history = _table("history", rows.HistoryRow)
 """Every run that ended, the newest of them: what predictions are made from, whatever became of the jobs themselves."""
 
 sweeps = _table("sweeps", rows.SweepRow)

@@ -182,28 +182,30 @@ class _Ahead:
         """When each job started, the first time."""
 
     def starts(self, most: int) -> dict[int, int]:
-        """Step by step until so many have started, or nothing more is in sight."""
-        at_ms, count = self.now_ms, 0
-        while True:
-            count += self._start_all(at_ms, most - count)
-            following = self._next_ms(at_ms) if self.cluster.jobs else None
-            if following is None or count >= most or following - self.now_ms > HORIZON_MS:
-                return self.began
-            at_ms = following
-            self._pass(at_ms)
+        """When jobs start, until so many have, or none is left."""
+        for _ in self._moments(most):
+            if not self.cluster.jobs:
+                break
+        return self.began
 
     def until(self, job: int, most: int) -> Forecast:
-        """Step by step until that job has started."""
-        at_ms, starts = self.now_ms, 0
-        while True:
-            starts += self._start_all(at_ms, most - starts)
+        """When that job starts, if it is among so many that do."""
+        at_ms = self.now_ms
+        for at_ms in self._moments(most):
             if job in self.cluster.active:
                 return Forecast(self.now_ms, at_ms, at_ms)
-            following = self._next_ms(at_ms)
-            if following is None or starts >= most or following - self.now_ms > HORIZON_MS:
-                return Forecast(self.now_ms, None, at_ms)
-            at_ms = following
-            self._pass(at_ms)
+        return Forecast(self.now_ms, None, at_ms)
+
+    def _moments(self, most: int) -> Iterator[int]:
+        """Step by step: every moment, when all that can has started; until so many have, or nothing more is in sight."""
+        at_ms: int | None = self.now_ms
+        count = 0
+        while at_ms is not None and at_ms - self.now_ms <= HORIZON_MS:
+            if at_ms > self.now_ms:
+                self._pass(at_ms)
+            count += self._start_all(at_ms, most - count)
+            yield at_ms
+            at_ms = self._next_ms(at_ms) if count < most else None
 
     def _next_ms(self, at_ms: int) -> int | None:
         """When something happens next that can let a job start."""
@@ -237,11 +239,10 @@ class _Ahead:
     def _outcome(self, job: int) -> Outcome:
         """The end that those who wait for it hope for."""
         waiting = self.cluster.dependents.get(job, ())
-        wants = {d.wants for other in waiting for d in self._conditions(other).after if d.job == job}
+        wants = {
+            d.wants for other in waiting for d in self.cluster.conditions.get(other, NO_CONDITIONS).after if d.job == job
+        }
         return Outcome.FAILED if "failure" in wants and "success" not in wants else Outcome.SUCCEEDED
-
-    def _conditions(self, job: int) -> Conditions:
-        return self.cluster.conditions.get(job, NO_CONDITIONS)
 
     def _start_all(self, at_ms: int, most: int) -> int:
         """Plan as the server does, and let the plan happen. How many jobs started."""

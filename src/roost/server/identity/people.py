@@ -367,7 +367,7 @@ class People:
         secret, now = TOKEN_PREFIX + secrets.token_urlsafe(30), self._now_ms()
         expires = None if lives_s is None else now + 1000 * lives_s
         row = TokenRow(0, caller.name, label, digest_of(secret), now, expires, None)
-        await self._write(kept.add_token(row), self._line(caller.who, "token new", label, ""))
+        await self._write(kept.add(row), self._line(caller.who, "token new", label, ""))
         found = await asyncio.to_thread(self._store.read, kept.token, row.digest)
         assert found is not None
         self.tokens[row.digest] = found
@@ -476,7 +476,7 @@ class People:
                 self.tokens[row.digest] = msgspec.structs.replace(row, used_ms=used[row.id])
 
     def _line(self, by: Who, action: str, target: str, detail: str) -> Executable:
-        return kept.note(AuditRow(0, self._now_ms(), by.name, by.via, by.address, action, target, detail))
+        return kept.add(AuditRow(0, self._now_ms(), by.name, by.via, by.address, action, target, detail))
 
     async def _write(self, *statements: Executable) -> None:
         try:

@@ -319,8 +319,8 @@ def setting_view(row: Setting, value: Value) -> Json:
         "default": row.default,
         "meaning": row.meaning,
         "type": _TYPES[row.kind],
-        "minimum": row.low,
-        "maximum": row.high,
+        "minimum": row.range[0],
+        "maximum": row.range[1],
         "unit": unit_of(row.key),
         "choices": policies.names() if row.key == "policy" else list(row.choices),
     }
