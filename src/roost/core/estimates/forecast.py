@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from copy import copy
 from heapq import heapify, heappop, heappush
 from math import exp, log
 
@@ -18,10 +19,9 @@ import msgspec
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster, Line
 from roost.core.model import Active, Conditions, Job, Stop, StopKind
-from roost.core.nodes import ALL, Node
+from roost.core.nodes import ALL
 from roost.core.plan.planner import Plan, plan
-from roost.core.plan.preemption import PREEMPT
-from roost.core.plan.retries import PAUSE_MS
+from roost.core.plan.retries import PAUSE_MS, PREEMPT
 from roost.core.predictions import Learned, Ran
 from roost.core.states import Outcome, State
 
@@ -95,7 +95,7 @@ def twin(cluster: Cluster, job: int = 0, most: int = MOST_WAITING) -> Cluster:
     other.asking = {request: {shape: other.lines[shape] for shape in alike} for request, alike in cluster.asking.items()}
     if is_long:
         _fill_in(other, cluster, _needed(cluster, job))
-    other.nodes = {name: _node(node) for name, node in cluster.nodes.items()}
+    other.nodes = {name: copy(node) for name, node in cluster.nodes.items()}
     other.claims = {uuid: held.copy() for uuid, held in cluster.claims.items()}
     other.dependents = {ended: waiting.copy() for ended, waiting in cluster.dependents.items()}
     other.learned = Remembered(cluster.learned)
@@ -144,13 +144,6 @@ def _line(line: Line, longest: int | None) -> Line:
         other.heap = line.heap.copy()
     else:  # the first of a heap stand at its beginning, give or take a few; what is in order is a heap
         other.heap = sorted(line.heap[: 2 * longest])[:longest]
-    return other
-
-
-def _node(node: Node) -> Node:
-    other = Node(node.name)
-    other.cpus, other.mem_mib, other.gpus, other.host = node.cpus, node.mem_mib, node.gpus, node.host
-    other.attached, other.reason, other.drained, other.cpu_used = node.attached, node.reason, node.drained, node.cpu_used
     return other
 
 

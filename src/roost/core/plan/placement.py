@@ -541,18 +541,15 @@ def no_such_node(cluster: Cluster, names: tuple[str, ...]) -> Impossible | None:
     """What to say of the first name that no node has."""
     for name in names:
         if name not in cluster.nodes:
-            return Impossible(f"there is no node {name}: {_nodes_there(cluster)}", "roost nodes")
+            known = sorted(cluster.nodes)
+            more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+            there = f"there are {', '.join(known[:_NAMED]) or 'none'}{more}"
+            return Impossible(f"there is no node {name}: {there}", "roost nodes")
     return None
 
 
 _NAMED = 8
 """Nodes that a refusal lists."""
-
-
-def _nodes_there(cluster: Cluster) -> str:
-    names = sorted(cluster.nodes)
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"there are {', '.join(names[:_NAMED]) or 'none'}{more}"
 
 
 def _could_fit(cluster: Cluster, node: Node, gpu: Gpu, request: Request) -> bool:

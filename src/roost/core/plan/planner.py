@@ -23,7 +23,6 @@ from roost.core.model import Active, Conditions, Job, Keeping, Request, Shape
 from roost.core.nodes import Node, nodes_barred
 from roost.core.plan.holds import GONE, Keeper
 from roost.core.plan.placement import Place, Space, impossible
-from roost.core.plan.preemption import may_preempt
 from roost.core.policy import find
 from roost.core.states import State
 
@@ -57,15 +56,12 @@ class Plan(msgspec.Struct, frozen=True):
 def plan(cluster: Cluster, now_ms: int, limit: int = 256) -> Plan:
     """Choose what starts. At most `limit` starts, so that a round stays short; the next follows at once."""
     if cluster.is_paused or not cluster.lines:
-        return Plan([], _nothing_kept(cluster, now_ms) if cluster.keeping is not None else None)
+        if cluster.keeping is None:
+            return Plan([])
+        keeper = Keeper(cluster, Space.of(cluster), now_ms)  # pays for what stood idle
+        keeper.drop()
+        return Plan([], keeper.event())
     return _Planner(cluster, now_ms, limit).plan()
-
-
-def _nothing_kept(cluster: Cluster, now_ms: int) -> ev.Kept | None:
-    """Pay for what stood idle, and keep nothing any longer."""
-    keeper = Keeper(cluster, Space.of(cluster), now_ms)
-    keeper.drop()
-    return keeper.event()
 
 
 class _Planner:
@@ -207,6 +203,13 @@ class _Planner:
             if self.space.find(request) is None and (asked := _who_yields(self.space, request, able)):
                 return [Preempt(active.job.id, job.id) for active in asked]
         return []
+
+
+def may_preempt(cluster: Cluster, active: Active, now_ms: int) -> bool:
+    """Whether this job may be asked to make room now: it said so, it runs, and it has had its least time."""
+    if not active.job.shape.preemptible or active.state is not State.RUNNING:
+        return False
+    return now_ms - active.since_ms >= 1000 * cluster.number("preempt.min_run_s")
 
 
 def _who_yields(space: Space, request: Request, able: list[Active]) -> list[Active]:

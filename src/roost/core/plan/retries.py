@@ -16,10 +16,9 @@ from roost.core.amounts import size
 from roost.core.cluster import Cluster
 from roost.core.model import Active, Request, Stop, StopKind
 from roost.core.plan.placement import may_use
-from roost.core.plan.preemption import PREEMPT
 from roost.core.states import Outcome
 
-RETRY, OOM = "retry", "oom"
+RETRY, OOM, PREEMPT = "retry", "oom", StopKind.PREEMPT.value
 PAUSE_MS = 1_000
 LONGEST_PAUSE_MS = 60_000
 
@@ -103,3 +102,8 @@ def difference(asked: Request, now: Request) -> str:
     if now.exclusive and not asked.exclusive:
         return f"alone on its GPU{'s' * (now.gpus != 1)}"
     return ""
+
+
+def preempted_words(stop: Stop | None) -> str:
+    """What people are told of an attempt that ended so."""
+    return f"preempted for job {stop.for_job}" if stop is not None and stop.for_job is not None else "preempted"
