@@ -36,14 +36,11 @@ NO_CONDITIONS = Conditions()
 ANYBODY = UserRules()
 
 
-class Line:
+class Line(msgspec.Struct, eq=False):
     """The waiting jobs of one shape, first come first. Those that left are dropped when they come to the head."""
 
-    __slots__ = ("heap", "shape")
-
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
-        self.heap: list[tuple[int, int]] = []
+    shape: Shape
+    heap: list[tuple[int, int]] = []
 
 
 class Cluster(Machines):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from roost.core import events as ev
 from roost.core.accounts import NODE_CHANNEL, Account, Channel, account_channel, login_channel
 from roost.core.model import Access, Gpu, GpuRules, Host, Left, Login, Observation, Shape
@@ -16,30 +18,24 @@ ALL = "*"
 NO_RULES = GpuRules()
 
 
-class Node:
+class Node(msgspec.Struct, eq=False):
     """A machine with GPUs: what it has, and whether we can talk to it."""
 
-    __slots__ = (
-        "access", "attached", "away_ms", "cpu_used", "cpus", "drained", "gpus", "host", "mem_mib", "name", "reason",
-        "skew_ms",
-    )  # fmt: skip
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.access: Access | None = None
-        """How it is reached; None: it is the server's own machine."""
-        self.cpus = 0
-        self.mem_mib = 0
-        self.gpus: dict[str, Gpu] = {}
-        self.host: Host | None = None
-        self.attached = False
-        self.reason = "not attached yet"
-        self.away_ms: int | None = None
-        """Since when it cannot be reached, as far as this server knows."""
-        self.skew_ms = 0
-        """What must be added to its clock to have the server's."""
-        self.drained = False
-        self.cpu_used = 0
+    name: str
+    access: Access | None = None
+    """How it is reached; None: it is the server's own machine."""
+    cpus: int = 0
+    mem_mib: int = 0
+    gpus: dict[str, Gpu] = {}
+    host: Host | None = None
+    attached: bool = False
+    reason: str = "not attached yet"
+    away_ms: int | None = None
+    """Since when it cannot be reached, as far as this server knows."""
+    skew_ms: int = 0
+    """What must be added to its clock to have the server's."""
+    drained: bool = False
+    cpu_used: int = 0
 
 
 class Machines:

@@ -114,15 +114,11 @@ class Link:
                 return
             # A node that says hello and dies at once is as bad as one that says nothing: the pauses grow.
             lasted = self.hello is not None and time.monotonic() - began > self._bounds.lasting_s
-            pause = self._bounds.first_pause_s if lasted else min(pause * 2, self._longest_pause_s)
+            longest_s = self.route.longest_pause_s() if self.route.longest_pause_s else self._bounds.longest_pause_s
+            pause = self._bounds.first_pause_s if lasted else min(pause * 2, longest_s)
             self.hello = None
             self._on_lost(self.node, reason)
             await self._rest(pause)
-
-    @property
-    def _longest_pause_s(self) -> float:
-        asked = self.route.longest_pause_s
-        return self._bounds.longest_pause_s if asked is None else asked()
 
     async def _rest(self, pause: float) -> None:
         """Wait before the next attempt. Not all at the same moment: a switch that comes back has fifty nodes behind it."""
@@ -310,7 +306,6 @@ class _Wire(asyncio.Protocol):
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport) or hasattr(transport, "write")
         self._transport = transport  # type: ignore[assignment]
 
     def data_received(self, data: bytes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from roost.core import events as ev
 from roost.core import model
@@ -41,10 +41,9 @@ def load(store: Store) -> Cluster:
     """A cluster as it was at the last commit; no node is attached yet."""
     cluster, interned = Cluster(), Interned()
     cluster.is_paused = store.meta().get("paused") == "1"
-    _load_settings(store, cluster)
-    _load_devices(store, cluster)
-    _load_rules(store, cluster)
-    _load_history(store, cluster)
+    with store.reader() as db:
+        for load_part in (_load_settings, _load_devices, _load_rules, _load_history):
+            load_part(db, cluster)
     for row, attempt in store.read(reads.active):
         cluster.restore(_active(row, attempt, interned))
     _load_waiting(store, cluster, interned)
@@ -54,52 +53,48 @@ def load(store: Store) -> Cluster:
     return cluster
 
 
-def _load_settings(store: Store, cluster: Cluster) -> None:
-    with store.reader() as db:
-        for key, value in db.execute(select(schema.settings)):
-            try:
-                cluster.settings[key] = check(key, msgspec.json.decode(value))
-            except BadSetting:
-                continue  # a setting of another release: its row is kept, its value unused
+def _load_settings(db: Connection, cluster: Cluster) -> None:
+    for key, value in db.execute(select(schema.settings)):
+        try:
+            cluster.settings[key] = check(key, msgspec.json.decode(value))
+        except BadSetting:
+            continue  # a setting of another release: its row is kept, its value unused
 
 
-def _load_devices(store: Store, cluster: Cluster) -> None:
-    with store.reader() as db:
-        by_node: dict[str, list[model.Gpu]] = {}
-        for uuid, node, number, kind, mem_mib, mig, slots, disabled, drained, alias in db.execute(select(schema.gpus)):
-            cluster.rules[uuid] = model.GpuRules(slots, disabled, drained, alias)
-            if node is not None:
-                by_node.setdefault(node, []).append(model.Gpu(uuid, number, kind, mem_mib, mig))
-        for name, cpus, mem_mib, drained, access in db.execute(select(schema.nodes)):
-            cluster.apply(ev.NodeSeen(name, cpus, mem_mib, tuple(by_node.get(name, ()))))
-            cluster.nodes[name].drained = drained
-            if access is not None:
-                cluster.apply(ev.NodeKnown(name, msgspec.json.decode(access, type=model.Access)))
-        for node, run, left in db.execute(select(schema.given_up)):
-            cluster.apply(ev.GivenUp(node, run, msgspec.json.decode(left, type=model.Left)))
-        for node, run, channel in db.execute(select(schema.old_files)):
-            cluster.apply(ev.FilesLeft(node, run, channel))
-        for node, user, login in db.execute(select(schema.logins)):
-            cluster.apply(ev.LoginSet(node, user, msgspec.json.decode(login, type=model.Login)))
+def _load_devices(db: Connection, cluster: Cluster) -> None:
+    by_node: dict[str, list[model.Gpu]] = {}
+    for uuid, node, number, kind, mem_mib, mig, slots, disabled, drained, alias in db.execute(select(schema.gpus)):
+        cluster.rules[uuid] = model.GpuRules(slots, disabled, drained, alias)
+        if node is not None:
+            by_node.setdefault(node, []).append(model.Gpu(uuid, number, kind, mem_mib, mig))
+    for name, cpus, mem_mib, drained, access in db.execute(select(schema.nodes)):
+        cluster.apply(ev.NodeSeen(name, cpus, mem_mib, tuple(by_node.get(name, ()))))
+        cluster.nodes[name].drained = drained
+        if access is not None:
+            cluster.apply(ev.NodeKnown(name, msgspec.json.decode(access, type=model.Access)))
+    for node, run, left in db.execute(select(schema.given_up)):
+        cluster.apply(ev.GivenUp(node, run, msgspec.json.decode(left, type=model.Left)))
+    for node, run, channel in db.execute(select(schema.old_files)):
+        cluster.apply(ev.FilesLeft(node, run, channel))
+    for node, user, login in db.execute(select(schema.logins)):
+        cluster.apply(ev.LoginSet(node, user, msgspec.json.decode(login, type=model.Login)))
 
 
-def _load_rules(store: Store, cluster: Cluster) -> None:
-    with store.reader() as db:
-        for name, *rules in db.execute(select(schema.users)):
-            cluster.apply(ev.UserRuled(name, model.UserRules(*rules)))
-        limits = select(schema.sweeps.c.id, schema.sweeps.c.max_running).where(schema.sweeps.c.max_running.is_not(None))
-        for sweep, max_running in db.execute(limits):
-            cluster.apply(ev.GroupLimited(sweep, max_running))
+def _load_rules(db: Connection, cluster: Cluster) -> None:
+    for name, *rules in db.execute(select(schema.users)):
+        cluster.apply(ev.UserRuled(name, model.UserRules(*rules)))
+    limits = select(schema.sweeps.c.id, schema.sweeps.c.max_running).where(schema.sweeps.c.max_running.is_not(None))
+    for sweep, max_running in db.execute(limits):
+        cluster.apply(ev.GroupLimited(sweep, max_running))
 
 
-def _load_history(store: Store, cluster: Cluster) -> None:
+def _load_history(db: Connection, cluster: Cluster) -> None:
     """What earlier runs taught, as far as they are remembered."""
-    with store.reader() as db:
-        for user, work, gpus, limit_s, waited_ms, run_ms, peak_mib in reads.remembered(db, REMEMBERED):
-            waited_s = None if waited_ms is None else waited_ms / 1000
-            cluster.learned.take(Ran(user, work, gpus, limit_s, waited_s, run_ms / 1000, peak_mib))
-            if waited_s is not None:
-                cluster.learned.waited(waited_s)
+    for user, work, gpus, limit_s, waited_ms, run_ms, peak_mib in reads.remembered(db, REMEMBERED):
+        waited_s = None if waited_ms is None else waited_ms / 1000
+        cluster.learned.take(Ran(user, work, gpus, limit_s, waited_s, run_ms / 1000, peak_mib))
+        if waited_s is not None:
+            cluster.learned.waited(waited_s)
 
 
 def _active(row: JobRow, attempt: AttemptRow, interned: Interned) -> model.Active:
@@ -140,8 +135,6 @@ def _still_open(store: Store, conditions: model.Conditions) -> model.Conditions:
 
     def is_open(dependency: model.Dependency) -> bool:
         row = ended.get(dependency.job)
-        if row is None:
-            return False
-        return row.outcome is None or not dependency.is_met_by(Outcome(row.outcome))
+        return row is not None and (row.outcome is None or not dependency.is_met_by(Outcome(row.outcome)))
 
     return model.Conditions(tuple(d for d in conditions.after if is_open(d)), conditions.begin_ms)

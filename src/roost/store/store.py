@@ -109,20 +109,16 @@ class Store:
         with self._writing.connect() as db:
             db.exec_driver_sql(f"PRAGMA synchronous={synchronous}")
             with self._lock:
-                return self._within(db, change, *arguments)
-
-    def _within(self, db: Connection, change: Callable[..., T], *arguments: Any) -> T:
-        db.exec_driver_sql("BEGIN IMMEDIATE")
-        try:
-            answer = change(db, *arguments)
-            db.exec_driver_sql("COMMIT")
-            return answer
-        except DBAPIError as error:
-            db.rollback()
-            raise CommitFailed(_words(error.orig), _is_disk_full(error.orig)) from None
-        except BaseException:
-            db.rollback()
-            raise
+                db.exec_driver_sql("BEGIN IMMEDIATE")
+                try:
+                    answer = change(db, *arguments)
+                    db.exec_driver_sql("COMMIT")
+                    return answer
+                except BaseException as error:
+                    db.rollback()
+                    if isinstance(error, DBAPIError):
+                        raise CommitFailed(_words(error.orig), _is_disk_full(error.orig)) from None
+                    raise
 
     def tell(self, wanted: dict[str, frozenset[str]]) -> None:
         """From now on keep what these users want to be told of, with the commit in which it happens."""

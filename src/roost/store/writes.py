@@ -18,9 +18,9 @@ from roost.core import events as ev
 from roost.core.model import Conditions
 from roost.core.states import State
 from roost.store import schema as t
+from roost.store.filters import searched_text
 from roost.store.notices import notices_of
 from roost.store.rows import AuditRow, ResultRow, SweepRow
-from roost.store.search_text import searched_text
 from roost.store.usage import Used, adding, summed
 
 Row = dict[str, Any]
@@ -230,7 +230,8 @@ class Writer:
         for e in events:
             self._run(cursor, "node", [{"name": e.node, "cpus": e.cpus, "mem_mib": e.mem_mib, "drained": False}])
             self._run(cursor, "gpus_gone", [{"b_node": e.node}])
-            self._run(cursor, "gpu", [{"node": e.node, "number": g.index, **msgspec.structs.asdict(g)} for g in e.gpus])
+            new = {"node": e.node, "slots": 1, "disabled": False, "drained": False}
+            self._run(cursor, "gpu", [{**new, "number": g.index, **msgspec.structs.asdict(g)} for g in e.gpus])
 
     def _login_set(self, cursor: Any, events: list[ev.LoginSet], batch: Batch) -> None:
         for e in events:
@@ -358,7 +359,7 @@ def _statements() -> dict[str, Executable]:
         "sweep": put(t.sweeps, "id", "user", "name", "created_ms", "max_running", "design"),
         "result": put(t.results, "job key", "value", "attempt", "at_ms"),
         "audit": new(t.audit),
-        "gpu": _put_gpu(),
+        "gpu": put(t.gpus, "uuid", "node", "number", "model", "mem_mib", "mig", once=("slots", "disabled", "drained")),
         "gpus_gone": set_gpus(),
         "gpus_forgotten": set_gpus(slots=1, disabled=False, drained=False, alias=None),
         "access": put(t.nodes, "name", "access", once=("cpus", "mem_mib", "drained")),
@@ -374,14 +375,6 @@ def _statements() -> dict[str, Executable]:
         "drain": put(t.nodes, "name", "drained", once=("cpus", "mem_mib")),
         "node": put(t.nodes, "name", "cpus", "mem_mib", once=("drained",)),
     }
-
-
-def _put_gpu() -> Executable:
-    columns = ("node", "number", "model", "mem_mib", "mig")
-    statement = upsert(t.gpus).values(
-        {**{c: bindparam(c) for c in ("uuid", *columns)}, "slots": 1, "disabled": False, "drained": False}
-    )
-    return statement.on_conflict_do_update(["uuid"], set_={c: statement.excluded[c] for c in columns})
 
 
 def _unless_stopping(job: Any) -> Any:
@@ -419,10 +412,7 @@ _STORY: _Rows = {
     ev.Released: [_becomes(State.QUEUED)],
     ev.Paused: [_becomes(State.PAUSED)],
     ev.Resumed: [_becomes(State.RUNNING)],
-    ev.StopAsked: [
-        _becomes(State.STOPPING),
-        ("attempt_stop", lambda e: {"b_job": e.id, "b_stop": str(e.why)}),
-    ],
+    ev.StopAsked: [_becomes(State.STOPPING), ("attempt_stop", lambda e: {"b_job": e.id, "b_stop": str(e.why)})],
     ev.Moved: [("move", lambda e: {"b_id": e.id, "priority": e.job.shape.priority, "rank": e.job.rank})],
     ev.Rerun: [
         (
@@ -437,10 +427,7 @@ _STORY: _Rows = {
     ],
     ev.StartRefused: [
         ("requeue", lambda e: {"b_id": e.id}),
-        (
-            "attempt_refuse",
-            lambda e: {"b_job": e.id, "b_attempt": e.attempt, "ended_ms": e.at_ms, "error": e.reason},
-        ),
+        ("attempt_refuse", lambda e: {"b_job": e.id, "b_attempt": e.attempt, "ended_ms": e.at_ms, "error": e.reason}),
     ],
     ev.Requeued: [
         (
@@ -483,15 +470,9 @@ _ROWS: _Rows = {
     ],
     ev.Started: [
         ("start", lambda e: {"b_id": e.id, "started_ms": e.at_ms}),
-        (
-            "attempt_start",
-            lambda e: {"b_job": e.id, "b_attempt": e.attempt, "started_ms": e.at_ms, "pid": e.pid},
-        ),
+        ("attempt_start", lambda e: {"b_job": e.id, "b_attempt": e.attempt, "started_ms": e.at_ms, "pid": e.pid}),
     ],
-    ev.Ended: [
-        ("end", lambda e: {"b_id": e.id, **_attempt_end(e)}),
-        ("attempt_end", _attempt_end),
-    ],
+    ev.Ended: [("end", lambda e: {"b_id": e.id, **_attempt_end(e)}), ("attempt_end", _attempt_end)],
     ev.NodeKnown: [
         ("access", lambda e: {"name": e.node, "access": _json(e.access), "cpus": 0, "mem_mib": 0, "drained": False})
     ],
