@@ -1,4 +1,4 @@
-"""Listings of jobs, page by page, in any order: after a cursor, or past so many. Which jobs match is asked in `matching`.
+"""Listings of jobs, page by page, in any order: after a cursor, or past so many. Which jobs match is asked in `filters`.
 
 Every order ends with the id, so that pages never overlap. A page costs what its index costs to walk, never the jobs that are
 not on it.

@@ -74,7 +74,7 @@ jobs = _table(
 """`node` is where its last attempt was, unless the node refused it."""
 
 texts = Table("texts", metadata, Column("job", Integer, primary_key=True), Column("text", Text, nullable=False))
-"""What a search looks in, a row for every job, as `filters.searched_text` makes it. Apart from the jobs: it is read from end to end."""
+"""What a search looks in, a row for every job (`searched_text`). Apart from the jobs: it is read from end to end."""
 
 attempts = _table("attempts", rows.AttemptRow, key="job attempt", sqlite_with_rowid=False)
 

@@ -145,8 +145,10 @@ class Writer:
         self._run(cursor, "event", rows)
 
     def _write_rows(self, cursor: Any, events: list[Any], batch: Batch) -> None:
-        for name, row_of in _ROWS[type(events[0])]:
-            self._run(cursor, name, map(row_of, events))
+        for names, row_of in _ROWS[type(events[0])]:
+            rows = list(map(row_of, events))
+            for name in names.split():
+                self._run(cursor, name, rows)
 
     def _told(self, cursor: Any, events: list[ev.Started | ev.Ended], batch: Batch) -> None:
         """Write them, and what somebody wants to be told of; that costs nothing where nobody does."""
@@ -247,12 +249,10 @@ class _Statement:
     def __init__(self, statement: Executable, dialect: Dialect) -> None:
         compiled = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
         self.sql = str(compiled)
-        self._order: list[str] | None = compiled.positiontup
-        self._constants: Row = {k: v for k, v in compiled.params.items() if v is not None}
+        self._order = [(name, compiled.params[name]) for name in compiled.positiontup]
 
-    def parameters(self, row: Row) -> Any:
-        values = {**self._constants, **row} if self._constants else row
-        return list(map(values.get, self._order)) if self._order is not None else values
+    def parameters(self, row: Row) -> list[Any]:
+        return [row.get(name, constant) for name, constant in self._order]
 
 
 def _json(value: Any) -> str:
@@ -270,6 +270,7 @@ def _text(e: ev.Submitted | ev.Edited, new: NewJob) -> Row:
 def _attempt_end(e: ev.Ended | ev.Requeued) -> Row:
     usage = msgspec.structs.asdict(e.usage)
     return {
+        "b_id": e.id,
         "b_job": e.id,
         "outcome": e.outcome.value,
         "exit_code": e.exit_code,
@@ -407,6 +408,7 @@ def _becomes(state: State) -> tuple[str, Callable[[Any], Row]]:
 
 
 _Rows = dict[type[ev.Event], list[tuple[str, Callable[[Any], Row]]]]
+"""Names of statements, and the row that is written by each of them."""
 _STORY: _Rows = {
     ev.JobHeld: [_becomes(State.HELD)],
     ev.Released: [_becomes(State.QUEUED)],
@@ -472,14 +474,11 @@ _ROWS: _Rows = {
         ("start", lambda e: {"b_id": e.id, "started_ms": e.at_ms}),
         ("attempt_start", lambda e: {"b_job": e.id, "b_attempt": e.attempt, "started_ms": e.at_ms, "pid": e.pid}),
     ],
-    ev.Ended: [("end", lambda e: {"b_id": e.id, **_attempt_end(e)}), ("attempt_end", _attempt_end)],
+    ev.Ended: [("end attempt_end", _attempt_end)],
     ev.NodeKnown: [
         ("access", lambda e: {"name": e.node, "access": _json(e.access), "cpus": 0, "mem_mib": 0, "drained": False})
     ],
-    ev.NodeRemoved: [
-        (statement, lambda e: {"b_node": e.node})
-        for statement in ("node_gone", "logins_gone", "gpus_forgotten", "old_files_gone")
-    ],
+    ev.NodeRemoved: [("node_gone logins_gone gpus_forgotten old_files_gone", lambda e: {"b_node": e.node})],
     ev.GivenUp: [("given_up", lambda e: {"node": e.node, "run": e.run, "left": _json(e.left)})],
     ev.Accounted: [("accounted", lambda e: {"b_node": e.node, "b_run": e.run})],
     ev.FilesLeft: [("left", lambda e: {"node": e.node, "run": e.run, "channel": e.channel})],
