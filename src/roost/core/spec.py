@@ -20,13 +20,12 @@ MAX_ARGUMENT_BYTES = 131_071
 """The kernel's limit for one argument (MAX_ARG_STRLEN less the final NUL)."""
 MAX_COMMAND_BYTES = 1_500_000
 MAX_SCRIPT_BYTES = 4 << 20
-MAX_GPUS = 100_000
 MAX_GRACE_S = 86_400
 MAX_RETRIES = 10_000
 MAX_NAMES = 1000
 """Nodes, or models of GPUs, that a job may name."""
 NUMBERS = {
-    "gpus": (0, MAX_GPUS),
+    "gpus": (0, 100_000),
     "mem_mib": (1, 1 << 40),
     "max_util": (0, 100),
     "min_gpu_mem_mib": (1, 1 << 40),
@@ -142,9 +141,6 @@ def default_name(spec: JobSpec) -> str:
     return base[0][:60] or "job"
 
 
-_MAX_WORK = 120
-
-
 def work_of(spec: JobSpec) -> str:
     """What it runs, without the values that change from run to run: program, script, names of arguments.
 
@@ -157,7 +153,7 @@ def work_of(spec: JobSpec) -> str:
         is_script = (i > 0 and name.endswith((".py", ".sh", ".R", ".jl", ".pl", ".js"))) or kept[-1:] == ["-m"]
         if i == 0 or is_script or (word.startswith("-") and not _is_number(name)):
             kept.append(name)
-    return " ".join(kept)[:_MAX_WORK]
+    return " ".join(kept)[:120]
 
 
 def _is_number(word: str) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from roost.core import events as ev
 from roost.core.amounts import span
 from roost.core.model import Stop, StopKind
-from roost.core.plan.preemption import PREEMPT, may_preempt
+from roost.core.plan.planner import may_preempt
+from roost.core.plan.retries import PREEMPT
 from roost.core.states import State
 from roost.server.rounds.actions import Skip, known, own_grace_ms
 from roost.server.rounds.commands import Act
