@@ -20,11 +20,11 @@ from roost.core.cluster import Cluster
 from roost.core.errors import DiskFull, RoostError, TryLater
 from roost.core.plan.planner import plan
 from roost.core.states import State
+from roost.server.rounds.actions import make_room
 from roost.server.rounds.audit_lines import describe
 from roost.server.rounds.commands import Command, Submit
 from roost.server.rounds.handlers import obey
 from roost.server.rounds.orphans import Orphans
-from roost.server.rounds.preempt import preempt
 from roost.server.rounds.queue_changes import intend
 from roost.server.rounds.reports import LinkLost, NodeReport, lose, take_in
 from roost.server.rounds.start_message import Where, start_message
@@ -107,7 +107,7 @@ class Controller:
         for start in planned.starts:
             intend(turn, start.job, start.place, granted_mib=start.granted_mib)
         for asked in planned.preempts:
-            preempt(turn, asked.job, asked.for_job)
+            make_room(turn, asked.job, asked.for_job)
         if planned.kept is not None:
             turn.record(planned.kept)
 

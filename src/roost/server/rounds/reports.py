@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from roost.core import events as ev
+from roost.core import results
 from roost.core.accounts import NODE_CHANNEL, Channel, channel_account
 from roost.core.model import Active, Claimant, Gpu, Host, Left, Observation, Process
 from roost.core.nodes import channel
@@ -35,9 +36,9 @@ from roost.server.rounds.orphans import (
     left_at,
     unasked,
 )
-from roost.server.rounds.reported_results import reported
 from roost.server.rounds.start_errors import name_node
 from roost.server.rounds.turn import StartRun, Turn
+from roost.store.rows import ResultRow
 
 BARRED_MS = 300_000
 """How long nothing is tried as an account that a node does not have."""
@@ -74,7 +75,9 @@ def take_in(turn: Turn, report: NodeReport, orphans: Orphans) -> None:
         return  # its last words: it was removed
     if report.channel and isinstance(report.message, (m.Inventory, m.Sample)):
         return  # what the machine has and does is its own program's to say
-    _TAKE[type(report.message)](turn, At(report.node, report.channel), report.message, orphans)
+    take = _TAKE.get(type(report.message))
+    if take is not None:
+        take(turn, At(report.node, report.channel), report.message, orphans)
 
 
 def lose(turn: Turn, lost: LinkLost) -> None:
@@ -297,8 +300,20 @@ def _never_began(turn: Turn, active: Active) -> None:
     _remove_if_asked(turn, active)
 
 
-def _paused(turn: Turn, at: At, run: m.RunPaused, orphans: Orphans) -> None:
-    pass  # the state changed when it was asked; the node confirms
+def _reported(turn: Turn, at: At, said: m.RunReported, orphans: Orphans) -> None:
+    """What a run says of itself in a file: the last word on a name stands, and what is there already is not written again.
+
+    Nobody waits for it, and the node says it again until the end of the run is committed: it goes with the next commit.
+    """
+    if (active := active_at(turn, at, said.run)) is None:
+        return
+    job, known = active.job.id, turn.reported(active.job.id)
+    for key, value in results.sound(said.results).items():
+        row = ResultRow(job, key, msgspec.json.encode(value).decode(), active.attempt, turn.now_ms)
+        old = known.get(key)
+        if len(known) < results.MAX_KEYS if old is None else (old.value, old.attempt) != (row.value, row.attempt):
+            known[key] = row
+            turn.keep(row)
 
 
 def _inventory(turn: Turn, at: At, inventory: m.Inventory, orphans: Orphans) -> None:
@@ -388,17 +403,16 @@ def _is_just_over(turn: Turn, node: str, job: int, user: str, at_ms: int) -> boo
     return job in turn.ended or (row.ended_ms is not None and at_ms <= row.ended_ms + LINGER_MS)
 
 
+# A `RunPaused` or `RunResumed` changes nothing: the state changed when it was asked.
 _TAKE: dict[type, Callable[[Turn, At, Any, Orphans], None]] = {
     m.Hello: _hello,
     m.RunStarted: _started,
     m.RunRefused: _refused,
     m.RunExited: _exited,
     m.RunGone: _gone,
-    m.RunPaused: _paused,
-    m.RunResumed: _paused,
     m.RunsRemoved: removed,
     m.Inventory: _inventory,
     m.Sample: _sample,
     m.Using: _using,
-    m.RunReported: reported,
+    m.RunReported: _reported,
 }

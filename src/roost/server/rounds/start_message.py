@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from typing import Any
 
 import msgspec
@@ -103,10 +104,5 @@ def _output(pattern: str | None, cwd: str, row: JobRow, start: StartRun, now_ms:
         return None
     moment = (rfc3339(now_ms) or "")[:19].replace("-", "").replace(":", "")
     known = {"j": str(row.id), "x": row.name.replace("/", "_"), "a": str(start.attempt), "t": moment, "%": "%"}
-    text, rest = "", pattern
-    while rest:
-        head, percent, rest = rest.partition("%")
-        text += head
-        if percent:
-            text, rest = text + known.get(rest[:1], "%" + rest[:1]), rest[1:]
+    text = re.sub("%(.?)", lambda found: known.get(found[1], found[0]), pattern)
     return posixpath.normpath(posixpath.join(cwd, text))
