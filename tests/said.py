@@ -59,7 +59,7 @@ RETURN = {
     "node/runs/command.py": ("explain_text", "output_error"),
     "node/runs/out_of_memory.py": ("_words",),
     "server/notify/sender.py": ("_check", "words_for"),
-    "server/rounds/start_errors.py": ("name_node", "_advice"),
+    "server/rounds/start_errors.py": ("name_node",),
     "server/identity/pam.py": ("complaint",),
     "server/identity/passwords.py": ("why_weak",),
     "server/rounds/reports.py": ("_outcome",),

@@ -13,7 +13,7 @@ from roost.api.jobs import caller, service
 from roost.api.wire import JsonResponse, body
 from roost.core.errors import Conflict, HostKeyUnknown, NotFound
 from roost.core.users import MAX_NAME, NAME_PATTERN
-from roost.server.nodes.fleet import NewNode
+from roost.server.nodes.new_node import NewNode
 
 router = APIRouter(prefix="/api/v1", tags=["nodes"], default_response_class=JsonResponse)
 

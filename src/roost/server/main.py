@@ -263,7 +263,7 @@ async def _watch_disk(service: Service) -> None:
         await asyncio.to_thread(service.store.checkpoint)
         floor = service.cluster.number("disk.min_mib")
         free = await asyncio.to_thread(service.store.free_mib)
-        service.engine.controller.note_disk(free < floor)
+        service.engine.controller.disk_is_full = free < floor
         await asyncio.sleep(1)
 
 

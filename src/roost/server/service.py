@@ -502,7 +502,7 @@ class Service:
 
     async def shut_down(self, caller: Caller, kill: bool) -> Json:
         """Leave; running jobs go on, unless they are to be ended first."""
-        self.engine.controller.leave()
+        self.engine.controller.is_leaving = True
         killed = list(self.cluster.active) if kill else []
         if killed:
             await self.ask(caller, Act(caller.name, "kill", killed))

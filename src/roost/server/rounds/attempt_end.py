@@ -90,7 +90,7 @@ def retry_words(row: JobRow, spec: JobSpec, attempts: list[AttemptRow], now_asks
         return f"queued again: {error}" if row.state in ("queued", "held") else error
     if last.outcome == Outcome.OUT_OF_MEMORY.value and row.oom_retried:
         words = f"retry {row.oom_retried} of {spec.retry_oom} after {error.partition(' (')[0] or 'out of memory'}"
-        return f"{words}, {now_asks}" if now_asks else words
+        return ", ".join(filter(None, [words, now_asks]))
     if not row.retried:
         return None
     ended = f"{last.outcome} ({last.exit_code})" if last.outcome == Outcome.FAILED.value else str(last.outcome)

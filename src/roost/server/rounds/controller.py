@@ -64,16 +64,10 @@ class Controller:
         """`socket` is where the server listens: a job that reports finds it by that."""
         self.store, self._socket = store, socket
         self.disk_is_full = False
-        self._is_leaving = False
+        """While it is, no new job is accepted."""
+        self.is_leaving = False
+        """Once the server ends soon, nothing is started any more."""
         self.reload()
-
-    def leave(self) -> None:
-        """The server ends soon: nothing is started any more."""
-        self._is_leaving = True
-
-    def note_disk(self, is_full: bool) -> None:
-        """While the disk is full no new job is accepted."""
-        self.disk_is_full = is_full
 
     def reload(self) -> None:
         """Take the state from the store, as after a restart. Nodes must say hello again."""
@@ -93,7 +87,7 @@ class Controller:
         turn.results, self._lazy_results = self._lazy_results, {}
         replies = [self._take(turn, item) for item in inputs]
         self.cluster.apply(ev.TimeCame(now_ms))
-        if not self._is_leaving:
+        if not self.is_leaving:
             self._plan(turn, now_ms)
         batch = turn.batch()
         batch.events = [*self._lazy, *batch.events]

@@ -87,7 +87,7 @@ def lose(turn: Turn, lost: LinkLost) -> None:
     if not lost.channel:
         turn.record(ev.NodeDetached(lost.node, lost.reason, turn.now_ms))
     elif lost.for_good:
-        reason = name_node(lost.reason, lost.node, None) if is_remote(turn, lost.node) else lost.reason
+        reason = name_node(lost.reason, lost.node) if is_remote(turn, lost.node) else lost.reason
         turn.record(ev.Barred(lost.node, lost.channel, reason, turn.now_ms + BARRED_MS))
         for active in _runs_at(turn, At(lost.node, lost.channel)):
             _shut_out(turn, active, reason)
@@ -241,7 +241,7 @@ def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunEx
 def _named(turn: Turn, at: At, run: m.RunExited) -> str | None:
     """What went wrong, told to somebody who sits elsewhere."""
     is_elsewhere = run.why == "cannot_start" and is_remote(turn, at.node)
-    return name_node(run.error, at.node, None) if run.error is not None and is_elsewhere else run.error
+    return name_node(run.error, at.node) if run.error is not None and is_elsewhere else run.error
 
 
 def _moment(turn: Turn, at: At, active: Active, at_ms: int) -> int:
