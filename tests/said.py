@@ -43,7 +43,7 @@ SAY_IN: dict[str, dict[str, int]] = {
     "node/commands/attach.py": {"write": 1},
     "node/daemon/dispatch.py": {"BadMessage": 0},
     "node/runs/supervisor.py": {"BadSpec": 0},
-    "server/rounds/engine.py": {"append": 0},
+    "server/rounds/loop.py": {"append": 0},
     "server/nodes/node_links.py": {"lost": 1, "append": 0},
 }
 """The same of one file: calls that mean something else elsewhere."""

@@ -82,8 +82,11 @@ async def listen(
         await _announce(service, place, tcp)
         supervisor.tell("READY=1", f"STATUS=at {service.url}")
 
-    server.on_ready = ready
-    server.on_leave = lambda: _farewell(service, supervisor)
+    def farewell() -> None:
+        supervisor.tell("STOPPING=1")
+        service.leave()
+
+    server.on_ready, server.on_leave = ready, farewell
     service.on_shutdown = leave
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -92,11 +95,6 @@ async def listen(
         loop.add_signal_handler(signal.SIGHUP, _hang_up(place.identity, leave))
     await server.serve(sockets=plain)
     path.unlink(missing_ok=True)
-
-
-def _farewell(service: Service, supervisor: Supervisor) -> None:
-    supervisor.tell("STOPPING=1")
-    service.leave()
 
 
 def _config(application: Application) -> uvicorn.Config:
@@ -187,15 +185,8 @@ def _url(place: Place, listening: socket.socket) -> str:
 async def _announce(service: Service, place: Place, tcp: list[socket.socket]) -> None:
     addresses = [each.getsockname()[0] for each in tcp]
     total = service.status()["gpus"]["total"]
-    _log.info(
-        "roost %s serves %s at %s and %s (%s), %s GPUs",
-        roost.__version__,
-        service.home,
-        service.socket,
-        service.url,
-        ", ".join(addresses),
-        total,
-    )
+    where = f"{service.socket} and {service.url} ({', '.join(addresses)})"
+    _log.info("roost %s serves %s at %s, %s GPUs", roost.__version__, service.home, where, total)
     for warning in _warnings(place, addresses):
         _log.warning("%s", warning)
         sys.stderr.write(f"roost: warning: {warning}\n")

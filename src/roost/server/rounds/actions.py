@@ -182,7 +182,7 @@ def rerun(turn: Turn, job: int, command: Act) -> None:
         raise Skip(never.message, never.code)
     check_room(turn, row.user)
     rank = turn.last_job * RANK_STEP + turn.now_ms % (RANK_STEP // 2)
-    shape = turn.rerequested(shape_of(row, turn.interned), request)
+    shape = turn.reshaped(shape_of(row, turn.interned), request=request)
     again = Job(job, shape, rank, row.submitted_ms, row.attempts)
     turn.record(ev.Rerun(job, turn.now_ms, again, Conditions(), outcome), command.actor)
 

@@ -59,7 +59,7 @@ def _tries_elsewhere(turn: Turn, active: Active, end: ev.Ended) -> bool:
     request = msgspec.structs.replace(shape.request, nodes=rest)
     if impossible(cluster, request) is not None:
         return False
-    job = msgspec.structs.replace(active.job, shape=turn.rerequested(shape, request))
+    job = msgspec.structs.replace(active.job, shape=turn.reshaped(shape, request=request))
     _requeue(turn, active, end, "elsewhere", job, tries_of(row), turn.now_ms)
     return True
 
@@ -77,7 +77,7 @@ def _again(turn: Turn, active: Active, needs_room: bool) -> Job:
     request = roomier(turn.cluster, active)
     if why_never(turn, request) is not None:
         return active.job
-    return msgspec.structs.replace(active.job, shape=turn.rerequested(active.job.shape, request))
+    return msgspec.structs.replace(active.job, shape=turn.reshaped(active.job.shape, request=request))
 
 
 def retry_words(row: JobRow, spec: JobSpec, attempts: list[AttemptRow], now_asks: str) -> str | None:

@@ -34,7 +34,7 @@ def move(turn: Turn, job: int, command: Act) -> None:
     before = others[min(command.position, len(others)) - 1] if command.position and others else None
     behind = others[command.position] if command.position < len(others) else None
     priority, rank = _between(before, behind, this)
-    turn.record(ev.Moved(job, turn.now_ms, moved(this, turn.reshaped(this.shape, priority), rank)), command.actor)
+    turn.record(ev.Moved(job, turn.now_ms, moved(this, turn.reshaped(this.shape, priority=priority), rank)), command.actor)
 
 
 def _between(before: tuple[int, int, int] | None, behind: tuple[int, int, int] | None, this: Job) -> tuple[int, int]:

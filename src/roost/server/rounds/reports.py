@@ -147,11 +147,12 @@ def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
 
 
 def _attached(turn: Turn, node: str, hello: m.Hello) -> None:
-    if hello.gpus_known:
-        _seen(turn, node, hello.gpus, hello.cpus, hello.mem_mib)
-    else:  # a driver that is slow to answer: what was there before is still there, as far as anybody knows
-        known_before = turn.cluster.node(node).gpus.values()
-        _seen(turn, node, [m.GpuInfo(*msgspec.structs.astuple(g)) for g in known_before], hello.cpus, hello.mem_mib)
+    gpus = hello.gpus
+    if (
+        not hello.gpus_known
+    ):  # a driver that is slow to answer: what was there before still is, as far as anybody knows
+        gpus = [m.GpuInfo(*msgspec.structs.astuple(g)) for g in turn.cluster.node(node).gpus.values()]
+    _seen(turn, node, gpus, hello.cpus, hello.mem_mib)
     skew_ms = turn.now_ms - hello.at_ms if hello.at_ms is not None and is_remote(turn, node) else 0
     turn.record(ev.NodeAttached(node, skew_ms if abs(skew_ms) > MOST_SKEW_MS else 0))
 
@@ -165,8 +166,7 @@ def _missing(turn: Turn, active: Active) -> None:
         case State.STARTING:
             turn.starts.append(StartRun(active.node, active.job.id, active.attempt))
         case State.STOPPING:
-            grace = own_grace_ms(turn, active.job.id)
-            turn.tell(active, "stop", why=active.stop_word, grace_ms=grace)
+            turn.tell(active, "stop", why=active.stop_word, grace_ms=own_grace_ms(turn, active.job.id))
         case _:
             _lost(turn, active)
 
@@ -227,6 +227,7 @@ def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunEx
     known = turn.cluster.node(at.node).gpus
     most_mib = max((known[uuid].mem_mib for uuid in active.gpus if uuid in known), default=0)
     ended_ms = _moment(turn, at, active, run.at_ms)
+    is_elsewhere = run.why == "cannot_start" and is_remote(turn, at.node)
     return msgspec.structs.replace(
         run,
         at_ms=ended_ms,
@@ -234,14 +235,8 @@ def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunEx
         peak_mem_mib=None if run.peak_mem_mib is None else min(run.peak_mem_mib, most_mib),
         util_mean=None if run.util_mean is None else max(0.0, min(run.util_mean, 100.0)),
         why="kill" if run.why == PREEMPT and not active.is_preempted else run.why,
-        error=_named(turn, at, run),
+        error=name_node(run.error, at.node) if run.error is not None and is_elsewhere else run.error,
     )
-
-
-def _named(turn: Turn, at: At, run: m.RunExited) -> str | None:
-    """What went wrong, told to somebody who sits elsewhere."""
-    is_elsewhere = run.why == "cannot_start" and is_remote(turn, at.node)
-    return name_node(run.error, at.node) if run.error is not None and is_elsewhere else run.error
 
 
 def _moment(turn: Turn, at: At, active: Active, at_ms: int) -> int:

@@ -40,8 +40,7 @@ def start_message(cluster: Cluster, start: StartRun, row: JobRow, env: bytes, no
             "cwd": cwd,
             "env": msgspec.Raw(env),
             "vars": {
-                **_variables(row, start, spec, cwd, limit_s, now_ms - cluster.nodes[start.node].skew_ms),
-                **_sweep_variables(spec),
+                **_variables(row, start, spec, cwd, now_ms - cluster.nodes[start.node].skew_ms),
                 **({"ROOST_SOCKET": where.socket} if where.socket and where.is_here else {}),
             },
             "gpus": active.gpus,
@@ -72,7 +71,8 @@ def _open(spec: JobSpec, row: JobRow, start: StartRun) -> str:
     return "append" if is_again and spec.open == "new" else spec.open
 
 
-def _variables(row: JobRow, start: StartRun, spec: JobSpec, cwd: str, limit_s: int | None, now_ms: int) -> dict[str, str]:
+def _variables(row: JobRow, start: StartRun, spec: JobSpec, cwd: str, now_ms: int) -> dict[str, str]:
+    """What a run finds in its environment about itself; a value of a sweep's point that is null is not there."""
     variables = {
         "ROOST_JOB_ID": str(row.id),
         "ROOST_JOB_NAME": row.name,
@@ -81,18 +81,13 @@ def _variables(row: JobRow, start: StartRun, spec: JobSpec, cwd: str, limit_s: i
         "ROOST_RESTART_COUNT": str(start.attempt - 1),
         "ROOST_SUBMIT_DIR": cwd,
     }
-    if limit_s is not None:
-        variables["ROOST_END_TIME"] = str(rfc3339(now_ms + limit_s * 1000))
+    if spec.time_limit_s is not None:
+        variables["ROOST_END_TIME"] = str(rfc3339(now_ms + spec.time_limit_s * 1000))
     if spec.labels:
         variables["ROOST_LABELS"] = ",".join(spec.labels)
-    return variables
-
-
-def _sweep_variables(spec: JobSpec) -> dict[str, str]:
-    """The point that a job is of; a value that is null is not there."""
-    variables = {
-        f"ROOST_PARAM_{name.upper()}": str(value) for name, value in (spec.point or {}).items() if value is not None
-    }
+    for name, value in (spec.point or {}).items():
+        if value is not None:
+            variables[f"ROOST_PARAM_{name.upper()}"] = str(value)
     if spec.sweep is not None:
         variables["ROOST_SWEEP_ID"] = str(spec.sweep)
     return variables
