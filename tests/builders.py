@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from roost.answers.jobs import Acted
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.model import RANK_STEP, Conditions, Gpu, Host, Job, Observation, Process, Request, Shape
@@ -156,12 +157,12 @@ class Server:
 
     def submit(self, *, times: int = 1, envs: Sequence[dict[str, str]] = (), **asked: Any) -> int:
         """Queue jobs; the id of the first."""
-        ids = self.ask(Submit("ada", [JobSpec("true", **asked)] * times, list(envs)))["ids"]
+        ids = self.ask(Submit("ada", [JobSpec("true", **asked)] * times, list(envs))).ids
         return int(ids[0])
 
-    def act(self, action: str, *ids: int, **how: Any) -> Json:
+    def act(self, action: str, *ids: int, **how: Any) -> Acted:
         """Do that to these."""
-        answer: Json = self.ask(Act("ada", action, list(ids), **how))
+        answer: Acted = self.ask(Act("ada", action, list(ids), **how))
         return answer
 
     def rows(self, ids: Sequence[int]) -> dict[int, JobRow]:

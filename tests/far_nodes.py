@@ -52,7 +52,7 @@ class FarNodes(Server):
     def run_on(self, node: str, user: str = "ada", account: str = "", **asked: Any) -> int:
         """A job that runs there now."""
         spec = JobSpec("true", nodes=(node,), **asked)
-        job = int(self.ask(Submit(user, [spec], accounts={user: Account(account)} if account else {}))["ids"][0])
+        job = int(self.ask(Submit(user, [spec], accounts={user: Account(account)} if account else {})).ids[0])
         self.say(node, m.RunStarted(f"{job}.1", 77, self.now), account=self.channel(job))
         assert self.cluster.active[job].node == node and self.cluster.active[job].pid == 77
         return job

@@ -21,6 +21,7 @@ MAX_ARGUMENT_BYTES = 131_071
 MAX_COMMAND_BYTES = 1_500_000
 MAX_SCRIPT_BYTES = 4 << 20
 MAX_GPUS = 100_000
+MAX_GRACE_S = 86_400
 MAX_RETRIES = 10_000
 MAX_NAMES = 1000
 """Nodes, or models of GPUs, that a job may name."""
@@ -32,7 +33,7 @@ NUMBERS = {
     "priority": (-1_000_000, 1_000_000),
     "time_limit_s": (1, 10**9),
     "warn_s": (0, 10**9),
-    "grace_s": (0, 86_400),
+    "grace_s": (0, MAX_GRACE_S),
     "umask": (0, 0o777),
     "retries": (0, MAX_RETRIES),
     "retry_oom": (0, MAX_RETRIES),

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from roost.answers.nodes import Node, NodeCheck, NodeLogin
 from roost.core.accounts import NO_ACCOUNT, NODE_CHANNEL, SERVER_ACCOUNT, login_channel
 from roost.core.amounts import span
 from roost.core.cluster import Cluster
@@ -48,7 +49,7 @@ _log = logging.getLogger("roost.nodes")
 class Fleet:
     """The nodes."""
 
-    def __init__(self, engine: Engine, people: People, links: NodeLinks, show: Callable[[str], Json]) -> None:
+    def __init__(self, engine: Engine, people: People, links: NodeLinks, show: Callable[[str], Node]) -> None:
         self._engine, self._people, self._links, self._show = engine, people, links, show
         self.before_leaving: Callable[[str, float], Awaitable[object]] | None = None
         """Waits, for so many seconds, until all that is wanted of a node was fetched."""
@@ -59,7 +60,7 @@ class Fleet:
 
     # -- coming ---------------------------------------------------------------------------------------------------
 
-    async def add(self, caller: Caller, asked: NewNode) -> Json:
+    async def add(self, caller: Caller, asked: NewNode) -> Node:
         """Add it once it was reached. Raises `HostKeyUnknown` when nobody has said that its key is right."""
         target = check_new(asked)
         if asked.name in self._cluster.nodes:
@@ -160,8 +161,8 @@ class Fleet:
 
     # -- being there ------------------------------------------------------------------------------------------------
 
-    async def check(self, caller: Caller, name: str) -> list[Json]:
-        """What works there and what is missing, each `{name, ok, text, hint}`; `ok` None: not known."""
+    async def check(self, caller: Caller, name: str) -> list[NodeCheck]:
+        """What works there and what is missing."""
         access = self._remote(name)
         users = {*self._people.accounts, *self._cluster.present} if access.each else ()
         people = await asyncio.to_thread(own_accounts, self._people, users)
@@ -173,7 +174,7 @@ class Fleet:
             self._links.hurry(name)
         return checks(answer, Known(key, boot_id(), people))
 
-    async def trust(self, caller: Caller, name: str, host_key: str | None) -> Json:
+    async def trust(self, caller: Caller, name: str, host_key: str | None) -> Node:
         """Believe its new host key from now on. Raises `HostKeyUnknown` unless `host_key` is what it has."""
         access = self._remote(name)
         if access.target == PIPE:
@@ -201,12 +202,12 @@ class Fleet:
         lost: list[int] = []
         has_runs = any(active.node == name for active in self._cluster.active.values())
         if force and has_runs:
-            lost += (await self._ask(caller, EmptyNode(caller.name, name)))["lost"]
+            lost += await self._ask(caller, EmptyNode(caller.name, name))
         if force or not has_runs:  # else it is refused
             await self._end_runs(name)
             if self.before_leaving is not None and name in self._cluster.nodes:
                 await self.before_leaving(name, SETTLE_S)
-        lost += (await self._ask(caller, RemoveNode(caller.name, name, force)))["lost"]
+        lost += await self._ask(caller, RemoveNode(caller.name, name, force))
         await self._links.forget(name)
         return lost
 
@@ -220,8 +221,7 @@ class Fleet:
 
     async def lose(self, caller: Caller, name: str) -> list[int]:
         """Give up what runs on a node that cannot be reached: its jobs are lost. Answers with them."""
-        answer = await self._ask(caller, LoseNode(caller.name, name, f"{name} was given up by {caller.name}"))
-        lost: list[int] = answer["lost"]
+        lost: list[int] = await self._ask(caller, LoseNode(caller.name, name, f"{name} was given up by {caller.name}"))
         return lost
 
     async def tend(self) -> None:
@@ -245,7 +245,7 @@ class Fleet:
 
     # -- users' own logins ------------------------------------------------------------------------------------------
 
-    async def login(self, caller: Caller, name: str, user: str | None, target: str, key: str | None) -> Json:
+    async def login(self, caller: Caller, name: str, user: str | None, target: str, key: str | None) -> NodeLogin:
         """Let the jobs of a user (None: the caller's) run there through a login of his own. Answers with the login."""
         whose = user or caller.name
         as_him = self._ssh_as(caller, whose, name)
@@ -257,7 +257,7 @@ class Fleet:
         login = Login(target, plain(str(found.get("login") or ""), MOST_NAME), key, as_him)
         await self._ask(caller, SetLogin(caller.name, name, whose, login))
         self._links.relogin(name, login_channel(whose))
-        return self._login_view(name, whose, login)
+        return NodeLogin(whose, name, login.target, login.key)
 
     def _ssh_as(self, caller: Caller, user: str, node: str) -> str:
         """As which account ssh is run: his own, where the server can; an administrator may let the server's own do it."""
@@ -270,7 +270,7 @@ class Fleet:
             )
         return ""
 
-    async def logout(self, caller: Caller, name: str, user: str | None) -> Json:
+    async def logout(self, caller: Caller, name: str, user: str | None) -> NodeLogin:
         """Take that login back. Answers with it as it was."""
         whose = user or caller.name
         if whose != caller.name and not caller.is_admin:
@@ -280,18 +280,16 @@ class Fleet:
             raise NotFound(f"{whose} has no login of his own on {name}", "roost node login")
         await self._ask(caller, SetLogin(caller.name, name, whose, None))
         self._links.relogin(name, login_channel(whose))
-        return self._login_view(name, whose, login)
+        return NodeLogin(whose, name, login.target, login.key)
 
-    def logins(self, caller: Caller) -> list[Json]:
-        """The logins `{user, node, target, key}` that the caller may see: his own; an administrator, all."""
+    def logins(self, caller: Caller) -> list[NodeLogin]:
+        """The logins that the caller may see: his own; an administrator, all."""
         known = sorted(self._cluster.logins.items())
         return [
-            self._login_view(node, user, login) for (node, user), login in known if caller.is_admin or user == caller.name
+            NodeLogin(user, node, login.target, login.key)
+            for (node, user), login in known
+            if caller.is_admin or user == caller.name
         ]
-
-    @staticmethod
-    def _login_view(node: str, user: str, login: Login) -> Json:
-        return {"user": user, "node": node, "target": login.target, "key": login.key}
 
     async def _ask(self, caller: Caller, command: Command) -> Any:
         return await self._engine.ask(msgspec.structs.replace(command, by=caller.who))

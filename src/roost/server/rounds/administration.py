@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from roost.answers.gpus import Done
+from roost.answers.settings import Scheduling
 from roost.core import events as ev
 from roost.core import policy as policies
 from roost.core.accounts import NODE_CHANNEL
@@ -19,7 +21,7 @@ from roost.server.rounds.commands import Change_, Drain, RuleGpus, RuleUser, Swi
 from roost.server.rounds.turn import Turn
 
 
-def rule_gpus(turn: Turn, command: RuleGpus) -> dict[str, Any]:
+def rule_gpus(turn: Turn, command: RuleGpus) -> Done:
     """Disable, drain or rename GPUs, or change their slots."""
     changes: dict[str, dict[str, Any]] = {
         "disable": {"disabled": True},
@@ -37,7 +39,7 @@ def rule_gpus(turn: Turn, command: RuleGpus) -> dict[str, Any]:
     if command.action == "set":
         _check_rules(turn, command)
     _record_rules(turn, uuids, changes[command.action], command.actor)
-    return {"done": uuids}
+    return Done(uuids)
 
 
 def _record_rules(turn: Turn, uuids: list[str], changes: dict[str, Any], actor: str) -> None:
@@ -76,17 +78,17 @@ def rule_user(turn: Turn, command: RuleUser) -> UserRules:
     return rules
 
 
-def drain(turn: Turn, command: Drain) -> dict[str, Any]:
+def drain(turn: Turn, command: Drain) -> Done:
     """Close nodes or GPUs to what is new, or open them."""
     nodes = [target for target in command.targets if target in turn.cluster.nodes]
     gpus = [uuid for target in command.targets if target not in nodes for uuid in _gpus_named(turn, target)]
     for node in nodes:
         turn.record(ev.NodeDrained(node, not command.undrain), command.actor)
     _record_rules(turn, gpus, {"drained": not command.undrain}, command.actor)
-    return {"done": [*nodes, *gpus]}
+    return Done([*nodes, *gpus])
 
 
-def set_values(turn: Turn, command: Change_) -> dict[str, Any]:
+def set_values(turn: Turn, command: Change_) -> None:
     """Change settings, all or none."""
     try:
         values = {key: check_setting(key, value) for key, value in command.values.items()}
@@ -100,10 +102,9 @@ def set_values(turn: Turn, command: Change_) -> dict[str, Any]:
         if key == "node.sample_ms":
             for node in turn.cluster.nodes:
                 turn.send(node, NODE_CHANNEL, "configure", sample_ms=value)
-    return {"done": values}
 
 
-def switch(turn: Turn, command: SwitchScheduling) -> dict[str, Any]:
+def switch(turn: Turn, command: SwitchScheduling) -> Scheduling:
     """Pause or resume all scheduling."""
     turn.record(ev.SchedulingSwitched(command.paused), command.actor)
-    return {"paused": command.paused}
+    return Scheduling(command.paused)

@@ -155,13 +155,12 @@ class RoundLoop(Generic[Answer]):
             if answer is not None and reply is not None:
                 yield answer, reply
 
-    def broken(self, error: Exception) -> Iterator[tuple[Answer, Reply]]:
+    def broken(self, error: Exception) -> list[tuple[Answer, Reply]]:
         """A round broke: whoever waits for it hears so. The state in memory is worth nothing until `recover`."""
         _log.error("a round failed: %s", error, exc_info=error)
         self.health.append(f"a round failed: {error!r}")
-        for _, answer in self._taken:
-            if answer is not None:
-                yield answer, Reply(error=RoostError(f"internal error: {error!r}", "roost log server"))
+        said = f"internal error: {error!r}", "roost log server"
+        return [(answer, Reply(error=RoostError(*said))) for _, answer in self._taken if answer is not None]
 
     def recover(self) -> str | None:
         """Read the state from the store again. Returns why every link must be dropped; None: it could not be read."""

@@ -148,9 +148,7 @@ def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
 
 def _attached(turn: Turn, node: str, hello: m.Hello) -> None:
     gpus = hello.gpus
-    if (
-        not hello.gpus_known
-    ):  # a driver that is slow to answer: what was there before still is, as far as anybody knows
+    if not hello.gpus_known:  # a driver that is slow to answer: what was there before still is, as far as anybody knows
         gpus = [m.GpuInfo(*msgspec.structs.astuple(g)) for g in turn.cluster.node(node).gpus.values()]
     _seen(turn, node, gpus, hello.cpus, hello.mem_mib)
     skew_ms = turn.now_ms - hello.at_ms if hello.at_ms is not None and is_remote(turn, node) else 0

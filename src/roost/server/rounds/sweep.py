@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from roost.answers.sweeps import PlannedPoint, ResultsKept, SweepLimited, SweepMade, SweepPlanned
 from roost.core import events as ev
 from roost.core import results
 from roost.core.accounts import SERVER_ACCOUNT
@@ -17,7 +18,7 @@ from roost.core.sweeps.points import Design, check_directories, expanded, extend
 from roost.server.rounds.actions import check_own, spec_of
 from roost.server.rounds.commands import Command, LimitSweep, MakeSweep, Report
 from roost.server.rounds.quotas import check_rooms
-from roost.server.rounds.submit import check_owner, check_preferred, checked, kept_env, made_before, queue_job, remember_key
+from roost.server.rounds.submit import check_owner, check_preferred, checked, kept_envs, made_before, queue_job, remember_key
 from roost.server.rounds.turn import Turn
 from roost.store import reads
 from roost.store.rows import ResultRow, SweepRow
@@ -26,27 +27,27 @@ from roost.store.writes import EnvRef, KeptEnv
 MOST_RUNNING = 1_000_000
 
 
-def make_sweep(turn: Turn, command: MakeSweep) -> dict[str, Any]:
+def make_sweep(turn: Turn, command: MakeSweep) -> SweepMade | SweepPlanned:
     """Queue the points, all or none; twice under one key is once. Answers with the sweep's id and those of its jobs."""
     check_limit(command.max_running)
     check_owner(command, command.design.job)
     if command.sweep is None:
         check_preferred(turn, command.design.job)
     if (ids := made_before(turn, command)) is not None:
-        return {"sweep": _sweep_of(turn, ids[0]), "ids": ids, "unused": unused(command.design)}
-    envs = [] if command.dry_run else [kept_env(turn, env) for env in command.envs]
+        return SweepMade(sweep=_sweep_of(turn, ids[0]), ids=ids, unused=unused(command.design))
+    envs = [] if command.dry_run else kept_envs(turn, command)
     number = command.sweep or turn.next_sweep()
     jobs, design, env = _further(turn, command) if command.sweep else (command.jobs, command.design, None)
     specs = [msgspec.structs.replace(job, sweep=number, env=None if command.dry_run else job.env) for job in jobs]
     parts = [checked(turn, command, i, spec, envs) for i, spec in enumerate(specs)]
     if command.dry_run:
-        return {"points": [_planned(spec) for spec, *_ in parts], "dir": design.dir, "unused": unused(design)}
+        return SweepPlanned(points=[_planned(spec) for spec, *_ in parts], dir=design.dir, unused=unused(design))
     check_rooms(turn, [spec.user or command.actor for spec, *_ in parts])
     remember_key(turn, command, len(parts))
     if parts:
         _keep(turn, command, number, design)
     made = [queue_job(turn, command, spec, request, wait, own or env) for spec, request, wait, own in parts]
-    return {"sweep": number, "ids": made, "unused": unused(design)}
+    return SweepMade(sweep=number, ids=made, unused=unused(design))
 
 
 def expand(design: Design, into: Design | None = None) -> tuple[Design, list[JobSpec]]:
@@ -57,15 +58,15 @@ def expand(design: Design, into: Design | None = None) -> tuple[Design, list[Job
     return whole, expanded(further)
 
 
-def limit_sweep(turn: Turn, command: LimitSweep) -> dict[str, Any]:
+def limit_sweep(turn: Turn, command: LimitSweep) -> SweepLimited:
     """Change how many of its jobs may run at once; what runs, runs on."""
     check_limit(command.max_running)
     _own(turn, command, command.sweep)
     turn.record(ev.GroupLimited(command.sweep, command.max_running), command.actor)
-    return {"sweep": command.sweep, "max_running": command.max_running}
+    return SweepLimited(sweep=command.sweep, max_running=command.max_running)
 
 
-def report(turn: Turn, command: Report) -> dict[str, Any]:
+def report(turn: Turn, command: Report) -> ResultsKept:
     """Keep what a job says of itself; the last word on a key stands, and an attempt that is over has no word."""
     values = results.check(command.results)
     if not turn.exists(command.job):
@@ -79,7 +80,7 @@ def report(turn: Turn, command: Report) -> dict[str, Any]:
         raise Conflict(f"job {command.job} is at attempt {attempt}: what attempt {command.attempt} says is not taken")
     for key, value in values.items():
         turn.keep(ResultRow(command.job, key, msgspec.json.encode(value).decode(), attempt, turn.now_ms))
-    return {"id": command.job, "results": values}
+    return ResultsKept(id=command.job, results=values)
 
 
 def check_limit(max_running: int | None) -> None:
@@ -166,8 +167,8 @@ def _keep(turn: Turn, command: MakeSweep, number: int, design: Design) -> None:
         turn.record(ev.GroupLimited(number, command.max_running), command.actor)
 
 
-def _planned(spec: JobSpec) -> dict[str, Any]:
-    return {"point": spec.point, "command": spec.command, "command_line": display_command(spec), "cwd": spec.cwd}
+def _planned(spec: JobSpec) -> PlannedPoint:
+    return PlannedPoint(spec.point, spec.command, display_command(spec), spec.cwd)
 
 
 def _last_attempt(turn: Turn, job: int) -> int:

@@ -117,7 +117,7 @@ class Server:
         self.is_dead = False
         self.wires: dict[str, Wire] = {}
         people = SimpleNamespace(own=SimpleNamespace(name="root"), is_root=True)
-        self.fleet = Fleet(self.engine, cast(People, people), cast(Any, self), lambda name: {"name": name})
+        self.fleet = Fleet(self.engine, cast(People, people), cast(Any, self), cast(Any, lambda name: name))
         for name in ("_end_former", "_come", "_check_new", "_end_runs"):
             setattr(self.fleet, name, self._stepping(name, getattr(self.fleet, name)))
         fleet, ask = cast(Any, self.fleet), self.engine.ask

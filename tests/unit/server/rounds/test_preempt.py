@@ -105,16 +105,16 @@ def test_a_stop_is_said_again_to_a_node_that_missed_it(server: Server, job: int)
 
 def test_only_one_that_said_so_and_has_run_long_enough(server: Server, job: int) -> None:
     server.ask(Change_("root", {"preempt.min_run_s": 600}))
-    (skipped,) = server.act("preempt", job)["skipped"]
-    assert skipped["reason"] == "it has not run for 10 min yet (setting preempt.min_run_s)"
-    (skipped,) = server.act("preempt", 2)["skipped"]
-    assert skipped["reason"] == "it is queued: only a running job can make room"
+    (skipped,) = server.act("preempt", job).skipped
+    assert skipped.reason == "it has not run for 10 min yet (setting preempt.min_run_s)"
+    (skipped,) = server.act("preempt", 2).skipped
+    assert skipped.reason == "it is queued: only a running job can make room"
     plain = server.submit(gpus=2, priority=1)
     server.act("kill", job)
     server.tell(exited(f"{job}.1", 143, "kill"))
     server.tell(started(f"{plain}.1"))
-    (skipped,) = server.act("preempt", plain)["skipped"]
-    assert skipped["reason"] == "it was not submitted as --preemptible"
+    (skipped,) = server.act("preempt", plain).skipped
+    assert skipped.reason == "it was not submitted as --preemptible"
 
 
 def test_the_planners_call_needs_nothing_but_a_turn(server: Server, job: int) -> None:

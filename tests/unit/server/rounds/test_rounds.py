@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.builders import Server, exited, started
 
+from roost.answers.jobs import Submitted
 from roost.core.errors import DiskFull, TryLater
 from roost.core.spec import JobSpec
 from roost.core.states import State
@@ -90,14 +91,14 @@ def test_a_full_disk_refuses_submits_and_still_obeys(server: Server) -> None:
     server.controller.disk_is_full = True
     with pytest.raises(DiskFull):
         server.submit()
-    assert server.act("kill", job)["done"] == [job]
+    assert server.act("kill", job).done == [job]
 
 
 def test_one_bad_job_of_a_batch_refuses_all_of_it_and_no_other(server: Server) -> None:
     bad = Submit("ada", [JobSpec("true"), JobSpec("true", gpus=99)])
     refused, taken = server.round(bad, ONE)
     assert refused is not None and refused.error is not None and refused.error.index == 1
-    assert taken is not None and taken.value == {"ids": [1]}
+    assert taken is not None and taken.value == Submitted([1], None)
 
 
 def test_what_waits_goes_out_the_moment_a_gpu_is_free(server: Server) -> None:
@@ -112,7 +113,7 @@ def test_a_submit_under_a_known_key_is_the_one_that_was_made(server: Server) -> 
     first, second = server.round(keyed, keyed)
     server.restart()
     (third,) = server.round(keyed)
-    assert [r.value for r in (first, second, third) if r] == [{"ids": [1]}] * 3
+    assert [r.value for r in (first, second, third) if r] == [Submitted([1], None)] * 3
 
 
 def test_a_rank_between_two_is_found_and_the_front_has_no_end(server: Server) -> None:

@@ -70,7 +70,7 @@ def run(args: Args) -> int:
     """Read, replay, print."""
     if bool(args.trace) == bool(args.history):
         raise UsageError("a trace or --history is meant", "roost simulate trace.csv.gz --nodes 20 --gpus 8")
-    from roost.sim import simulating as sim
+    from roost.sim import comparison as sim
     from roost.sim import traces
 
     try:
