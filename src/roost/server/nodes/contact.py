@@ -16,10 +16,12 @@ from typing import Any
 
 import msgspec
 
+from roost.core.errors import TryLater
 from roost.links import ssh
 from roost.links.addresses import Target
 from roost.links.bootstrap import PUSH
 from roost.links.messages import encode
+from roost.links.ssh_errors import explain
 from roost.server.nodes.node_commands import as_account
 
 CONTACT_S = 45.0
@@ -34,6 +36,20 @@ class Said(msgspec.Struct, frozen=True):
     """None: it did not end in time."""
     out: bytes
     err: str
+
+    @property
+    def facts(self) -> dict[str, Any] | None:
+        """What the node program printed; None when that is not it."""
+        try:
+            found = msgspec.json.decode(self.out)
+        except msgspec.DecodeError:
+            return None
+        return found if isinstance(found, dict) and self.code == 0 else None
+
+
+def failure(words: str, target: str, node: str) -> TryLater:
+    """Why a machine could not be asked, from what ssh said."""
+    return TryLater(*explain(words, target, node))
 
 
 async def run(

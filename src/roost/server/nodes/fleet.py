@@ -18,12 +18,11 @@ from roost.answers.nodes import Node, NodeCheck, NodeLogin
 from roost.core.accounts import NO_ACCOUNT, NODE_CHANNEL, SERVER_ACCOUNT, login_channel
 from roost.core.amounts import span
 from roost.core.cluster import Cluster
-from roost.core.errors import Conflict, HostKeyUnknown, NotFound, NotPermitted, RoostError, TryLater
+from roost.core.errors import Conflict, HostKeyUnknown, NotFound, NotPermitted, RoostError
 from roost.core.model import Access, Login
 from roost.links import addresses, ssh
 from roost.links.addresses import PIPE
 from roost.links.link import LinkDown, plain
-from roost.links.ssh_errors import explain
 from roost.node.system.clock import boot_id
 from roost.server.clock import now_ms
 from roost.server.identity.people import Caller, People
@@ -101,7 +100,7 @@ class Fleet:
             command = ssh.command(ways.way(node, access), ways.wanted(was.node, access, words), ways.program)
             said = await contact.run(command, ways.program.data, lines=was.farewell)
             if said.code in (None, ssh.FAILED):
-                raise TryLater(*explain(said.err, access.target, node))
+                raise contact.failure(said.err, access.target, node)
             _log.info("%s was %s: what it had there ends (%d runs)", node, was.node, len(was.runs))
 
     async def _check_new(self, caller: Caller, node: str) -> None:
@@ -132,7 +131,7 @@ class Fleet:
         where = addresses.parse(target)
         found, words = await contact.host_keys(where)
         if not found:
-            raise TryLater(*explain(words, target, node))
+            raise contact.failure(words, target, node)
         key = found[0]
         if said is not None and said != key.fingerprint:
             raise Conflict(
@@ -147,10 +146,9 @@ class Fleet:
     async def _probe(self, node: str, access: Access, ssh_as: str = "") -> Json:
         """What the machine says of itself. Raises `TryLater` with the reason when it cannot be asked."""
         said = await self._ask_there(node, access, [], ssh_as)
-        facts = _facts(said)
-        if facts is None:
-            raise TryLater(*explain(said.err, access.target, node))
-        return facts
+        if said.facts is None:
+            raise contact.failure(said.err, access.target, node)
+        return said.facts
 
     async def _ask_there(self, node: str, access: Access, accounts: list[str], ssh_as: str = "") -> contact.Said:
         words = ["check", "--state", "{BASE}/node", "--sim", access.sim or "off"]
@@ -168,7 +166,7 @@ class Fleet:
         people = await asyncio.to_thread(own_accounts, self._people, users)
         before_ms = now_ms()
         said = await self._ask_there(name, access, sorted(people))
-        answer = Contact(name, access.target, said.code, said.err, _facts(said), before_ms, now_ms())
+        answer = Contact(name, access.target, said.code, said.err, said.facts, before_ms, now_ms())
         key = ssh.HostKey(access.host_key).fingerprint if access.host_key is not None else None
         if answer.told is not None:
             self._links.hurry(name)
@@ -299,12 +297,3 @@ def _address(access: Access) -> tuple[str, int | None]:
     """Where a machine is, whoever logs in."""
     where = addresses.parse(access.target)
     return where.host, where.port
-
-
-def _facts(said: contact.Said) -> Json | None:
-    """What the node program printed; None when that is not it."""
-    try:
-        found = msgspec.json.decode(said.out)
-    except msgspec.DecodeError:
-        return None
-    return found if isinstance(found, dict) and said.code == 0 else None
