@@ -389,7 +389,12 @@ class Service:
     def health(self) -> list[str]:
         """What is wrong, a line each."""
         links = [*self.links.health, *self.links.doubles()]
-        return [*self.engine.health, *links, *job_views.faults_view(self.cluster), *filter(None, [self.pam.complaint()])]
+        return [
+            *self.engine.rounds.health,
+            *links,
+            *job_views.faults_view(self.cluster),
+            *filter(None, [self.pam.complaint()]),
+        ]
 
     def nodes(self) -> list[Node]:
         """Every node."""
