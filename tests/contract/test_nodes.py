@@ -10,7 +10,8 @@ from tests.contract.conftest import Api
 from roost.answers.nodes import NodeCheck, NodeLogin
 from roost.core.errors import Conflict, HostKeyUnknown, NotFound, RoostError, TryLater
 from roost.server.identity.people import Caller
-from roost.server.nodes.fleet import Fleet, NewNode
+from roost.server.nodes.fleet import Fleet
+from roost.server.nodes.new_node import NewNode
 
 KEY = "SHA256:AAAAB3NzaC1yc2E"
 LOGIN: dict[str, Any] = {"user": "ana", "node": "n1", "target": "ssh://ana@n1", "key": None}

@@ -268,7 +268,7 @@ async def _watch_disk(store: Store, engine: Engine) -> None:
         await asyncio.to_thread(store.checkpoint)
         floor = engine.cluster.number("disk.min_mib")
         free = await asyncio.to_thread(store.free_mib)
-        engine.controller.note_disk(free < floor)
+        engine.controller.disk_is_full = free < floor
         await asyncio.sleep(1)
 
 

@@ -12,7 +12,7 @@ from roost.api.edge.authentication import Right
 from roost.api.parameters import UserName, documented
 from roost.api.route_table import Routes
 from roost.core.errors import Conflict, HostKeyUnknown, NotFound
-from roost.server.nodes.fleet import NewNode
+from roost.server.nodes.new_node import NewNode
 
 routes = Routes("nodes")
 

@@ -30,7 +30,7 @@ async def backup(engine: Engine, store: Store, path: Path) -> None:
 
 async def stop(engine: Engine, actions: JobActions, shutdown: Shutdown, caller: Caller, kill: bool) -> Leaving:
     """Leave; running jobs continue, unless they are to be ended first."""
-    engine.controller.leave()
+    engine.controller.is_leaving = True
     killed = list(engine.cluster.active) if kill else []
     if killed:
         await engine.ask(Act(caller.name, "kill", killed), caller.who)

@@ -97,8 +97,11 @@ async def listen(
         await _announce(server, address, place, tcp)
         supervisor.tell("READY=1", f"STATUS=at {address.url}")
 
-    serving.on_ready = ready
-    serving.on_leave = lambda: _farewell(shutdown, supervisor)
+    def farewell() -> None:
+        supervisor.tell("STOPPING=1")
+        shutdown.begin()
+
+    serving.on_ready, serving.on_leave = ready, farewell
     shutdown.on_asked.add(leave)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -107,11 +110,6 @@ async def listen(
         loop.add_signal_handler(signal.SIGHUP, _hang_up(place.identity, leave))
     await serving.serve(sockets=plain)
     path.unlink(missing_ok=True)
-
-
-def _farewell(shutdown: Shutdown, supervisor: Supervisor) -> None:
-    supervisor.tell("STOPPING=1")
-    shutdown.begin()
 
 
 def _config(application: Application) -> uvicorn.Config:
@@ -202,15 +200,8 @@ def _url(place: Place, listening: socket.socket) -> str:
 async def _announce(server: Announced, address: Address, place: Place, tcp: list[socket.socket]) -> None:
     addresses = [each.getsockname()[0] for each in tcp]
     total = server.gpus()
-    _log.info(
-        "roost %s serves %s at %s and %s (%s), %s GPUs",
-        roost.__version__,
-        server.home,
-        address.socket,
-        address.url,
-        ", ".join(addresses),
-        total,
-    )
+    where = f"{address.socket} and {address.url} ({', '.join(addresses)})"
+    _log.info("roost %s serves %s at %s, %s GPUs", roost.__version__, server.home, where, total)
     for warning in _warnings(place, addresses):
         _log.warning("%s", warning)
         sys.stderr.write(f"roost: warning: {warning}\n")
