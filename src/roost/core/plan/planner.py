@@ -136,9 +136,7 @@ class _Planner:
         """The first of every line that could start now."""
         guests = self.keeper.keeping is not None
         asking = self.cluster.asking.items()
-        heads = self._heads_of(
-            lines for request, lines in asking if request.mem_auto or guests or self.space.could(request)
-        )
+        heads = self._heads_of(lines for request, lines in asking if request.mem_auto or guests or self.space.could(request))
         heapify(heads)
         return heads
 
