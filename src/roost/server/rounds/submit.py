@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from roost.core import events as ev
+from roost.core.cluster import NO_CONDITIONS
 from roost.core.errors import BadRequest, Impossible, NotPermitted, RoostError
 from roost.core.estimates.forecast import Supposed
 from roost.core.model import RANK_STEP, Conditions, Job, Request
@@ -127,6 +128,8 @@ def why_never(turn: Turn, request: Request) -> RoostError | None:
 
 def _open_conditions(turn: Turn, conditions: Conditions) -> Conditions:
     """What is still to wait for; refuses what can never come."""
+    if conditions == NO_CONDITIONS:
+        return NO_CONDITIONS
     left = []
     for dependency in conditions.after:
         if not turn.exists(dependency.job):
