@@ -21,6 +21,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from tests.declared import check_answer
+
 ROOT = Path(__file__).resolve().parents[1]
 DEADLINE_S = 40.0
 LOOK_S = 0.02
@@ -194,7 +196,10 @@ class Box:
         with contextlib.closing(connection):
             connection.request(method, f"/api/v1{path}", data, {"Content-Type": "application/json"} | headers)
             response = connection.getresponse()
-            return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+            answer = Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+        if answer.headers.get("content-type") == "application/json" and "content-encoding" not in answer.headers:
+            check_answer(method, f"/api/v1{path}", answer.status, answer.body)
+        return answer
 
     def _tcp(self) -> HTTPConnection:
         host, _, port = self.url.removeprefix("http://").rpartition(":")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
+
+from roost.answers.jobs import Acted
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.model import RANK_STEP, Conditions, Gpu, Host, Job, Observation, Process, Request, Shape
@@ -16,6 +19,8 @@ from roost.server.rounds.commands import Act, Command, Submit
 from roost.server.rounds.controller import Controller, Input, Round
 from roost.server.rounds.reports import LinkLost, NodeReport
 from roost.server.rounds.turn import Reply
+from roost.store import reads
+from roost.store.rows import JobRow, ResultRow
 from roost.store.store import CommitFailed, Store
 
 NOW = 1_800_000_000_000
@@ -152,13 +157,21 @@ class Server:
 
     def submit(self, *, times: int = 1, envs: Sequence[dict[str, str]] = (), **asked: Any) -> int:
         """Queue jobs; the id of the first."""
-        ids = self.ask(Submit("ada", [JobSpec("true", **asked)] * times, list(envs)))["ids"]
+        ids = self.ask(Submit("ada", [JobSpec("true", **asked)] * times, list(envs))).ids
         return int(ids[0])
 
-    def act(self, action: str, *ids: int, **how: Any) -> Json:
+    def act(self, action: str, *ids: int, **how: Any) -> Acted:
         """Do that to these."""
-        answer: Json = self.ask(Act("ada", action, list(ids), **how))
+        answer: Acted = self.ask(Act("ada", action, list(ids), **how))
         return answer
+
+    def rows(self, ids: Sequence[int]) -> dict[int, JobRow]:
+        """Those jobs as they are kept."""
+        return self.store.read(reads.jobs, ids)
+
+    def results(self, job: int) -> list[ResultRow]:
+        """What a job has reported, as it is kept."""
+        return self.store.read(reads.results, [job]).get(job, [])
 
     def ops(self) -> list[str]:
         """What the nodes heard last, by name: `start 1.1`."""
@@ -173,6 +186,20 @@ def started(run: str, **known: Any) -> m.RunStarted:
 def exited(run: str, status: int | None = 0, why: str | None = None, **known: Any) -> m.RunExited:
     """The node reports an end."""
     return m.RunExited(run, NOW + 5, status, why, pid=77, started_ms=NOW, **known)
+
+
+def listen(store: Store, monkeypatch: pytest.MonkeyPatch, question: Callable[..., Any]) -> list[Any]:
+    """What that question is asked of the store from now on, each time it is: its argument."""
+    asked: list[Any] = []
+    read = store.read
+
+    def heard(other: Callable[..., Any], *arguments: Any) -> Any:
+        if other is question:
+            asked.append(*arguments)
+        return read(other, *arguments)
+
+    monkeypatch.setattr(store, "read", heard)
+    return asked
 
 
 class FullDisk(Store):

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.builders import MEM, Server
 
+from roost.core.accounts import Account, Channel
 from roost.core.model import Access
 from roost.core.nodes import shape_channel
 from roost.core.spec import JobSpec
@@ -33,7 +34,7 @@ class FarNodes(Server):
         gpus = more.pop("gpus", [m.GpuInfo(f"{node}-{i}", i, "Sim", MEM) for i in range(2)])
         said = m.Hello(1, "x", node, 1, "boot", 2, 64_000, gpus, list(runs), **more)
         samples = [self.empty(node, gpus)] if not account else []
-        self.round(NodeReport(node, said, account), *samples)
+        self.round(NodeReport(node, said, Channel(account)), *samples)
 
     def empty(self, node: str, gpus: list[m.GpuInfo]) -> NodeReport:
         """A sample in which nothing is on those."""
@@ -42,16 +43,16 @@ class FarNodes(Server):
 
     def say(self, node: str, *messages: m.Report, account: str = "") -> None:
         """It says these, in one round."""
-        self.round(*(NodeReport(node, message, account) for message in messages))
+        self.round(*(NodeReport(node, message, Channel(account)) for message in messages))
 
     def away(self, node: str, account: str = "") -> None:
         """It cannot be reached."""
-        self.round(LinkLost(node, "no route to host", account))
+        self.round(LinkLost(node, "no route to host", Channel(account)))
 
     def run_on(self, node: str, user: str = "ada", account: str = "", **asked: Any) -> int:
         """A job that runs there now."""
         spec = JobSpec("true", nodes=(node,), **asked)
-        job = int(self.ask(Submit(user, [spec], accounts={user: account} if account else {}))["ids"][0])
+        job = int(self.ask(Submit(user, [spec], accounts={user: Account(account)} if account else {})).ids[0])
         self.say(node, m.RunStarted(f"{job}.1", 77, self.now), account=self.channel(job))
         assert self.cluster.active[job].node == node and self.cluster.active[job].pid == 77
         return job
@@ -67,4 +68,4 @@ class FarNodes(Server):
 
     def outcome(self, job: int) -> str | None:
         """How it ended."""
-        return self.controller.rows([job])[job].outcome
+        return self.rows([job])[job].outcome

@@ -135,7 +135,7 @@ class Faraway:
     async def submit(self, command: str, **more: Any) -> int:
         """Queue a job without a GPU."""
         spec = JobSpec(command, gpus=0, cwd=str(self.work), **more)
-        return int((await self.engine.ask(Submit("ada", [spec])))["ids"][0])
+        return int((await self.engine.ask(Submit("ada", [spec]))).ids[0])
 
     async def submit_long(self) -> int:
         """Start a job that says `begun`, stays while the file `stay` is there, and says `done`."""

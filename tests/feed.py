@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.box import DEADLINE_S, Box
+from tests.declared import check_component
 
 Json = dict[str, Any]
 COLUMNS = ("queue", "running", "ended")
@@ -32,6 +33,7 @@ class Feed:
         if b"event" not in fields:
             return
         kind, data = fields[b"event"].decode(), json.loads(fields[b"data"])
+        check_component(f"Live{kind.capitalize()}", data)
         self.events.append((kind, data))
         if kind == "state":
             self._begin(data)

@@ -70,7 +70,7 @@ RETURN = {
 
 ASSIGN = {
     "node/commands/questions.py": ("error",),
-    "node/daemon/daemon.py": ("message",),
+    "node/daemon/uplink.py": ("message",),
     "node/runs/exit_status.py": ("error",),
     "node/gpus/sampler.py": ("fault",),
     "node/daemon/gpu_samples.py": ("fault",),

@@ -11,14 +11,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from roost.api.app import make_app  # noqa: E402
+from roost.api.app import document  # noqa: E402
 
 TARGET = ROOT / "docs" / "openapi.json"
 
 
 def text() -> str:
     """The whole file."""
-    return json.dumps(make_app(None).openapi(), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
 
 
 def main(argv: list[str]) -> int:

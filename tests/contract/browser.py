@@ -9,9 +9,10 @@ from urllib.parse import urlencode
 
 import msgspec
 from tests.contract.conftest import Api
+from tests.declared import check_answer
 
 from roost.api.app import make_app
-from roost.api.peer import SCOPE_KEY
+from roost.api.edge.peer_credentials import SCOPE_KEY
 from roost.server.identity.people import PASSWORD
 
 GOOD = "heron lamp quiet 42"
@@ -94,6 +95,8 @@ class Browser:
         heads = [(name.decode(), value.decode("latin-1")) for name, value in sent[0]["headers"]]
         seen = Seen(sent[0]["status"], heads, b"".join(part.get("body", b"") for part in sent[1:]))
         self._keep(seen)
+        if ("content-encoding", "gzip") not in heads:
+            check_answer(method, where, seen.status, seen.body)
         return seen
 
     def _keep(self, seen: Seen) -> None:

@@ -12,11 +12,12 @@ import msgspec
 import pytest
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
+from tests.declared import check_answer
 from tests.services import make_service
 from tests.stores import fresh_store
 
 from roost.api.app import make_app
-from roost.api.peer import SCOPE_KEY
+from roost.api.edge.peer_credentials import SCOPE_KEY
 from roost.links import messages as m
 from roost.server.identity import passwords
 from roost.server.notify.notifier import Notifier
@@ -53,7 +54,7 @@ class Api:
         """One request."""
         data = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
         where, _, query = path.partition("?")
-        scope = {
+        scope: dict[str, Any] = {
             "type": "http",
             "http_version": "1.1",
             "method": method,
@@ -76,7 +77,10 @@ class Api:
             sent.append(message)
 
         await self.app(scope, receive, send)
-        return Answer(sent[0]["status"], b"".join(part.get("body", b"") for part in sent[1:]))
+        answer = Answer(sent[0]["status"], b"".join(part.get("body", b"") for part in sent[1:]))
+        if b"gzip" not in dict(sent[0]["headers"]).get(b"content-encoding", b""):
+            check_answer(method, scope["path"], *answer)
+        return answer
 
     async def get(self, path: str) -> Any:
         """The value at that path."""

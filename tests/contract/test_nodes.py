@@ -7,12 +7,13 @@ from typing import Any, cast
 import pytest
 from tests.contract.conftest import Api
 
+from roost.answers.nodes import NodeCheck, NodeLogin
 from roost.core.errors import Conflict, HostKeyUnknown, NotFound, RoostError, TryLater
 from roost.server.identity.people import Caller
 from roost.server.nodes.fleet import Fleet, NewNode
 
 KEY = "SHA256:AAAAB3NzaC1yc2E"
-LOGIN = {"user": "ana", "node": "n1", "target": "ssh://ana@n1", "key": None}
+LOGIN: dict[str, Any] = {"user": "ana", "node": "n1", "target": "ssh://ana@n1", "key": None}
 
 
 class Recorded:
@@ -68,9 +69,9 @@ async def test_nodes_are_shown_one_by_one_and_all(api: Api) -> None:
 
 
 async def test_a_node_is_added(api: Api, fleet: Recorded) -> None:
-    fleet.answer = {"name": "lab3"}
+    fleet.answer = api.service.node("n1")
     body = {"name": "lab3", "target": "ssh://root@10.0.0.3:2222", "host_key": KEY, "sim": "4x24G"}
-    assert await api.post("/nodes", body) == {"version": 1, "node": {"name": "lab3"}}
+    assert await api.post("/nodes", body) == await api.get("/nodes/n1")
     assert fleet.asked == [("add", NewNode("lab3", "ssh://root@10.0.0.3:2222", KEY, sim="4x24G"))]
     assert (await api.call("POST", "/nodes", {"name": "lab3", "port": 22})).status == 400
 
@@ -110,8 +111,9 @@ async def test_a_node_that_has_jobs_is_not_removed(api: Api, fleet: Recorded) ->
 async def test_a_check_is_good_when_nothing_is_missing(
     api: Api, fleet: Recorded, oks: list[bool | None], good: bool
 ) -> None:
-    fleet.answer = [{"name": "python", "ok": ok, "text": "3.11", "hint": None} for ok in oks]
-    assert await api.post("/nodes/n1/check", None) == {"version": 1, "node": "n1", "ok": good, "checks": fleet.answer}
+    fleet.answer = [NodeCheck("python", ok, "3.11", None) for ok in oks]
+    checks = [{"name": "python", "ok": ok, "text": "3.11", "hint": None} for ok in oks]
+    assert await api.post("/nodes/n1/check", None) == {"version": 1, "node": "n1", "ok": good, "checks": checks}
 
 
 async def test_a_node_is_given_up(api: Api, fleet: Recorded) -> None:
@@ -122,17 +124,17 @@ async def test_a_node_is_given_up(api: Api, fleet: Recorded) -> None:
 
 
 async def test_a_new_host_key_is_believed(api: Api, fleet: Recorded) -> None:
-    fleet.answer = {"name": "n1"}
-    assert await api.post("/nodes/n1/trust", {"host_key": KEY}) == {"version": 1, "node": {"name": "n1"}}
+    fleet.answer = api.service.node("n1")
+    assert await api.post("/nodes/n1/trust", {"host_key": KEY}) == await api.get("/nodes/n1")
     assert fleet.asked == [("trust", "n1", KEY)]
 
 
 async def test_logins_come_and_go(api: Api, fleet: Recorded) -> None:
-    fleet.answer = LOGIN
+    fleet.answer = NodeLogin(**LOGIN)
     put = await api.call("PUT", "/nodes/n1/login", {"target": "ssh://ana@n1", "user": "ana"})
     gone = await api.call("DELETE", "/nodes/n1/login?user=ana")
     assert put.json == gone.json == {"version": 1, "login": LOGIN}
-    fleet.answer = [LOGIN]
+    fleet.answer = [NodeLogin(**LOGIN)]
     assert await api.get("/logins") == {"version": 1, "logins": [LOGIN]}
     assert fleet.asked == [("login", "n1", "ana", "ssh://ana@n1", None), ("logout", "n1", "ana"), ("logins",)]
     assert (await api.call("PUT", "/nodes/n1/login", {})).status == 400

@@ -11,7 +11,7 @@ import os
 import tomllib
 from collections.abc import Iterator
 from http.cookiejar import DefaultCookiePolicy
-from typing import Any, cast
+from typing import Any
 
 import jsonschema_rs
 import pytest
@@ -22,9 +22,7 @@ from schemathesis.specs.openapi.checks import ignored_auth
 from tests.box import ROOT, Box
 from tests.contract.ground import Ground
 
-from roost.api.app import make_app
-from roost.api.permissions import ROUTES
-from roost.server.service import Service
+from roost.api.app import TABLE, document
 
 SEED = int(os.environ.get("SCHEMATHESIS_SEED", "4"))
 CALM = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
@@ -33,7 +31,7 @@ AWAIT = r"^/api/v1/jobs/(wait|[^/]*/log/follow)$"
 BRIEF = r"^/api/v1/(shutdown|jobs/actions|sweeps|defaults)$"
 """A server takes its time to start again; and a job in another body need not be tried at all its limits again."""
 TYPES = {"application/json", "application/octet-stream", "application/x-ndjson", "text/event-stream", "text/plain"}
-DOCUMENT = make_app(cast(Service, None)).openapi()
+DOCUMENT = document()
 
 
 Case = schemathesis.Case[Any]
@@ -135,7 +133,7 @@ def test_what_waits_for_jobs(case: Case, settled: Ground) -> None:
 
 def test_every_route_is_tried_and_no_other() -> None:
     known = {f"{method.upper()} {path}" for path, methods in DOCUMENT["paths"].items() for method in methods}
-    assert known == {route for route in ROUTES if " /api/" in route}  # pages are for people
+    assert known == {route for route in TABLE.rights if " /api/" in route}  # pages are for people
     left_out = {label for label in known if label not in {found.ok().label for found in THOROUGHLY.get_all_operations()}}
     assert left_out == set()
 

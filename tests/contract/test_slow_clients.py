@@ -15,9 +15,9 @@ from tests.contract.browser import add_user
 from tests.contract.conftest import Api
 
 from roost.api.app import make_app
-from roost.api.crowd import Crowd
-from roost.api.peer import PeerProtocol
-from roost.api.wire import Patience
+from roost.api.edge.connection_limits import Connections
+from roost.api.edge.peer_credentials import PeerProtocol
+from roost.api.edge.request_body import Patience
 
 SOON_S, LONG_S = 0.3, 15.0
 
@@ -27,7 +27,7 @@ class Hasty(PeerProtocol):
 
     head_s: ClassVar[float] = SOON_S
     linger_s: ClassVar[float] = SOON_S
-    crowd: ClassVar[Crowd] = Crowd(12)
+    admitted: ClassVar[Connections] = Connections(12)
 
 
 class Tcp(NamedTuple):

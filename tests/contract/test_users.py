@@ -31,8 +31,9 @@ async def test_when_somebody_was_last_here_is_told_to_administrators_and_himself
     people.saw(who)
     seen = (await api.get("/users/ana"))["seen_at"]
     assert seen is not None
-    assert for_caller({"user": "ana", "seen_at": seen}, who)["seen_at"] == seen
-    assert for_caller({"user": "ana", "seen_at": seen}, Caller("bob", False, "session"))["seen_at"] is None
+    shown = await api.service.user("ana")
+    assert for_caller(shown, who).seen_at == seen
+    assert for_caller(shown, Caller("bob", False, "session")).seen_at is None
 
 
 async def test_rules_change_one_by_one_and_at_once(api: Api) -> None:

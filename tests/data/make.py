@@ -3,6 +3,8 @@
     python tests/data/make.py roost-0.1.db               its database
     python tests/data/make.py roost-node-0.1.0.pyz       its node program, without the bindings to NVML
 
+The home of a commit, with what runs in it: make_home.py.
+
 Run once, before a release; the files are never changed afterwards.
 """
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from typing import cast
 
 import pytest
 from tests.docs.pages import ROOT, code_spans, read
 
-from roost.api.app import make_app
+from roost.api.app import document
 from roost.core.reasons import Reason
 from roost.core.settings import TABLE as SETTINGS
 from roost.core.spec import JobSpec
 from roost.core.states import TABLE as STATES
 from roost.core.states import Outcome, State
-from roost.server.service import Service
 
 
 @pytest.mark.parametrize("tool", ["cli_reference", "openapi_file", "settings_page", "state_chart"])
@@ -56,7 +54,7 @@ def test_settings_that_pages_name_exist() -> None:
 
 def test_every_route_is_in_the_api_page() -> None:
     page = read("docs/api.md")
-    paths = make_app(cast(Service, None)).openapi()["paths"]
+    paths = document()["paths"]
     routes = [
         f"{method.upper()} {path.removeprefix('/api/v1').replace('{job}', '{id}')}"
         for path, methods in paths.items()

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.faraway import Faraway, faraway, until
 
+from roost.answers.jobs import LogEnded
 from roost.core.errors import NotFound, TryLater
 from roost.server.logs.reader import Followed
 
@@ -130,7 +131,7 @@ async def test_following_waits_for_a_node_that_is_cut_off_and_goes_on_when_it_is
 
     async def follow() -> None:
         async for piece in far.logs.follow(job, Followed(streams=("out",)), {}, None):
-            heard.append(piece.get("data", b""))
+            heard.append(getattr(piece, "data", b""))
 
     following = asyncio.create_task(follow())
     await until("the beginning came", lambda: b"".join(heard) == b"begun\n")
@@ -149,7 +150,8 @@ async def test_following_an_ended_job_reads_the_copy_and_one_without_a_copy_is_r
     await far.cut()
     await far.logs.check(attempt.job, None)
     pieces = [p async for p in far.logs.follow(attempt.job, Followed(streams=("out",)), {}, None)]
-    assert b"".join(p.get("data", b"") for p in pieces) == b"kept\n" and pieces[-1]["end"]["outcome"] == "succeeded"
+    assert b"".join(getattr(p, "data", b"") for p in pieces) == b"kept\n"
+    assert isinstance(pieces[-1], LogEnded) and pieces[-1].end.outcome == "succeeded"
     with pytest.raises(TryLater, match="cannot be reached"):
         await far.logs.check(other.job, None)
     await far.forget()

@@ -15,6 +15,7 @@ from tests.feed import Feed
 from tests.services import make_service
 from tests.stores import fresh_store
 
+from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.errors import RoostError
 from roost.core.spec import JobSpec
 from roost.links import messages as m
@@ -145,7 +146,7 @@ async def take(here: World, step: Step) -> None:
     match step:
         case "submit", (count, gpus, held, user):
             spec = JobSpec("true", gpus=gpus, hold=held, user=user, name=f"of {user}", labels=(user,))
-            await here.ask(Submit("root", [spec] * count, accounts={user: ""}))
+            await here.ask(Submit("root", [spec] * count, accounts={user: SERVER_ACCOUNT}))
         case "act", (action, nth):
             await here.ask(Act("root", action, here.job(nth)))
         case "move", (nth, position):

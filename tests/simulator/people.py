@@ -68,11 +68,11 @@ class People:
         if reply.error is not None:
             return
         if isinstance(command, Submit) and command.key is not None:
-            self._truth.accepts(command.key, reply.value["ids"])
+            self._truth.accepts(command.key, reply.value.ids)
         elif isinstance(command, Act):
             self._truth.accepted.update(reply.value.get("ids", ()))
             if command.action == "rm":
-                self._truth.removed.update(reply.value["done"])
+                self._truth.removed.update(reply.value.done)
 
     # -- submitting -------------------------------------------------------------------------------------------------
 

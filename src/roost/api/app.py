@@ -1,134 +1,81 @@
-"""The application: routes, who may speak, and one shape for every error."""
+"""The application: every request is let in, checked and answered from the table of routes."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-import msgspec
-from fastapi import Depends, FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
-from starlette.types import Scope
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-import roost
-from roost.api import box, entrance, history, jobs, live, nodes, notify, past, people, sweeps, users
-from roost.api.document import described, gives
-from roost.api.forms import Signer
-from roost.api.gate import Gate, check_right, is_api
-from roost.api.parameters import check_query
-from roost.api.permissions import methods_at
-from roost.api.wire import JsonResponse, Patience, error_answer
-from roost.core.errors import BadRequest, NotFound, RoostError
+from roost.answers.errors import error_answer
+from roost.api.calls import Backend, Call
+from roost.api.edge.authentication import SAFE_METHODS, Authentication, check_page_form, check_right, is_api
+from roost.api.edge.forms import SIGNER, Signer
+from roost.api.edge.request_body import PATIENCE, Patience
+from roost.api.openapi import document_of, routes_about
+from roost.api.route_table import Table, json_response
+from roost.api.routes import account, history, jobs, live_feed, login, logs, nodes, notify_targets, server, sweeps, users
+from roost.core.errors import BadRequest, NotKnown, RoostError, TooFast
 from roost.server.history.queries import Past
 from roost.server.notify.targets import Targets
 from roost.server.service import Service
 from roost.server.views.dashboard_feed import Hub
 from roost.server.views.sweep_views import Sweeps
-from roost.web import dashboard, refusing, routes
+from roost.web import dashboard, refusing
+from roost.web import routes as pages
 
 
-def make_app(service: Service, targets: Targets | None = None, patience: Patience = Patience()) -> FastAPI:
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document."""
+    return document_of(TABLE.routes)
+
+
+_topics = (jobs, logs, server, nodes, live_feed, users, sweeps, history, notify_targets, account, login, pages, dashboard)
+TABLE = Table([*(topic.routes for topic in _topics), routes_about(document)])
+
+
+def make_app(service: Service, notify_targets: Targets | None = None, patience: Patience = Patience()) -> Application:
     """The application of a running server."""
-    app = FastAPI(
-        title="Roost",
-        version=roost.__version__,
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,  # it would redirect to whatever the header Host says
-        dependencies=[Depends(check_right), Depends(check_query)],
-        generate_unique_id_function=_operation_id,
-    )
-    app.state.service = service
-    app.state.patience, app.state.signer = patience, Signer()
-    app.state.sweeps = Sweeps(service)
-    app.state.targets = targets
-    app.state.live = Hub(service)
-    app.state.past = Past(service)
-    app.include_router(jobs.router)
-    app.include_router(box.router)
-    app.include_router(nodes.router)
-    app.include_router(live.router)
-    app.include_router(users.router)
-    app.include_router(sweeps.router)
-    app.include_router(history.router)
-    app.include_router(past.router)
-    app.include_router(notify.router)
-    app.include_router(people.router)
-    app.include_router(entrance.router)
-    app.include_router(routes.router)
-    app.include_router(dashboard.router)
-    app.add_api_route("/api/v1/openapi.json", document, openapi_extra=gives(Document), tags=["about"])
-    app.add_exception_handler(RoostError, _refused)
-    app.add_exception_handler(RequestValidationError, _bad_parameters)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_middleware(Gate, service=service, refuse=refused)
-    _document(app)
-    return app
+    backend = Backend(service, Sweeps(service), Hub(service), Past(service), notify_targets)
+    return Application(backend, patience)
+
+
+class Application:
+    """Answers requests, as ASGI has them."""
+
+    def __init__(self, backend: Backend, patience: Patience) -> None:
+        self.backend, self._patience, self._signer = backend, patience, Signer()
+        self._let_in = Authentication(self._answer, backend.service, refused)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[SIGNER], scope[PATIENCE] = self._signer, self._patience
+        await self._let_in(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        methods, in_path = TABLE.at(scope["path"])
+        route = methods.get(scope["method"])
+        if route is None:
+            answer = refused(scope, BadRequest("Method Not Allowed"))
+            answer.status_code, answer.headers["Allow"] = 405, ", ".join(sorted(methods))
+        else:
+            call = Call(Request(scope, receive), self.backend)
+            check_right(route.right, call.known)
+            if not is_api(scope) and route.method not in SAFE_METHODS:
+                await check_page_form(call.request, route.right)
+            answer = await route.answer(call, in_path)
+        await answer(scope, receive, send)
 
 
 def refused(scope: Scope, error: RoostError) -> Response:
-    """A refusal: JSON for programs, a page for browsers."""
-    return error_answer(error) if is_api(scope) else refusing.page(scope, error)
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RoostError)
-    return refused(request.scope, error)
-
-
-class Document(msgspec.Struct):
-    """A document of OpenAPI."""
-
-    openapi: str
-    info: dict[str, Any]
-    paths: dict[str, Any]
-    components: dict[str, Any]
-
-
-async def document(request: Request) -> Response:
-    """The description of all of this."""
-    return JsonResponse(request.app.openapi())
-
-
-async def _bad_parameters(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    if request.method not in methods_at(request.url.path):  # a word that is a route of its own stood for a number
-        return await _http(request, HTTPException(405))
-    return refused(request.scope, BadRequest(_parameter_words(error.errors()[0])))
-
-
-def _parameter_words(wrong: Any) -> str:
-    """What does not fit, in one line."""
-    name, given, limits = wrong["loc"][-1], str(wrong.get("input"))[:100], wrong.get("ctx", {})
-    if "ge" in limits:
-        return f"{name} must be at least {limits['ge']:,}, not {given}"
-    if "le" in limits:
-        return f"{name} must be at most {limits['le']:,}, not {given}"
-    return f"{name}: {wrong['msg']}"
-
-
-async def _http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    known = NotFound(f"there is nothing at {request.url.path}", "see /api/v1/openapi.json")
-    shown: RoostError = known if error.status_code == 404 else BadRequest(str(error.detail))
-    answer = refused(request.scope, shown)
-    answer.status_code = error.status_code
-    is_method = error.status_code == 405
-    answer.headers.update({"Allow": ", ".join(methods_at(request.url.path))} if is_method else error.headers or {})
-    return answer
-
-
-def _document(app: FastAPI) -> None:
-    """Have the framework's document of the routes completed, once."""
-    made = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        return app.openapi_schema or described(made())
-
-    app.openapi = openapi  # type: ignore[method-assign]
-
-
-def _operation_id(route: APIRoute) -> str:
-    return f"{route.tags[0]}_{route.name}" if route.tags else route.name
+    """A refusal: JSON for programs, a page for browsers; with what clients of HTTP expect beside it."""
+    if not is_api(scope):
+        return refusing.page(scope, error)
+    headers = {}
+    if isinstance(error, TooFast):
+        headers["Retry-After"] = str(error.after_s)
+    if isinstance(error, NotKnown):
+        headers["WWW-Authenticate"] = "Bearer"
+    return json_response(scope, error_answer(error), error.status, headers)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from roost.core.accounts import Channel
 from roost.core.model import Access, Conditions, Gpu, GpuRules, Host, Job, Keeping, Left, Login, Observation, Stop, UserRules
 from roost.core.states import Outcome
 
@@ -198,7 +199,7 @@ class FilesLeft(Event, frozen=True):
 
     node: str
     run: str
-    channel: str
+    channel: Channel
 
 
 class FilesGone(Event, frozen=True):
@@ -206,7 +207,7 @@ class FilesGone(Event, frozen=True):
 
     node: str
     run: str
-    channel: str
+    channel: Channel
 
 
 class NodeDrained(Event, frozen=True):
@@ -256,7 +257,7 @@ class Barred(Event, frozen=True):
     """Nothing can run there through that channel, until somebody mends it; None: it can."""
 
     node: str
-    channel: str
+    channel: Channel
     why: str | None
     until_ms: int = 0
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from roost.core.accounts import SERVER_ACCOUNT, Account, Channel
 from roost.core.states import Outcome, State
 
 RANK_STEP = 1 << 32
@@ -52,7 +53,7 @@ class Shape(msgspec.Struct, frozen=True):
     preemptible: bool = False
     limit_s: int = 0
     """Its time limit, which says something of how long it will run; 0: none."""
-    account: str = ""
+    account: Account = SERVER_ACCOUNT
     """The UNIX account that it runs as; empty: the server's own."""
 
 
@@ -269,7 +270,7 @@ class Access(msgspec.Struct, frozen=True, omit_defaults=True):
     """Its public host key, as a line of a known_hosts file has it: kind and key."""
     each: bool = False
     """Whether it is reached as root: then a job runs there as the account of its user, otherwise as the login."""
-    own: str = ""
+    own: Account = SERVER_ACCOUNT
     """As which account the jobs of the server's own account run there, where that is not the login itself."""
     key: str | None = None
     python: str | None = None
@@ -291,7 +292,7 @@ class Login(msgspec.Struct, frozen=True, omit_defaults=True):
 class Left(msgspec.Struct, frozen=True):
     """A run that was given up and that nobody has accounted for: which program of its node has it, and on which GPUs."""
 
-    channel: str
+    channel: Channel
     gpus: tuple[str, ...] = ()
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from roost.core import events as ev
+from roost.core.accounts import NODE_CHANNEL, Account, Channel, account_channel, login_channel
 from roost.core.model import Access, Gpu, GpuRules, Host, Left, Login, Observation, Shape
 
 ALL = "*"
 NO_RULES = GpuRules()
-OWN = "@"
-"""What the name of a channel begins with that is a user's own login on a node."""
 
 
 class Node:
@@ -57,9 +56,9 @@ class Machines:
         """GPUs on which runs are still alive whose attempts are over here, each with the node that has it."""
         self.given_up: dict[tuple[str, str], Left] = {}
         """Runs that were given up and may be alive, by node and name."""
-        self.old_files: dict[tuple[str, str], dict[str, None]] = {}
+        self.old_files: dict[tuple[str, Channel], dict[str, None]] = {}
         """Runs of removed jobs whose files a program is still to delete, by node and channel, oldest first."""
-        self.barred: dict[tuple[str, str], tuple[str, int]] = {}
+        self.barred: dict[tuple[str, Channel], tuple[str, int]] = {}
         """Channels of nodes through which nothing can run now: why, and until when that is believed."""
         self.touched: set[str] = set()
         """Nodes on which something changed since somebody last looked; `ALL` when it may have changed on all of them."""
@@ -202,18 +201,18 @@ class Machines:
             del self.barred[key]
 
 
-def channel(machines: Machines, node: str, user: str, account: str) -> str:
-    """Which program of a node has such a job: its own (empty), the one that works as an account, or a user's own login."""
+def channel(machines: Machines, node: str, user: str, account: Account) -> Channel:
+    """Which program of a node has such a job: its own, the one that works as an account, or a user's own login."""
     if (node, user) in machines.logins:
-        return OWN + user
+        return login_channel(user)
     known = machines.nodes.get(node)
     access = known.access if known is not None else None
     if access is None:
-        return account
-    return (account or access.own) if access.each else ""
+        return account_channel(account)
+    return account_channel(account or access.own) if access.each else NODE_CHANNEL
 
 
-def shape_channel(machines: Machines, node: str, shape: Shape) -> str:
+def shape_channel(machines: Machines, node: str, shape: Shape) -> Channel:
     """The same, of a shape."""
     return channel(machines, node, shape.user, shape.account)
 

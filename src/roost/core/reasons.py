@@ -1,7 +1,7 @@
 """Why not: every refusal as data, and its words.
 
-A reason is made where the no is made. It carries what was asked and what there was; `text` is the only place where it
-becomes words, so that CLI, API and page say the same.
+A reason is made where the no is made. It carries what was asked and what there was. `text` is its English, the same
+for CLI, API and pages; other languages have a sentence for each code, in `web/src/words`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""What a person submits, checked. The same value goes over the API, into the store and to the node.
+"""What a person submits, as a value, and what is wrong with it, in one line.
 
-Pure: turning words into a value, or into one line that says what is wrong with them.
+It comes over the API with its environment, or with the number of one that was sent beside it; the store keeps it without
+(environments are kept apart, each once) and with the directory that was left open filled in. A node is told what
+follows from it for one attempt (`start_message`), not the value itself. Pure.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ MAX_ARGUMENT_BYTES = 131_071
 MAX_COMMAND_BYTES = 1_500_000
 MAX_SCRIPT_BYTES = 4 << 20
 MAX_GPUS = 100_000
+MAX_GRACE_S = 86_400
 MAX_RETRIES = 10_000
 MAX_NAMES = 1000
 """Nodes, or models of GPUs, that a job may name."""
@@ -31,7 +34,7 @@ NUMBERS = {
     "priority": (-1_000_000, 1_000_000),
     "time_limit_s": (1, 10**9),
     "warn_s": (0, 10**9),
-    "grace_s": (0, 86_400),
+    "grace_s": (0, MAX_GRACE_S),
     "umask": (0, 0o777),
     "retries": (0, MAX_RETRIES),
     "retry_oom": (0, MAX_RETRIES),

@@ -108,8 +108,9 @@ def _attach(options: argparse.Namespace, program: str) -> int:
 
 
 def _daemon(options: argparse.Namespace, program: str) -> int:
-    from roost.node.daemon.daemon import Options, serve
-    from roost.node.daemon.descriptors import close_inherited
+    from roost.node.daemon.assembly import Options
+    from roost.node.daemon.descriptors import close_all_but
+    from roost.node.daemon.process import serve
 
     state = StateDir(options.state)
 
@@ -119,7 +120,9 @@ def _daemon(options: argparse.Namespace, program: str) -> int:
             os.close(options.ready_fd)
             options.ready_fd = None
 
-    close_inherited(options.ready_fd)
+    close_all_but({options.ready_fd})  # whoever started us may have left some open; jobs would inherit them
+    if options.ready_fd is not None:
+        os.set_inheritable(options.ready_fd, False)
     try:
         prepare(state)
         sim = remember_sim(state, _check_sim(options.sim))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from typing import overload
 
 from roost.core.errors import BadRequest
 
@@ -13,6 +14,10 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+@overload
+def rfc3339(at_ms: int) -> str: ...
+@overload
+def rfc3339(at_ms: int | None) -> str | None: ...
 def rfc3339(at_ms: int | None) -> str | None:
     """`2026-11-15T09:30:00.123Z`, or None."""
     if at_ms is None:

@@ -242,7 +242,7 @@ async def _first_hello(service: Service, name: str) -> None:
 
 def _application(service: Service, notifier: Notifier) -> Application:
     from roost.api.app import make_app
-    from roost.api.peer import PeerProtocol
+    from roost.api.edge.peer_credentials import PeerProtocol
 
     return Application(make_app(service, Targets(notifier)), PeerProtocol)
 

@@ -1,7 +1,7 @@
 """What a replay is judged by. Arithmetic alone: from when each job came, started and ended to twelve numbers.
 
 wait = start - submit; bounded slowdown = (end - submit) / max(run, 10 s), at least 1; a user's slowdown = the mean over
-his jobs of (end - submit) / max(run, 60 s), for users with five jobs or more; wide = more GPUs than one node has.
+their jobs of (end - submit) / max(run, 60 s), for users with five jobs or more; wide = more GPUs than one node has.
 Percentiles are interpolated linearly between the two nearest ranks.
 """
 
@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from math import fsum
 
 import msgspec
+
+from roost.core.estimates.forecast import percentile
 
 SHORTEST_S = 10.0
 SHORTEST_OF_A_USER_S = 60.0
@@ -92,14 +94,6 @@ def jain(values: Sequence[float]) -> float:
     """1 when all are equal, 1/n when one has everything."""
     squares = fsum(value * value for value in values)
     return fsum(values) ** 2 / (len(values) * squares) if squares else 1.0
-
-
-def percentile(ordered: Sequence[float], part: float) -> float:
-    """The value below which that part lies, interpolated between the two nearest."""
-    place = (len(ordered) - 1) * part
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
 def mean(values: Sequence[float]) -> float:

@@ -25,8 +25,8 @@ _MEM_MIB = 80 * 1024
 Tell = Callable[[int], None]
 
 
-class Foretelling:
-    """Forecasts for every so many-th of the jobs that do not start at once, held against their starts as the server does."""
+class Forecasts:
+    """Forecasts for every Nth job that does not start at once, compared with its start as the server does."""
 
     def __init__(self, every: int) -> None:
         self.every, self.waited = every, 0
@@ -41,9 +41,9 @@ class Foretelling:
             if job.id in cluster.open:
                 self.waited += 1
                 if self.waited % self.every == 0:
-                    self._foretell(cluster, job, now_ms)
+                    self._forecast(cluster, job, now_ms)
 
-    def _foretell(self, cluster: Cluster, job: Job, now_ms: int) -> None:
+    def _forecast(self, cluster: Cluster, job: Job, now_ms: int) -> None:
         found = forecast(cluster, job.id, now_ms)
         eta = self.misses.eta(found)
         if eta is not None:
@@ -63,16 +63,16 @@ def replay(
     nodes: Sequence[int],
     settings: Mapping[str, Value],
     tell: Tell,
-    foretelling: Foretelling | None = None,
+    forecasts: Forecasts | None = None,
 ) -> list[Ran]:
     """Every job from its submit to its end, in the order of arrival. `tell` hears now and then how many have come.
 
-    `foretelling` looks on; what happens does not depend on it. `moments` is in the order of time, and no job is wider than
+    `forecasts` only watches; what happens does not depend on it. `moments` is in the order of time, and no job is wider than
     all nodes together. Raises `Unusable` when one never starts.
     """
     cluster = furnished(nodes, settings)
     jobs = _jobs(moments)
-    begun = _run(cluster, jobs, [arrival.run_ms for _, arrival in moments], tell, foretelling)
+    begun = _run(cluster, jobs, [arrival.run_ms for _, arrival in moments], tell, forecasts)
     for job, start_ms in zip(jobs, begun, strict=True):
         if start_ms is None:
             asked = job.shape.request.gpus
@@ -117,7 +117,7 @@ def _shape(user: str, gpus: int, work: str, limit_s: int) -> Shape:
 
 
 def _run(
-    cluster: Cluster, jobs: Sequence[Job], run_ms: Sequence[int], tell: Tell, foretelling: Foretelling | None
+    cluster: Cluster, jobs: Sequence[Job], run_ms: Sequence[int], tell: Tell, forecasts: Forecasts | None
 ) -> list[int | None]:
     """When each job started; None for those that never did."""
     begun: list[int | None] = [None] * len(jobs)
@@ -137,10 +137,10 @@ def _run(
         for number in _started(cluster, now):
             begun[number - 1] = now
             heappush(ends, (now + run_ms[number - 1], number))
-            if foretelling is not None:
-                foretelling.started(number, now)
-        if foretelling is not None and came > before:
-            foretelling.came(cluster, jobs[before:came], now)
+            if forecasts is not None:
+                forecasts.started(number, now)
+        if forecasts is not None and came > before:
+            forecasts.came(cluster, jobs[before:came], now)
         if came >= told:
             tell(came)
             told = came + TOLD_EVERY

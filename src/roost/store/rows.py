@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from roost.core.accounts import SERVER_ACCOUNT, Account
 from roost.core.spec import JobSpec
 
 
@@ -33,7 +34,7 @@ class JobRow(msgspec.Struct, frozen=True):
     preemptible: bool = False
     retried: int = 0
     oom_retried: int = 0
-    account: str = ""
+    account: Account = SERVER_ACCOUNT
     submitter: str | None = None
 
     def decoded(self) -> JobSpec:

@@ -14,12 +14,16 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from starlette.requests import Request
+from starlette.responses import Response
 
+from roost.api.calls import Call
+from roost.api.edge.authentication import Right
+from roost.api.route_table import Routes
 from roost.core.errors import NotFound
 from roost.web.layout import FOREVER
 
-router = APIRouter(include_in_schema=False)
+routes = Routes("pages", prefix="")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -83,32 +87,32 @@ def answer(request: Request, file: File, keep: str) -> Response:
     return Response(file.plain, media_type=file.kind, headers=headers)
 
 
-async def page(request: Request) -> Response:
+async def page(call: Call, id: str = "") -> Response:
     """The page, for whatever place of it."""
     found = files().get("index.html")
     if found is None:
         return Response(NOT_BUILT, 503, media_type="text/html; charset=utf-8")
-    return answer(request, found, "no-cache")
+    return answer(call.request, found, "no-cache")
 
 
-@router.get("/assets/{name}")
-async def asset(request: Request, name: str) -> Response:
+@routes.get("/assets/{name}", Right.PUBLIC)
+async def asset(call: Call, name: str) -> Response:
     """A part of it."""
     found = files().get(f"assets/{name}")
     if found is None:
         raise NotFound("there is no such file: the page is of an older server", "load it again")
-    return answer(request, found, FOREVER)
+    return answer(call.request, found, FOREVER)
 
 
-async def top(request: Request) -> Response:
+async def top(call: Call) -> Response:
     """A file beside the page."""
-    found = files().get(request.url.path.removeprefix("/"))
+    found = files().get(call.request.url.path.removeprefix("/"))
     if found is None:
         raise NotFound("the pages are not built", "make pages")
-    return answer(request, found, "no-cache")
+    return answer(call.request, found, "no-cache")
 
 
 for _place in PLACES:
-    router.add_api_route(_place, page)
+    routes.get(_place, Right.USER)(page)
 for _name in TOP:
-    router.add_api_route(f"/{_name}", top)
+    routes.get(f"/{_name}", Right.PUBLIC)(top)

@@ -7,10 +7,11 @@ from functools import cache
 from importlib import resources
 from urllib.parse import urlencode
 
-from fastapi import Request, Response
+from starlette.requests import Request
+from starlette.responses import Response
 
-from roost.api import cookies, forms
-from roost.api.gate import scheme_of
+from roost.api.edge import cookies, forms
+from roost.api.edge.authentication import scheme_of
 from roost.server.identity.people import Caller
 from roost.web.html import Html, element, join
 from roost.web.places import own_path

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fastapi import Request, Response
-from fastapi.responses import RedirectResponse
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope
 
 from roost.core.errors import NotFound, NotKnown, RoostError, TooFast

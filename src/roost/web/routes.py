@@ -1,14 +1,15 @@
-"""The routes of the pages before a login. Their forms are read and checked by the gate before a route is called."""
+"""The routes of the pages before a login. Their forms are read and checked before a route is called."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 
-from roost.api import cookies
-from roost.api.entrance import give, new_session, origin
-from roost.api.forms import Form
-from roost.api.jobs import caller, service
+from roost.api.calls import Call
+from roost.api.edge import cookies
+from roost.api.edge.authentication import Right
+from roost.api.edge.forms import Form
+from roost.api.route_table import Routes
+from roost.api.routes.login import begin_session, end_session
 from roost.core.errors import BadRequest, NotFound, NotKnown, NotPermitted, RoostError, TooFast
 from roost.server.identity.people import FIRST, LOGIN
 from roost.web import pages
@@ -16,11 +17,11 @@ from roost.web.layout import FOREVER, View, stylesheet
 from roost.web.places import own_path
 from roost.web.said import said
 
-router = APIRouter(include_in_schema=False)
+routes = Routes("pages", prefix="")
 
 
-@router.get("/style/{name}")
-async def style(name: str) -> Response:
+@routes.get("/style/{name}", Right.PUBLIC)
+async def style(call: Call, name: str) -> Response:
     """The stylesheet. Its name changes with it, so that it may be kept for ever."""
     known, sheet = stylesheet()
     if name != known:
@@ -28,25 +29,25 @@ async def style(name: str) -> Response:
     return Response(sheet, media_type="text/css; charset=utf-8", headers={"Cache-Control": FOREVER})
 
 
-@router.get("/login")
-async def login(request: Request) -> Response:
+@routes.get("/login", Right.PUBLIC)
+async def login(call: Call) -> Response:
     """Ask for name and password."""
-    view = View(request)
+    view = View(call.request)
     if view.caller is not None:
         return RedirectResponse(view.next, 303)
     return view.page(view.words("login"), pages.login(view, "", None, view.next))
 
 
-@router.post("/login")
-async def log_in(request: Request) -> Response:
+@routes.post("/login", Right.PUBLIC)
+async def log_in(call: Call) -> Response:
     """Begin a session and go where it was meant to go."""
-    form: Form = request.state.form
+    form = call.form
     user, back_to = form.get("user", "").strip(), own_path(form.get("next"))
     try:
-        name = await service(request).login.by_password(user, form.get("password", ""), origin(request))
+        name = await call.service.login.by_password(user, form.get("password", ""), call.origin)
     except (NotKnown, NotPermitted, TooFast, BadRequest) as error:
-        return _not_in(View(request), user, back_to, error)
-    return await _in(request, name, "password", back_to)
+        return _not_in(View(call.request), user, back_to, error)
+    return await _in(call, name, "password", back_to)
 
 
 def _not_in(view: View, user: str, back_to: str, error: RoostError) -> Response:
@@ -63,33 +64,32 @@ def _not_in(view: View, user: str, back_to: str, error: RoostError) -> Response:
     return answer
 
 
-async def _in(request: Request, user: str, via: str, back_to: str) -> Response:
-    row, secret = await new_session(request, user, via)
+async def _in(call: Call, user: str, via: str, back_to: str) -> Response:
+    await begin_session(call, user, via)
     answer = RedirectResponse(back_to, 303)
-    give(request, answer, row, secret)
-    cookies.take(answer, cookies.FORM, View(request).scheme)
+    cookies.take(answer, cookies.FORM, call.scheme)
     return answer
 
 
-@router.get("/welcome/{code}")
-async def welcome(request: Request, code: str) -> Response:
+@routes.get("/welcome/{code}", Right.PUBLIC)
+async def welcome(call: Call, code: str) -> Response:
     """What a one-time link is for. Programs look at links before people do: this does not use it up."""
-    view, link = View(request), service(request).people.link(code)
+    view, link = View(call.request), call.service.people.link(code)
     return view.page(view.words("welcome"), pages.welcome(view, _welcome_path(code), link, "", None))
 
 
-@router.post("/welcome/{code}")
-async def use_link(request: Request, code: str) -> Response:
+@routes.post("/welcome/{code}", Right.PUBLIC)
+async def use_link(call: Call, code: str) -> Response:
     """Use a one-time link."""
-    form: Form = request.state.form
-    here, name = service(request), form.get("name", "").strip()
+    form = call.form
+    here, name = call.service, form.get("name", "").strip()
     link = here.people.link(code)
-    view = View(request)
+    view = View(call.request)
     problem, status = (view.words("differ"), 400) if _differ(link.purpose, form) else (None, 200)
     if problem is None:
         try:
-            user = await here.login.by_link(code, name or None, form.get("new"), origin(request))
-            return await _in(request, user, "link", "/")
+            user = await here.login.by_link(code, name or None, form.get("new"), call.origin)
+            return await _in(call, user, "link", "/")
         except (BadRequest, TooFast) as error:
             problem, status = said(error.message, view.words.language), error.status
     return view.page(
@@ -107,10 +107,8 @@ def _welcome_path(code: str) -> str:
     return f"/welcome/{code}"
 
 
-@router.post("/logout")
-async def log_out(request: Request) -> Response:
+@routes.post("/logout", Right.USER)
+async def log_out(call: Call) -> Response:
     """End the session."""
-    await service(request).people.end_session(caller(request))
-    answer = RedirectResponse("/login", 303)
-    cookies.take(answer, cookies.SESSION, View(request).scheme)
-    return answer
+    await end_session(call)
+    return RedirectResponse("/login", 303)

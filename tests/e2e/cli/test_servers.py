@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
+import sqlite3
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.e2e.cli.conftest import DEADLINE_S, Box
 
 
@@ -120,16 +125,50 @@ def test_a_server_can_be_named_by_url(box: Box) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr.splitlines()[0]) == (77, "", "roost: log in first")
 
 
-def test_bench_measures_and_cleans_up(box: Box) -> None:
-    found = box.json("bench", "-n", "20")
-    assert {entry["name"] for entry in found["results"]} >= {"submit, one request", "end to next start"}
-    assert box.json("ls", "--all")["jobs"] == []
-
-
-def test_bench_does_not_wait_for_a_paused_scheduler(box: Box) -> None:
+def test_bench_measures_a_server_of_its_own(box: Box, tmp_path: Path) -> None:
+    """The live one keeps its queue, its history, its predictions and its numbers, also when its scheduler is paused."""
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    box.out("wait", box.out("submit", "-g", "0", "true", "x").strip())
     box.out("scheduler", "pause")
-    ran = box("bench", "-n", "20")
-    assert (ran.returncode, ran.stderr) == (
-        75,
-        "roost: scheduling is paused: none of its jobs would start\nhint: roost scheduler resume\n",
-    )
+    box.out("submit", "-g", "1", "sleep", "60")
+    before = seen(box)
+    ran = box("bench", "-n", "20", "--json", env={"TMPDIR": str(scratch), "ROOST_SERVER": str(box.home / "roost.sock")})
+    assert ran.returncode == 0, ran
+    found = json.loads(ran.stdout)
+    assert {entry["name"] for entry in found["results"]} >= {"submit, one request", "end to next start"}
+    assert seen(box) == before
+    assert box.out("submit", "--hold", "true", "x").strip() == "3"
+    assert_no_trace(scratch)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_bench_that_is_interrupted_leaves_nothing(bare: Box, tmp_path: Path, number: int, code: int) -> None:
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    bare.env["TMPDIR"] = str(scratch)
+    bench = bare.start("bench", "-n", "100000")
+    deadline = time.monotonic() + DEADLINE_S
+    while not list(scratch.glob("roost-bench-*/roost.sock")):
+        assert time.monotonic() < deadline and bench.poll() is None, "no server of its own"
+        time.sleep(0.02)
+    bench.send_signal(number)
+    bench.communicate(timeout=DEADLINE_S)
+    assert bench.returncode == code
+    assert not bare.home.exists()
+    assert_no_trace(scratch)
+
+
+def seen(box: Box) -> Any:
+    """What a measurement on it would change: jobs, history, and what is known of earlier runs."""
+    with contextlib.closing(sqlite3.connect(f"file:{box.home / 'roost.db'}?mode=ro", uri=True)) as database:
+        tables = ("jobs", "attempts", "events", "submissions", "history", "courses", "audit")
+        past = {table: database.execute(f"SELECT count(*) FROM {table}").fetchone() for table in tables}
+    return past, [(job["id"], job["state"]) for job in box.json("ls", "--all")["jobs"]]
+
+
+def assert_no_trace(scratch: Path) -> None:
+    assert list(scratch.iterdir()) == []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            assert str(scratch / "roost-bench-").encode() not in path.read_bytes(), path

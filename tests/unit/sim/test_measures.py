@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roost.sim.measures import Measures, Ran, averaged, jain, measure, percentile, user_slowdowns
+from roost.core.estimates.forecast import percentile
+from roost.sim.measures import Measures, Ran, averaged, jain, measure, user_slowdowns
 
 
 def ran(submit: float, start: float, run: float, gpus: int = 1, user: str = "ana") -> Ran:

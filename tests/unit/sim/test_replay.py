@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from roost.sim.comparison import FIRST_FIT, Asked, policies, settings_of, simulate, split
 from roost.sim.measures import Ran
-from roost.sim.replay import STARTS_A_PLAN, Foretelling, replay
-from roost.sim.simulating import FIRST_FIT, Asked, policies, settings_of, simulate, split
+from roost.sim.replay import STARTS_A_PLAN, Forecasts, replay
 from roost.sim.traces import Arrival, Moment, Unusable, Workload
 
 
@@ -74,10 +74,10 @@ def test_foretelling_looks_on_and_changes_nothing() -> None:
     chance = Random(6)
     asked = [(chance.randrange(900), chance.randrange(60), chance.choice((1, 1, 1, 2, 4))) for _ in range(300)]
     jobs = moments(*sorted(asked))
-    foretelling = Foretelling(1)
-    assert replay(jobs, (4,), settings_of("swift"), silent, foretelling) == replay(jobs, (4,), settings_of("swift"), silent)
-    count, before_p50, before_p90 = foretelling.counts
-    assert count == foretelling.waited > 100 and before_p50 < before_p90 <= count and not foretelling.said
+    forecasts = Forecasts(1)
+    assert replay(jobs, (4,), settings_of("swift"), silent, forecasts) == replay(jobs, (4,), settings_of("swift"), silent)
+    count, before_p50, before_p90 = forecasts.counts
+    assert count == forecasts.waited > 100 and before_p50 < before_p90 <= count and not forecasts.said
 
 
 def most_at_once(ran: list[Ran]) -> int:

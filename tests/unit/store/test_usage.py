@@ -69,7 +69,7 @@ def test_a_run_that_was_lost_had_its_gpus_all_the_same(store: Store) -> None:
     server.cut()
     server.now = NOW + HOUR_MS
     server.attach()
-    assert server.controller.rows([job])[job].outcome == "lost"
+    assert server.rows([job])[job].outcome == "lost"
     assert used(store)[WEEK, "ada"].gpu_ms == pytest.approx(2 * HOUR_MS, abs=100)
 
 

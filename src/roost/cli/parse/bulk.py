@@ -10,7 +10,7 @@ are not parsed again and quotes are only looked for where there are some.
 """
 
 from roost.cli.parse.job_options import check_text, environment, spec_of
-from roost.cli.parse.options import Args, HelpAsked, Option, UsageError, parse_options
+from roost.cli.parse.options import Args, HelpAsked, Json, Option, UsageError, parse_options
 from roost.cli.parse.scripts import next_word
 from roost.client import jsontext
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    Spec = dict[str, Any]
+Spec = Json
 
 # A command with none of these means the same with and without a shell.
 _SHELL = frozenset("|&;<>()$`\\\"'*?[]{}#~!\n")
@@ -82,7 +82,7 @@ class BulkReader:
             raise UsageError(f"{name}:{number}: {error}") from None
         return bulk
 
-    def _job(self, line: str) -> "Spec":
+    def _job(self, line: str) -> Spec:
         if "\0" in line:
             raise UsageError("a NUL byte")
         if line[0] != "-":
@@ -139,7 +139,7 @@ class BulkReader:
                 return option is not None and at + 1 == len(word)
         return False
 
-    def _spec(self, options: tuple[str, ...]) -> "Spec":
+    def _spec(self, options: tuple[str, ...]) -> Spec:
         args = Args()
         args.__dict__.update(self._defaults.__dict__)
         parse_options(self._table, options, args)
@@ -162,7 +162,7 @@ class BulkReader:
         self._bulk.envs.append(env)
         return len(self._bulk.envs) - 1
 
-    def _json_job(self, line: str) -> "Spec":
+    def _json_job(self, line: str) -> Spec:
         given = jsontext.loads(line)
         unknown = sorted(set(given) - _SPEC_KEYS)
         if unknown:

@@ -2,7 +2,9 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
+    from typing import Any
+
+    from roost.cli.parse.options import TableVerb
 
 # In groups as the overview shows them. The one line about each is in its module.
 GROUPS = (
@@ -28,15 +30,23 @@ ALIASES = {"list": "ls", "queue": "ls", "cancel": "kill", "logs": "log", "info":
            "defaults show": "defaults", "user delete": "user del", "node ls": "nodes", "node list": "nodes",
            "node remove": "node rm", "node delete": "node rm", "node del": "node rm", "node drain": "drain",
            "node undrain": "undrain"}  # fmt: skip
-# The package of a verb, by its first word; what is not here is about jobs.
-_PACKAGES = {"sweep": "sweeps", "notify": "notify", "token": "tokens", "defaults": "defaults",
-             **dict.fromkeys(("node", "nodes"), "nodes"),
-             **dict.fromkeys(("gpus", "top", "gpu", "drain", "undrain"), "gpus"),
-             **dict.fromkeys(("scheduler", "policy", "simulate", "set"), "scheduling"),
-             **dict.fromkeys(("user", "users", "usage", "notice", "audit", "login", "logout", "web", "password"), "users"),
-             **dict.fromkeys(("up", "down", "status", "install", "uninstall", "backup", "restore", "bench"), "server"),
-             **dict.fromkeys(("sim-job", "sim-gpu"), "sim"),
-             **dict.fromkeys(("help", "completion", "version"), "program")}  # fmt: skip
+# Where a verb is, below `verbs`, by its name or by the first word of it; what is not here has a file among the jobs.
+_PLACES = {"sweep": "sweeps", "notify": "notify", "token": "tokens", "node": "nodes", "nodes": "nodes", "user": "users",
+           **dict.fromkeys(("gpus", "top", "gpu", "drain", "undrain"), "gpus"),
+           **dict.fromkeys(("scheduler", "policy", "simulate", "set"), "scheduling"),
+           **dict.fromkeys(("users", "usage", "notice", "audit", "login", "logout", "web", "password"), "users"),
+           **dict.fromkeys(("up", "down", "status", "install", "uninstall", "backup", "restore", "bench"), "server"),
+           **dict.fromkeys(("sim-job", "sim-gpu"), "sim"),
+           **dict.fromkeys(("help", "completion", "version"), "program")}  # fmt: skip
+# The verbs that are rows of a table, and the module that has it.
+_TABLES = {**dict.fromkeys(("pause", "resume", "hold", "release", "rerun", "preempt", "start", "rm"), "jobs.simple_actions"),
+           **dict.fromkeys(("sweep kill", "sweep limit", "sweep rerun"), "sweeps.sweep_actions"),
+           **dict.fromkeys(("notify test", "notify rm"), "notify.notify_actions"),
+           **dict.fromkeys(("drain", "undrain"), "gpus.drain"),
+           **dict.fromkeys(("node rm", "node lost", "node trust"), "nodes.node_actions"),
+           **dict.fromkeys(("defaults", "defaults set", "defaults unset", "defaults clear"), "defaults.defaults"),
+           **dict.fromkeys(("user lock", "user unlock", "user admin", "user link"), "users.user_actions"),
+           **dict.fromkeys(("node", "notify", "token", "user"), "first_words")}  # fmt: skip
 
 
 def verb_of(words: list[str]) -> tuple[str, list[str]]:
@@ -46,9 +56,11 @@ def verb_of(words: list[str]) -> tuple[str, list[str]]:
     return (two, words[2:]) if two in VERBS else (ALIASES.get(words[0], words[0]), words[1:])
 
 
-def load(name: str) -> "ModuleType":
-    """The module of a verb."""
-    package = _PACKAGES.get(name.partition(" ")[0], "jobs")
-    stem = name.replace(" ", "_").replace("-", "_")
-    module: ModuleType = __import__(f"roost.cli.verbs.{package}.{stem}", fromlist=("VERB",))
-    return module
+def load(name: str) -> "TableVerb":
+    """The verb of that name: a module with `VERB` and `run`, or a row of a table with the same."""
+    table = _TABLES.get(name)
+    place = _PLACES.get(name.partition(" ")[0], "jobs")
+    path = table or f"{place}.{name.replace(' ', '_').replace('-', '_')}"
+    module: Any = __import__(f"roost.cli.verbs.{path}", fromlist=("VERB",))
+    verb: TableVerb = module.TABLE[name] if table else module
+    return verb

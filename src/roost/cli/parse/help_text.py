@@ -7,7 +7,7 @@ import argparse
 import os
 
 from roost.cli.parse.catalog import GROUPS, VERBS, load
-from roost.cli.parse.options import COMMAND, FLAG, MANY, TAIL, Operand, Option, Verb
+from roost.cli.parse.options import COMMAND, FLAG, MANY, TAIL, Json, Operand, Option, Verb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def all_parsers() -> argparse.ArgumentParser:
 
 def fill(parser: argparse.ArgumentParser, verb: Verb) -> None:
     """Put a verb's operands and options into a parser."""
-    groups: dict[str, Any] = {}
+    groups: Json = {}
     for operand in verb.operands:
         _add_operand(parser, operand)
     for option in verb.options:
@@ -109,7 +109,7 @@ def _described(verb: Verb) -> str:
 
 
 def _add_operand(parser: argparse.ArgumentParser, operand: Operand) -> None:
-    more: dict[str, Any] = {} if operand.count == "1" else {"nargs": _NARGS[operand.count]}
+    more: Json = {} if operand.count == "1" else {"nargs": _NARGS[operand.count]}
     if operand.choices:
         more["choices"] = operand.choices
     parser.add_argument(operand.dest, metavar=operand.metavar, help=_escaped(operand.help), **more)

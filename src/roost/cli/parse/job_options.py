@@ -7,7 +7,7 @@ reads the directory, the environment and the umask of this process.
 import os
 
 from roost.cli.parse import values
-from roost.cli.parse.options import MANY, ONE, Args, Option, UsageError
+from roost.cli.parse.options import MANY, ONE, Args, Json, Option, UsageError
 from roost.client.paths import TOKEN_VARIABLE
 
 TYPE_CHECKING = False
@@ -115,7 +115,7 @@ API_KEYS = {
     "overwrite": ("open",),
     "merge": ("stderr",),
 }
-_PLAIN: "dict[str, Any]" = {
+_PLAIN: Json = {
     "gpus": 1,
     "priority": 0,
     "retries": 0,
@@ -128,7 +128,7 @@ _PLAIN: "dict[str, Any]" = {
 }
 
 
-def spec_of(args: Args) -> "dict[str, Any]":
+def spec_of(args: Args) -> Json:
     """The JobSpec keys that were asked for; nothing that was not. Dependencies still as they were typed."""
     given = args.__dict__
     spec = {key: given[name] for name, key in SPEC_KEYS if given[name] is not None}
@@ -156,7 +156,7 @@ def spec_of(args: Args) -> "dict[str, Any]":
     return spec
 
 
-def _settle_words(spec: "dict[str, Any]") -> None:
+def _settle_words(spec: Json) -> None:
     """Put what `auto` and `any` mean in their place."""
     if spec.get("mem_mib") == values.AUTO:
         del spec["mem_mib"]
@@ -182,7 +182,7 @@ def api_keys(word: str) -> tuple[str, ...]:
     return API_KEYS[option_of(word).dest]
 
 
-def left_out(words: "Iterable[str]") -> "dict[str, Any]":
+def left_out(words: "Iterable[str]") -> Json:
     """What a job says that is not to have these defaults: what Roost does by itself."""
     names = [name for word in words for name in (DEFAULT_OPTIONS if word == "all" else (word,))]
     return {key: _PLAIN.get(key) for name in names for key in api_keys(name)}

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    Json = dict[str, Any]
+else:
+    Json = dict  # plain data, as the API sends and takes it
+
 FLAG = "flag"  # present or not
 ONE = "one"  # takes a value; the last one wins
 MANY = "many"  # takes a value, may be repeated; the converter gives a list, lists are joined
@@ -89,6 +93,16 @@ class Verb:
         self.options = options
         self.examples = examples
         self.about = about
+
+
+class TableVerb:
+    """A verb that needs no file: a row of a table, with what a verb's module has."""
+
+    __slots__ = ("VERB", "run")
+
+    def __init__(self, verb: Verb, run: "Callable[[Args], int]") -> None:
+        self.VERB = verb
+        self.run = run
 
 
 class Args:

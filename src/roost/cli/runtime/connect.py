@@ -65,7 +65,7 @@ def _again(call: "Callable[[Roost], Answer]", roost: Roost, lost: ServerUnreacha
 
 def autostart(roost: Roost) -> None:
     """Start a server for this user and say so, with how to stop it."""
-    from roost.client.start import start_server
+    from roost.client.server_process import start_server
 
     if not start_server(paths.home(), roost.address):
         return

@@ -5,6 +5,7 @@ import sys
 import time
 from binascii import a2b_base64
 
+from roost.cli.parse.options import Json
 from roost.cli.runtime.reconnect import persist
 from roost.cli.text.output import clean
 from roost.client.errors import ServerUnreachable
@@ -12,7 +13,6 @@ from roost.client.errors import ServerUnreachable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from roost.client.client import Follow, Roost
 
@@ -42,7 +42,7 @@ class Follower:
         self._offsets: dict[str, int | None] = {"out": None, "err": None}
         self._why = Waiting(job, patience_s)
 
-    def to_the_end(self) -> "dict[str, Any]":
+    def to_the_end(self) -> Json:
         """Copy output to stdout and stderr until the job has ended; how it ended."""
         stream = self._open()
         while True:
@@ -56,7 +56,7 @@ class Follower:
                 stream.close()
             stream = persist(self._open)
 
-    def _settled(self, end: "dict[str, Any]") -> "dict[str, Any] | None":
+    def _settled(self, end: Json) -> Json | None:
         """The end of the job, not only of an attempt; None when there is more to follow."""
         if end.get("state", "ended") == "ended" or self._attempt is not None:
             return end
@@ -73,7 +73,7 @@ class Follower:
             lines=self._lines,
         )
 
-    def _copy(self, stream: "Follow") -> "dict[str, Any] | None":
+    def _copy(self, stream: "Follow") -> Json | None:
         """Until the end of the job, or None at the end of the stream."""
         while True:
             try:
@@ -87,12 +87,12 @@ class Follower:
                 self._why.forget()
                 self._take(item)
             elif "end" in item:
-                end: dict[str, Any] = item["end"]
+                end: Json = item["end"]
                 return end
             else:
                 self._why.hear(item)
 
-    def _take(self, item: "dict[str, Any]") -> None:
+    def _take(self, item: Json) -> None:
         name = item["stream"]
         data = a2b_base64(item["data"])
         if item.get("attempt") != self._since:  # a further attempt begins its own output
@@ -114,7 +114,7 @@ class Waiting:
         self._said = ""
         self._due: float | None = None
 
-    def hear(self, item: "dict[str, Any]") -> None:
+    def hear(self, item: Json) -> None:
         """The job's state and reasons as the server tells them."""
         reasons = item.get("reasons") or []
         state = item.get("state") or "queued"

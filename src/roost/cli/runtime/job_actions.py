@@ -2,7 +2,7 @@
 
 import sys
 
-from roost.cli.parse.options import Args
+from roost.cli.parse.options import Args, Json
 from roost.cli.parse.values import compress
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import names_ids, selection
@@ -23,7 +23,7 @@ def act(args: Args, action: str, done_word: str, **parameters: "Any") -> int:
     return tell(answer, [(done_word, answer.get("done") or [])], named=names_ids(args), as_json=args.json)
 
 
-def tell(answer: "dict[str, Any]", said: "list[tuple[str, list[int]]]", *, named: bool, as_json: bool) -> int:
+def tell(answer: Json, said: "list[tuple[str, list[int]]]", *, named: bool, as_json: bool) -> int:
     """Print the outcome of an action, what was done to whom, and give the exit code.
 
     Skipping a job that was named is a failure, and so is doing nothing at all.
@@ -44,7 +44,7 @@ def tell(answer: "dict[str, Any]", said: "list[tuple[str, list[int]]]", *, named
     return max(_EXIT.get(entry.get("code", ""), EXIT_FAILED) for entry in skipped)
 
 
-def tell_later(answer: "dict[str, Any]") -> None:
+def tell_later(answer: Json) -> None:
     """Say for which jobs it is only noted down, as nobody can tell them now: a line for each node."""
     by_node: dict[str, list[int]] = {}
     for entry in answer.get("later") or ():
@@ -58,7 +58,7 @@ def counted(ids: list[int]) -> str:
     return ", ".join(map(str, ids)) if len(ids) <= _FEW else f"{len(ids):,} jobs: {compress(ids)}"
 
 
-def skipped_lines(skipped: "list[dict[str, Any]]") -> list[str]:
+def skipped_lines(skipped: list[Json]) -> list[str]:
     """One line per reason."""
     by_reason: dict[str, list[int]] = {}
     for entry in skipped:

@@ -1,12 +1,10 @@
 """Which jobs are meant: ids, labels, states, users; shared by every verb that takes jobs."""
 
 from roost.cli.parse import values
-from roost.cli.parse.options import MANY, ONE, Args, Operand, Option, UsageError
+from roost.cli.parse.options import MANY, ONE, Args, Json, Operand, Option, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from roost.client.client import Roost
 
 IDS = Operand("ids", "*", "ID", "12, 10-20, 12,15, @ (your last), @~2 (the one two before it), all")
@@ -23,12 +21,12 @@ UNENDED = ("held", "queued", *ACTIVE)
 """States as they are shown: of jobs that have processes, and of all that have not ended."""
 
 
-def selection(args: Args, verb: str, *, by_label: bool = True) -> "dict[str, Any]":
+def selection(args: Args, verb: str, *, by_label: bool = True) -> Json:
     """The Select object of the API. A UsageError when nothing is named: nobody means everything by saying nothing.
 
     `by_label` is false for the verbs whose `--label` is something else.
     """
-    select: dict[str, Any] = {}
+    select: Json = {}
     ids = joined_ids(args.ids)
     if ids:
         select["ids"] = ids

@@ -1,5 +1,6 @@
 """What is foreseen of a job that waits, in words: shared by why and submit --dry-run. Pure: values in, text out."""
 
+from roost.cli.parse.options import Json
 from roost.cli.parse.values import brief, plural
 from roost.cli.text.job_text import moment
 from roost.cli.text.output import Screen, clean, wrap
@@ -7,15 +8,12 @@ from roost.cli.text.output import Screen, clean, wrap
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
-    from typing import Any
-
-    Json = dict[str, Any]
 
 _HOLDERS = 3
 _MOST_COUNTED = 1000
 
 
-def foreseen_lines(foreseen: "Json", now: "datetime", shown: Screen) -> list[str]:
+def foreseen_lines(foreseen: Json, now: "datetime", shown: Screen) -> list[str]:
     """Who holds what it lacks, what is ahead of it, when it will probably start, and what would start now."""
     parts = [*_holders(foreseen, now), *_ahead(foreseen), *_eta(foreseen, now), *_run(foreseen), *_instead(foreseen)]
     return [line for head, text in parts for line in wrap(text, shown.width, head, head + "  ")]
@@ -25,7 +23,7 @@ Part = tuple[str, str]
 """What a line begins with, and its text."""
 
 
-def _holders(foreseen: "Json", now: "datetime") -> "list[Part]":
+def _holders(foreseen: Json, now: "datetime") -> "list[Part]":
     """`job 3 of ana: running for 2h10m, probably until 14:20`; of many, those that will be gone first."""
     holders = foreseen.get("holders") or []
     found = []
@@ -44,7 +42,7 @@ def _holders(foreseen: "Json", now: "datetime") -> "list[Part]":
     )
 
 
-def _ahead(foreseen: "Json") -> "list[Part]":
+def _ahead(foreseen: Json) -> "list[Part]":
     ahead = foreseen.get("ahead") or {}
     if not ahead.get("count"):
         return []
@@ -54,7 +52,7 @@ def _ahead(foreseen: "Json") -> "list[Part]":
     return [("  ", f"ahead of it: {count}"), *jobs, *([("    ", "…")] if more > 0 else [])]
 
 
-def _eta(foreseen: "Json", now: "datetime") -> "list[Part]":
+def _eta(foreseen: Json, now: "datetime") -> "list[Part]":
     """`starts probably between 14:10 and 16:40 (in 25m00s to 2h54m)`; nothing where nothing is known."""
     eta = foreseen.get("eta")
     early, late = (moment(eta["p50_at"]), moment(eta["p90_at"])) if eta else (None, None)
@@ -65,7 +63,7 @@ def _eta(foreseen: "Json", now: "datetime") -> "list[Part]":
     return [("  ", f"it starts probably {between}"), ("    ", _from(eta["from"]))]
 
 
-def _run(foreseen: "Json") -> "list[Part]":
+def _run(foreseen: Json) -> "list[Part]":
     if foreseen.get("predicted_run_s") is None or not foreseen.get("eta"):
         return []
     return [("  ", f"it runs probably for {brief(foreseen['predicted_run_s'])}, {_from(foreseen['predicted_from'])}")]
@@ -76,12 +74,12 @@ def _from(what: str) -> str:
     return clean(what) if what.startswith("a guess") else f"from {clean(what)}"
 
 
-def _instead(foreseen: "Json") -> "list[Part]":
+def _instead(foreseen: Json) -> "list[Part]":
     changes = foreseen.get("instead") or []
     return [("  ", "what would start now:"), *(("    ", _change(change)) for change in changes)] if changes else []
 
 
-def _change(change: "Json") -> str:
+def _change(change: Json) -> str:
     """`with 2 GPUs instead of 4: now, on lab3, GPU 0,1`."""
     gpus = f", GPU {','.join(map(str, change['gpus']))}" if change["gpus"] else ""
     return f"{clean(change['change'])}: now, on {clean(change['node'])}{gpus}"

@@ -2,14 +2,11 @@
 
 from datetime import UTC, datetime
 
+from roost.cli.parse.options import Json
 from roost.cli.parse.values import brief, compress, lasted, size
 from roost.cli.text.output import clean
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Job = dict[str, Any]
+Job = Json
 
 WAITING = ("held", "queued")
 _COLOURS = {
@@ -24,7 +21,7 @@ _COLOURS = {
 }
 
 
-def state_text(job: "Job") -> str:
+def state_text(job: Job) -> str:
     """`running`, `failed (3)`, `succeeded`."""
     if job["state"] != "ended":
         return str(job["state"])
@@ -34,7 +31,7 @@ def state_text(job: "Job") -> str:
     return f"{words} ({code})" if outcome == "failed" and code is not None else words
 
 
-def outcome_text(job: "Job") -> str:
+def outcome_text(job: Job) -> str:
     """`job 12 failed (3): out of disk space`, `job 12 is running`."""
     if job["state"] != "ended":
         return f"job {job['id']} is {job['state']}"
@@ -42,13 +39,13 @@ def outcome_text(job: "Job") -> str:
     return f"job {job['id']} {state_text(job)}" + (f": {clean(error)}" if error else "")
 
 
-def state_colour(job: "Job") -> str:
+def state_colour(job: Job) -> str:
     """A colour that helps: green runs, yellow is stopped by someone or out of sight, red went wrong."""
     name = str(job["state"] if job["state"] != "ended" else job.get("outcome"))
     return _COLOURS.get(name, "red")
 
 
-def gpus_text(job: "Job", many_nodes: bool = False) -> str:
+def gpus_text(job: Job, many_nodes: bool = False) -> str:
     """Indices where it runs or ran, `x2 A100` when it wants two of these, nothing when it never had any.
 
     With many nodes, `lab3:0,1`, and `lab3` of a job that has no GPU.
@@ -66,7 +63,7 @@ def gpus_text(job: "Job", many_nodes: bool = False) -> str:
     return " ".join([*words, *_marks(job.get("request") or {})]) or "-"
 
 
-def _marks(request: "dict[str, Any]") -> list[str]:
+def _marks(request: Json) -> list[str]:
     """What it is bound to, as short as can be: `A100|H100`, `≥40G`, `@lab3`."""
     marks = ["|".join(request.get("gpu_models") or ())]
     if request.get("min_gpu_mem_mib"):
@@ -76,7 +73,7 @@ def _marks(request: "dict[str, Any]") -> list[str]:
     return [clean(mark) for mark in marks if mark]
 
 
-def constraints(request: "dict[str, Any]") -> list[str]:
+def constraints(request: Json) -> list[str]:
     """What its GPUs and nodes must be like, and where it would rather run, a phrase each."""
     found = ["as much memory on each as its like used before"] if request.get("mem_auto") else []
     if request.get("gpu_models"):
@@ -90,7 +87,7 @@ def constraints(request: "dict[str, Any]") -> list[str]:
     return [clean(phrase) for phrase in found]
 
 
-def time_text(job: "Job", now: datetime) -> str:
+def time_text(job: Job, now: datetime) -> str:
     """How long it has run, or waits, or ran."""
     if job["state"] in WAITING:
         start, end = moment(job.get("submitted_at")), now
@@ -102,7 +99,7 @@ def time_text(job: "Job", now: datetime) -> str:
     return lasted(passed_s) if job["state"] == "ended" else brief(passed_s)
 
 
-def about_text(job: "Job") -> str:
+def about_text(job: Job) -> str:
     """What it is tried again for, why it waits, what went wrong, or what it runs."""
     if job.get("retry") and job["state"] in WAITING:
         return clean(job["retry"])
@@ -115,13 +112,13 @@ def about_text(job: "Job") -> str:
     return command_text(job)
 
 
-def out_of_sight(job: "Job") -> str:
+def out_of_sight(job: Job) -> str:
     """Of a job on a node that cannot be reached: `was running; lab3 cannot be reached`."""
     last = f"was {clean(job['last_state'])}; " if job.get("last_state") else ""
     return f"{last}{clean(job.get('node') or 'its node')} cannot be reached"
 
 
-def command_text(job: "Job") -> str:
+def command_text(job: Job) -> str:
     """The command as one line."""
     if job.get("command_line"):
         return clean(job["command_line"])

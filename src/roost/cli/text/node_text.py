@@ -1,5 +1,6 @@
 """A node in words: shared by nodes, node show, node add and status. Pure: values in, text out."""
 
+from roost.cli.parse.options import Json
 from roost.cli.parse.values import brief, plural, size
 from roost.cli.text.output import clean
 
@@ -7,16 +8,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
-    from typing import Any
-
-    Json = dict[str, Any]
 
 COLOURS = {"up": "green", "drained": "yellow"}
 _PIPE = "pipe:"
 _NOT_FREE = ("used", "foreign", "claimed", "drained", "disabled", "fault", "unknown", "unreachable")
 
 
-def colour(node: "Json") -> str:
+def colour(node: Json) -> str:
     """Green is up, yellow is closed by somebody, red cannot be reached."""
     return COLOURS.get(str(node["state"]), "red")
 
@@ -33,7 +31,7 @@ def in_order(name: str) -> "list[tuple[int, str]]":
     return parts
 
 
-def address(node: "Json") -> str:
+def address(node: Json) -> str:
     """`root@10.0.0.3:2222`, or that it is the server's own."""
     target = node.get("target")
     if not target or target == _PIPE:
@@ -41,7 +39,7 @@ def address(node: "Json") -> str:
     return clean(str(target).removeprefix("ssh://").rstrip("/"))
 
 
-def gone_for(node: "Json", now: "datetime") -> str:
+def gone_for(node: Json, now: "datetime") -> str:
     """`unreachable for 5m03s, drained`, or its state alone."""
     from roost.cli.text.job_text import moment
 
@@ -52,7 +50,7 @@ def gone_for(node: "Json", now: "datetime") -> str:
     return f"unreachable{span}{', drained' if node.get('drained') else ''}"
 
 
-def account_text(node: "Json") -> str:
+def account_text(node: Json) -> str:
     """As whom jobs run there."""
     runs_as = node.get("runs_as")
     login = str(node.get("target") or "").removeprefix("ssh://").rpartition("@")[0].partition(":")[0]
@@ -75,14 +73,14 @@ def models_text(gpus: "Sequence[Json]") -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def model(gpu: "Json") -> str:
+def model(gpu: Json) -> str:
     """A GPU's model as short as it is known, with its memory unless that is part of the name."""
     name = clean(gpu.get("model") or "GPU").removeprefix("NVIDIA ").removeprefix("GeForce ")
     memory = f"{(gpu.get('mem_mib') or 0) / 1024:.0f}G"
     return name if memory in name or memory == "0G" else f"{name} {memory}"
 
 
-def gpus_text(node: "Json", gpus: "Sequence[Json]") -> str:
+def gpus_text(node: Json, gpus: "Sequence[Json]") -> str:
     """`4 GPUs (A100-SXM4-80GB)`."""
     count = plural(int(node.get("gpus") or 0), "GPU") if node.get("gpus") else "no GPU"
     return f"{count} ({models_text(gpus)})" if gpus else count
@@ -95,13 +93,13 @@ def states_text(gpus: "Sequence[Json]") -> str:
     return ", ".join(f"{count} {state}" for state, count in counts if count)
 
 
-def memory_text(node: "Json") -> str:
+def memory_text(node: Json) -> str:
     """`120.0G free of 251.5G`; what is free now is known of a node that can be reached."""
     whole, free = node.get("mem_mib"), node.get("mem_available_mib") if node["state"] != "unreachable" else None
     return "" if not whole else f"{size(free)} free of {size(whole)}" if free is not None else size(whole)
 
 
-def clock_text(node: "Json") -> str:
+def clock_text(node: Json) -> str:
     """`3.2s ahead of the server's`, `1h00m behind the server's`; nothing where it is not known, or right."""
     ahead_ms = node.get("clock_ms")
     if ahead_ms is None or abs(ahead_ms) < 500:

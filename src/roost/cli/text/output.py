@@ -8,7 +8,9 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from roost.cli.parse.options import Args
 
 _COLOURS = {"green": "32", "red": "31", "yellow": "33", "blue": "34", "cyan": "36", "dim": "2", "bold": "1"}
 _NARROWEST = 40
@@ -230,6 +232,26 @@ def print_json(value: object) -> None:
         print(json.dumps(value, indent=2, ensure_ascii=False))
     else:
         print(dumps(value))
+
+
+def print_answer(args: "Args", answer: "Mapping[str, object]", text: str) -> int:
+    """An answer of the server as JSON where that is wanted, else what it means in words. The exit code, which is 0."""
+    if args.json:
+        print_json({"version": 1, **answer})
+    else:
+        print(text)
+    return 0
+
+
+def print_list(args: "Args", name: str, found: "Sequence[object]", lines: "Callable[[], list[str]]", nothing: str) -> int:
+    """A list as JSON under its name, or as lines; when it is empty, `nothing` on stderr. The exit code, which is 0."""
+    if args.json:
+        print_json({"version": 1, name: found})
+    elif found:
+        write(lines())
+    else:
+        print(nothing, file=sys.stderr)
+    return 0
 
 
 def write(lines: "Sequence[str]") -> None:

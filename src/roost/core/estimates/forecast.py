@@ -9,7 +9,7 @@ forecast costs by how crowded the cluster is and hardly by how far away the star
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from math import exp, log
 
@@ -371,7 +371,7 @@ class _Ring:
     def range(self, late: list[float]) -> tuple[float, float]:
         """The misses at p50 and at p90, those that are late already included."""
         known = sorted([*self.misses, *late])
-        return _below(known, MIDDLE) + self.shift_p50, _below(known, TAIL) + self.shift_p90
+        return percentile(known, MIDDLE) + self.shift_p50, percentile(known, TAIL) + self.shift_p90
 
 
 def _stretched(asked_ms: int, wait_s: float, miss: float) -> int:
@@ -395,7 +395,7 @@ _AT_FIRST = (-1.5, -1.0, -0.6, -0.3, -0.1, 0.0, 0.0, 0.3, 0.8, log(4), 2.2)
 """Before anything is known: the middle as foretold, the tail four times that."""
 
 
-def _below(ordered: list[float], part: float) -> float:
+def percentile(ordered: Sequence[float], part: float) -> float:
     """The value below which that part lies, interpolated between the two nearest."""
     place = (len(ordered) - 1) * part
     low = int(place)

@@ -1,6 +1,9 @@
-"""What starts now, and where; and for what does not, why. Functions of values: the same cluster gives the same answer.
+"""What starts now, and where; and for what does not, why. The same cluster gives the same answer.
 
-First what a wide job needs that has waited long (`keeping`); then the heads of all lines that could start, in the policy's
+While a plan is made, its starts are counted in the cluster (`gpus_of`, `runs_of`, `runs_in`), where policies and quotas
+look; they are taken back before it is returned, and the cluster is what it was.
+
+First what a wide job needs that has waited long (`holds`); then the heads of all lines that could start, in the policy's
 order, each put where it leaves the best room; then whether somebody who agreed to it should make room. One shape has one
 answer, so a plan costs by shapes and by what changed, not by jobs.
 """
@@ -15,7 +18,7 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster, Line
-from roost.core.model import Active, Job, Keeping, Request, Shape
+from roost.core.model import Active, Conditions, Job, Keeping, Request, Shape
 from roost.core.nodes import Node, nodes_barred
 from roost.core.plan.holds import GONE, Keeper
 from roost.core.plan.placement import Place, Space, impossible
@@ -305,12 +308,15 @@ def over_quota(cluster: Cluster, shape: Shape) -> Reason | None:
     return None
 
 
-def explain(cluster: Cluster, job: Job, now_ms: int, place: int | None = None) -> tuple[Reason, ...]:
+def explain(
+    cluster: Cluster, job: Job, now_ms: int, place: int | None = None, own: Iterable[Reason] | None = None
+) -> tuple[Reason, ...]:
     """Every reason why a waiting job does not start now, its own first, then what it lacks.
 
     `place` is how many jobs stand before it in the queue, for the case that it would fit; None when that is not known.
+    `own` are its own reasons (`condition_reasons`) for a job that is not in the queue.
     """
-    reasons: list[Reason] = list(own_reasons(cluster, job, now_ms))
+    reasons: list[Reason] = list(own_reasons(cluster, job, now_ms) if own is None else own)
     if cluster.is_paused:
         reasons.append(SchedulingPaused())
     if (over := over_quota(cluster, job.shape)) is not None:
@@ -337,9 +343,14 @@ def may_use_kept(cluster: Cluster, keeping: Keeping | None, job: Job, now_ms: in
 
 def own_reasons(cluster: Cluster, job: Job, now_ms: int) -> Iterator[Reason]:
     """What keeps this job that has nothing to do with resources."""
-    if job.id in cluster.held:
-        yield Held()
     conditions = cluster.conditions.get(job.id, NO_CONDITIONS)
+    return condition_reasons(cluster, job, conditions, job.id in cluster.held, now_ms)
+
+
+def condition_reasons(cluster: Cluster, job: Job, conditions: Conditions, is_held: bool, now_ms: int) -> Iterator[Reason]:
+    """The same for a job under these conditions, whether the cluster knows it or not."""
+    if is_held:
+        yield Held()
     for dependency in conditions.after:
         state = cluster.state_of(dependency.job) or State.ENDED
         yield WaitsForJob(job=dependency.job, wants=dependency.wants, state=state.value)

@@ -20,7 +20,8 @@ from roost.node.commands.attach_as import drop_rights, find_account, find_python
 from roost.node.commands.former_nodes import leftovers
 from roost.node.commands.login_sessions import look_at_logout, max_sessions
 from roost.node.commands.questions import Question, ask
-from roost.node.gpus.driver import Driver, DriverError
+from roost.node.gpus.driver import DriverError
+from roost.node.gpus.real_driver import NVIDIA_SMI, NVML, open_driver
 from roost.node.state_dir import StateError
 from roost.node.system.cgroup import open_cgroups
 from roost.node.system.clock import boot_id, wall_ms
@@ -100,25 +101,15 @@ def _gpus(sim: Optional[str]) -> Facts:
         gpus = [{"model": "simulated", "mem_mib": mem_mib, "mig": False} for mem_mib in parse_sim_spec(sim)]
         return {"source": "sim", "gpus": gpus, "driver": None, "cards": 0, "error": None}
     found: Facts = {"source": None, "gpus": [], "driver": _driver_version(), "cards": _count_cards(), "error": None}
-    for source in ("nvml", "nvidia-smi"):
+    for source in (NVML, NVIDIA_SMI):
         try:
-            listed = _open_driver(source).list()
+            listed = open_driver(source).list()
         except DriverError as problem:
             found["error"] = found["error"] or str(problem)
             continue
         gpus = [{"model": gpu.model, "mem_mib": gpu.mem_mib, "mig": gpu.mig} for gpu in listed]
         return {**found, "source": source, "gpus": gpus}
     return found
-
-
-def _open_driver(source: str) -> Driver:
-    if source == "nvml":
-        from roost.node.gpus.nvml import NvmlDriver
-
-        return NvmlDriver()
-    from roost.node.gpus.nvidia_smi import SmiDriver
-
-    return SmiDriver()
 
 
 def _driver_version() -> Optional[str]:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import base64
 import traceback
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List
 
 from roost.node import protocol
+from roost.node.daemon.departure import Departure
+from roost.node.daemon.gpu_samples import GpuSamples
 from roost.node.logs import reader
 from roost.node.logs.followers import Followers, Source
 from roost.node.protocol import BadMessage, Message
+from roost.node.runs.lifecycle import Lifecycle
 from roost.node.runs.run import ENDED
-from roost.node.runs.run_dir import Record, read_trace
+from roost.node.runs.run_dir import Record
 from roost.node.runs.run_spec import DEFAULT_GRACE_MS, BadSpec, signal_number
 from roost.node.runs.supervisor import Supervisor
-from roost.node.state_dir import StateDir
 
 _FIRST_READ_BYTES = 64 * 1024
 _QUICKEST_SAMPLE_MS = 100
@@ -27,14 +29,23 @@ _QUICKEST_SAMPLE_MS = 100
 class Dispatch:
     """Carries out the messages of the present link."""
 
-    def __init__(self, state: StateDir, supervisor: Supervisor, followers: Followers) -> None:
-        self._state = state
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        life: Lifecycle,
+        followers: Followers,
+        samples: GpuSamples,
+        departure: Departure,
+        *,
+        send: Callable[[Message], None],
+        report: Callable[[str], None],
+    ) -> None:
+        self._life = life
         self._supervisor = supervisor
         self._followers = followers
-        self.send: Callable[[Message], None] = lambda message: None
-        self.report: Callable[[str], None] = lambda text: None
-        self.configure: Callable[[int], None] = lambda sample_ms: None
-        self.shutdown: Callable[[bool], None] = lambda when_idle: None
+        self._samples = samples
+        self._send = send
+        self._report = report
         self._operations: Dict[str, Callable[[Message], None]] = {
             protocol.START: lambda m: supervisor.start(run_name(m), m.get("spec")),
             protocol.STOP: self._stop,
@@ -47,8 +58,8 @@ class Dispatch:
             protocol.FOLLOW: self._follow,
             protocol.UNFOLLOW: lambda m: followers.remove(identifier(m)),
             protocol.CONFIGURE: self._configure,
-            protocol.PING: lambda m: self.send({"op": protocol.PONG, "id": m.get("id")}),
-            protocol.SHUTDOWN: lambda m: self.shutdown(bool(m.get("when_idle"))),
+            protocol.PING: lambda m: self._send({"op": protocol.PONG, "id": m.get("id")}),
+            protocol.SHUTDOWN: lambda m: departure.shut_down(bool(m.get("when_idle"))),
         }
 
     def line(self, line: bytes) -> None:
@@ -62,10 +73,10 @@ class Dispatch:
                 raise BadMessage(f"no such operation: {message['op'][:100]}")
             operation(message)
         except (BadMessage, BadSpec) as problem:
-            self.send({"op": protocol.ERROR, "id": id, "message": str(problem)})
+            self._send({"op": protocol.ERROR, "id": id, "message": str(problem)})
         except Exception as problem:  # a bug of ours must not cost the lines behind this one
-            self.send({"op": protocol.ERROR, "id": id, "message": f"{type(problem).__name__}: {problem}"})
-            self.report(traceback.format_exc())
+            self._send({"op": protocol.ERROR, "id": id, "message": f"{type(problem).__name__}: {problem}"})
+            self._report(traceback.format_exc())
 
     def _stop(self, message: Message) -> None:
         why = message.get("why") or protocol.KILL
@@ -75,20 +86,17 @@ class Dispatch:
         self._supervisor.stop(run_name(message), why, grace_ms)
 
     def _configure(self, message: Message) -> None:
-        self.configure(max(_QUICKEST_SAMPLE_MS, amount(message, "sample_ms", 500)))
+        self._samples.set_pace(max(_QUICKEST_SAMPLE_MS, amount(message, "sample_ms", 500)))
 
     def _read_log(self, message: Message) -> None:
         name, stream = run_name(message), _stream(message)
-        record = self._record(name)
-        if record is None:
-            raise BadMessage(f"no such run here: {name}")
-        log = reader.find_log(self._state.run(name), record, stream)
+        log = reader.find_log(self._life.path(name), self._record(name), stream)
         limit = amount(message, "limit", _FIRST_READ_BYTES)
         if message.get("lines") is not None:
             chunk = reader.read_last_lines(log, amount(message, "lines", 0), amount(message, "limit", 1 << 62))
         else:
             chunk = reader.read_range(log, whole(message, "offset", 0), limit)
-        self.send(
+        self._send(
             {
                 "op": protocol.LOG,
                 "id": message.get("id"),
@@ -102,23 +110,20 @@ class Dispatch:
 
     def _follow(self, message: Message) -> None:
         name, stream = run_name(message), _stream(message)
-        record = self._record(name)
-        if record is None:
-            raise BadMessage(f"no such run here: {name}")
 
         def has_ended() -> bool:
-            run = self._supervisor.known(name)
+            run = self._life.runs.get(name)
             return run is None or run.phase == ENDED
 
-        source = Source(self._state.run(name), record, stream, has_ended)
+        source = Source(self._life.path(name), self._record(name), stream, has_ended)
         self._followers.add(identifier(message), source, max(0, whole(message, "offset", 0)))
 
-    def _record(self, name: str) -> Optional[Record]:
-        run = self._supervisor.known(name)
-        if run is not None and run.record is not None:
-            return run.record
-        trace = read_trace(self._state, name)
-        return trace.record if trace is not None else None
+    def _record(self, name: str) -> Record:
+        run = self._life.runs.get(name)
+        record = run.record if run is not None and run.record is not None else self._life.read_record(name)
+        if record is None:
+            raise BadMessage(f"no such run here: {name}")
+        return record
 
 
 def run_name(message: Message) -> str:

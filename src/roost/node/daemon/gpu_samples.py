@@ -6,21 +6,24 @@ dies is started again.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 from typing import Any, Callable, Dict, List, Optional
 
+from roost.node.claims.claims import Claims
+from roost.node.daemon.descriptors import close_all_but
+from roost.node.daemon.uplink import Uplink
 from roost.node.gpus.driver import Driver, Gpu
+from roost.node.gpus.inventory import Inventory
 from roost.node.gpus.sampler import serve
-from roost.node.protocol import SAMPLE, LineBuffer, Message
-from roost.node.runs.lifecycle import Death, Lifecycle
-from roost.node.runs.out_of_memory import host_oom_kills
+from roost.node.protocol import INVENTORY, SAMPLE, LineBuffer
+from roost.node.runs.lifecycle import Lifecycle
 from roost.node.runs.run import RUNNING
 from roost.node.system import libc
 from roost.node.system.clock import boot_s, wall_ms
 from roost.node.system.event_loop import READABLE, Loop
+from roost.node.system.host import host_load, host_oom_kills
 
 _BUSY_MS = 500
 _IDLE_MS = 2_000
@@ -29,20 +32,34 @@ _RESTART_AFTER_S = 1.0
 _SILENT_AFTER_S = 8.0
 
 
-class Sampling:
-    """What is known about the GPUs of this node."""
+class GpuSamples:
+    """Keeps the inventory and the last sample, and tells the server of them.
 
-    def __init__(self, loop: Loop, life: Lifecycle, identity: str, open_driver: Callable[[], Optional[Driver]]) -> None:
+    The program of an account does not (`tells_samples` is False): root's own program tells the server.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        uplink: Uplink,
+        life: Lifecycle,
+        claims: Claims,
+        inventory: Inventory,
+        *,
+        identity: str,
+        open_driver: Callable[[], Optional[Driver]],
+        tells_samples: bool,
+    ) -> None:
         self._loop = loop
+        self._uplink = uplink
         self._life = life
+        self._claims = claims
+        self._inventory = inventory
         self._identity = identity
         self._open_driver = open_driver
-        self.gpus: Optional[List[Gpu]] = None
-        self.sample_ms = _BUSY_MS
-        self.on_inventory: Callable[[], None] = lambda: None
-        self.on_sample: Callable[[Message], None] = lambda message: None
-        self.look_at_claims: Callable[[List[Gpu]], Dict[str, Dict[str, Any]]] = lambda gpus: {}
-        self._pid: Optional[int] = None
+        self._tells_samples = tells_samples
+        self._sample_ms = _BUSY_MS
+        self._is_running = False
         self._orders = self._answers = -1
         self._ordered_ms = 0
         self._lines = LineBuffer()
@@ -63,20 +80,21 @@ class Sampling:
         os.close(answers)
         os.set_blocking(self._answers, False)
         os.set_blocking(self._orders, False)
-        self._pid, self._ordered_ms, self._lines, self._heard_s = pid, 0, LineBuffer(), boot_s()
+        self._is_running, self._ordered_ms, self._lines, self._heard_s = True, 0, LineBuffer(), boot_s()
         self._life.own_children.add(pid)
-        self._life.on_child = self._sampler_ended
         self._loop.watch(self._answers, READABLE, self._readable)
         self.tick()
 
-    def find(self, uuid: str) -> Optional[Gpu]:
-        return next((gpu for gpu in self.gpus or [] if gpu.uuid == uuid), None)
+    def set_pace(self, sample_ms: int) -> None:
+        """Sample so often while something runs."""
+        self._sample_ms = sample_ms
+        self.tick()
 
     def tick(self) -> None:
         """Called now and then by the daemon: the pace, the host's count, and a sampler that has gone silent."""
         self._life.last_oom_kills = host_oom_kills()
         is_busy = any(run.phase == RUNNING for run in self._life.runs.values())
-        self._order(self.sample_ms if is_busy else max(self.sample_ms, _IDLE_MS))
+        self._order(self._sample_ms if is_busy else max(self._sample_ms, _IDLE_MS))
         silent_s = boot_s() - self._heard_s
         if silent_s > _SILENT_AFTER_S and self._last is not None:
             fault = f"the sampler does not answer for {int(silent_s)} s"
@@ -86,7 +104,7 @@ class Sampling:
 
     def see_claims(self) -> None:
         """Look which GPUs others have claimed, and say so at once when that has changed."""
-        before, self._claimed = self._claimed, self.look_at_claims(self.gpus or [])
+        before, self._claimed = self._claimed, self._claims.others(self._inventory.gpus)
         if self._claimed != before and self._last is not None:
             self._forward(self._last)
 
@@ -97,7 +115,7 @@ class Sampling:
             self._forward(self._last)
 
     def _order(self, ms: int) -> None:
-        if ms == self._ordered_ms or self._pid is None:
+        if ms == self._ordered_ms or not self._is_running:
             return
         try:
             os.write(self._orders, b"%d\n" % ms)
@@ -111,19 +129,24 @@ class Sampling:
         except BlockingIOError:
             return
         if not chunk:
-            self._loop.unwatch(self._answers)
+            self._sampler_ended()
             return
         self._heard_s = boot_s()
         for line in self._lines.feed(chunk):
             values = json.loads(line)
             if "gpus" in values:
-                self.gpus = [Gpu(**gpu) for gpu in values["gpus"]]
-                self._claimed = self.look_at_claims(self.gpus)
-                self.on_inventory()
+                self._take_inventory([Gpu(**gpu) for gpu in values["gpus"]])
             else:
                 self._last = values["sample"]
                 self._count(values["sample"])
                 self._forward(values["sample"])
+
+    def _take_inventory(self, gpus: List[Gpu]) -> None:
+        self._inventory.set(gpus)
+        self._claims.tick(gpus)
+        self._claimed = self._claims.others(gpus)
+        if not self._uplink.open():
+            self._uplink.send({"op": INVENTORY, "gpus": [gpu.to_json() for gpu in gpus]})
 
     def _count(self, sample: List[Dict[str, Any]]) -> None:
         """Add what each running run uses: the memory of the GPU on which it has most, utilization in the mean of them."""
@@ -147,37 +170,15 @@ class Sampling:
         if sample == self._sent and now - self._sent_s < _AT_LEAST_EVERY_S:
             return
         self._sent, self._sent_s = sample, now
-        self.on_sample({"op": SAMPLE, "at_ms": wall_ms(), "host": host(), "gpus": sample})
+        if self._tells_samples and not self._uplink.is_congested:
+            self._uplink.send({"op": SAMPLE, "at_ms": wall_ms(), "host": host_load(), "gpus": sample})
 
-    def _sampler_ended(self, death: Death) -> None:
-        if death.pid != self._pid:
-            return
-        self._life.own_children.discard(death.pid)
+    def _sampler_ended(self) -> None:
         self._loop.unwatch(self._answers)
         os.close(self._answers)
         os.close(self._orders)
-        self._pid = None
+        self._is_running = False
         self._loop.after(_RESTART_AFTER_S, self.start)
-
-
-def host() -> Dict[str, Any]:
-    """Memory and load of the machine."""
-    memory = _meminfo()
-    return {
-        "mem_available_mib": memory.get("MemAvailable", 0) >> 10,
-        "mem_mib": memory.get("MemTotal", 0) >> 10,
-        "load": round(os.getloadavg()[0], 2),
-    }
-
-
-def _meminfo() -> Dict[str, int]:
-    values = {}
-    with open("/proc/meminfo", encoding="ascii") as file:
-        for line in file:
-            name, _, rest = line.partition(":")
-            if name in ("MemTotal", "MemAvailable"):
-                values[name] = int(rest.split()[0])
-    return values
 
 
 def _be_sampler(open_driver: Callable[[], Optional[Driver]], identity: str, orders: int, answers: int) -> None:
@@ -189,7 +190,7 @@ def _be_sampler(open_driver: Callable[[], Optional[Driver]], identity: str, orde
         libc.die_with_parent(signal.SIGKILL)
         libc.set_process_name("roost-sampler")
         # The lock above all: a child stuck in the driver must not hold it for a daemon that is gone.
-        _close_all_but({0, 1, 2, orders, answers})
+        close_all_but({orders, answers})
         serve(open_driver, identity, orders, answers)
         status = 0
     except BaseException:
@@ -198,10 +199,3 @@ def _be_sampler(open_driver: Callable[[], Optional[Driver]], identity: str, orde
         traceback.print_exc()
     finally:
         os._exit(status)
-
-
-def _close_all_but(kept: Any) -> None:
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) not in kept:
-            with contextlib.suppress(OSError):
-                os.close(int(name))

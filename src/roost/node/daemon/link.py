@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from typing import Callable, List, Optional
+from typing import Callable, List, Optional, Sequence
 
 from roost.node.protocol import STARTED, LineBuffer, LineTooLong, Message, encode
 from roost.node.system.event_loop import READABLE, WRITABLE, Loop, Timer
@@ -24,11 +24,18 @@ _REST_S = 0.005
 class Link:
     """One attached server."""
 
-    def __init__(self, loop: Loop, connection: socket.socket, reader: int, writer: int) -> None:
+    def __init__(
+        self,
+        loop: Loop,
+        connection: socket.socket,
+        fds: Sequence[int],
+        on_line: Callable[[bytes], None],
+        on_close: Callable[[str], None],
+        on_room: Callable[[], None],
+    ) -> None:
         self._loop = loop
         self._connection = connection
-        self._reader = reader
-        self._writer = writer
+        self._reader, self._writer = fds
         self._lines = LineBuffer()
         self._queue: List[bytes] = []
         self._waiting = b""
@@ -38,9 +45,9 @@ class Link:
         self._may_rest = True  # what is queued can wait for more
         self._rest: Optional[Timer] = None
         self.is_open = True
-        self.on_line: Callable[[bytes], None] = lambda line: None
-        self.on_close: Callable[[str], None] = lambda reason: None
-        self.on_room: Callable[[], None] = lambda: None
+        self._on_line = on_line
+        self._on_close = on_close
+        self._on_room = on_room
 
     def open(self) -> None:
         """Begin to listen; raises OSError when the descriptors cannot carry a link."""
@@ -102,10 +109,12 @@ class Link:
             self._loop.unwatch(fd)
         for fd in (self._reader, self._writer):
             # The flag sits on the open file, which may be somebody's terminal.
-            _quietly(lambda fd=fd: os.set_blocking(fd, True))  # type: ignore[misc]
-            _quietly(lambda fd=fd: os.close(fd))  # type: ignore[misc]
+            with contextlib.suppress(OSError):
+                os.set_blocking(fd, True)
+            with contextlib.suppress(OSError):
+                os.close(fd)
         self._connection.close()
-        self.on_close(reason)
+        self._on_close(reason)
 
     def _readable(self, _: int) -> None:
         try:
@@ -127,7 +136,7 @@ class Link:
             return
         for line in lines:
             if line and self.is_open:
-                self.on_line(line)
+                self._on_line(line)
 
     def _connection_ready(self, _: int) -> None:
         """`attach` never says anything after the descriptors: readable means that it is gone."""
@@ -146,7 +155,7 @@ class Link:
         self._waits_for_room = wanted
         if not wanted:
             self._loop.unwatch(self._writer)
-            self.on_room()
+            self._on_room()
             return
         self._loop.watch(self._writer, WRITABLE, lambda _: self.flush())
 
@@ -155,8 +164,3 @@ class Link:
         if should_read != self._is_reading:
             self._is_reading = should_read
             self._loop.change(self._reader, READABLE if should_read else 0)
-
-
-def _quietly(action: Callable[[], None]) -> None:
-    with contextlib.suppress(OSError):
-        action()

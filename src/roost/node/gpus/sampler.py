@@ -217,19 +217,6 @@ class Identifier:
         return {"pid": pid, "run": run, "user": procfs.user_of(pid), "command": command, "own": is_own}
 
 
-def open_real_driver() -> Optional[Driver]:
-    """NVML, else nvidia-smi; None on a machine without NVIDIA GPUs."""
-    from roost.node.gpus.nvidia_smi import SmiDriver
-    from roost.node.gpus.nvml import NvmlDriver
-
-    if not any(os.path.exists(path) for path in ("/dev/nvidiactl", "/proc/driver/nvidia", "/dev/dxg")):
-        return None
-    try:
-        return NvmlDriver()
-    except DriverError:
-        return SmiDriver()
-
-
 def _write(out: Any, values: Dict[str, Any]) -> None:
     data = json.dumps(values).encode("ascii") + b"\n"
     while data:

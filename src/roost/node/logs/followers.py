@@ -13,6 +13,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional
 
 from roost.node.logs.reader import find_log, read_range
 from roost.node.protocol import LOG_DATA, LOG_END, Message
+from roost.node.runs.run import Run
 from roost.node.runs.run_dir import Record
 from roost.node.system import libc
 from roost.node.system.event_loop import READABLE, Loop
@@ -83,10 +84,10 @@ class Followers:
         for follower in list(self._all.values()):
             self._push(follower)
 
-    def run_ended(self, run_path: str) -> None:
+    def run_ended(self, run: Run) -> None:
         """Send the rest of that run's logs."""
         for follower in list(self._all.values()):
-            if follower.source.run_path == run_path:
+            if follower.source.run_path == run.path:
                 self._push(follower)
 
     def _push(self, follower: _Follower) -> None:

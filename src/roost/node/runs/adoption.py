@@ -9,11 +9,11 @@ from typing import NamedTuple, Optional, Tuple
 
 from roost.node.protocol import LOST
 from roost.node.runs import run_dir
-from roost.node.runs.out_of_memory import host_oom_kills
 from roost.node.runs.run import ENDED, RUNNING, Run
 from roost.node.runs.run_dir import Trace, read_trace
 from roost.node.state_dir import StateDir
 from roost.node.system.cgroup import is_inside
+from roost.node.system.host import host_oom_kills
 from roost.node.system.procfs import ProcessId, arguments_of, read_stat
 
 

@@ -1,21 +1,20 @@
-"""What is said of a run that has ended: why, and what it used.
+"""The exit status of a run, why it ended, and what it used.
 
 Reads the run's cgroup and logs once, at the end; changes nothing but the run's own record in memory.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
 from typing import Any, Optional, Tuple
 
 from roost.node.protocol import LOST, OOM
-from roost.node.runs import run_dir
-from roost.node.runs.out_of_memory import HOST, find_oom, host_oom_kills
+from roost.node.runs.out_of_memory import HOST, find_oom
 from roost.node.runs.run import Run
 from roost.node.system import cgroup
 from roost.node.system.clock import boot_ms
+from roost.node.system.host import host_oom_kills
 
 # A shorter run is not worth four more files to read; wait4 has told its processor time.
 ACCOUNTING_FROM_MS = 1_000
@@ -48,16 +47,6 @@ def account(run: Run) -> None:
     if run.status and cgroup.oom_kills(run.cgroup):
         run.why, run.memory = OOM, HOST
         run.error = "out of host memory: the kernel killed a process of this run"
-
-
-def keep_usage(run: Run) -> None:
-    """What samples have seen so far, for a daemon that comes after us."""
-    usage = run.usage
-    if run.record is None or not (usage.samples or usage.peak_mem_mib):
-        return
-    values = {"peak_mem_mib": usage.peak_mem_mib, "util_sum": usage.util_sum, "samples": usage.samples}
-    with contextlib.suppress(OSError):
-        run_dir.note(run.path, "usage", values)
 
 
 def judge(run: Run) -> None:

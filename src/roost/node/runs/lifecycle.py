@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Set
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set
 
+from roost.node.claims.claims import Claims
 from roost.node.protocol import CANNOT_START, REFUSED, TIME, Message
 from roost.node.runs import adoption, exit_status, run_dir
 from roost.node.runs.adoption import Source
 from roost.node.runs.processes import Members
-from roost.node.runs.reports import Reporting
+from roost.node.runs.reports import Reports
 from roost.node.runs.run import ENDED, ENDING, RUNNING, STARTING, Run
+from roost.node.runs.run_dir import Record
 from roost.node.runs.runner import Runners
 from roost.node.runs.time_limits import Limits
+from roost.node.state_dir import active_runs
 from roost.node.system import cgroup
 from roost.node.system.clock import boot_ms, wall_ms
 from roost.node.system.event_loop import READABLE, Loop
@@ -42,30 +45,61 @@ class Death(NamedTuple):
 class Lifecycle:
     """Every run that the server has not yet told us to forget."""
 
-    def __init__(self, loop: Loop, source: Source) -> None:
+    def __init__(
+        self,
+        loop: Loop,
+        source: Source,
+        claims: Claims,
+        runners: Optional[Runners],
+        own_children: Set[int],
+        reports: Reports,
+        send: Callable[[Message], None],
+        on_end: Callable[[Run], None],
+    ) -> None:
         self._loop = loop
         self._source = source
+        self._claims = claims
+        self.runners = runners
+        self.own_children = own_children
+        self.reports = reports
+        self.send = send
+        self._on_end = on_end
         self.runs: Dict[str, Run] = {}
         self._by_wrapper: Dict[int, Run] = {}
         self._by_main: Dict[int, Run] = {}
         self._ending: Dict[str, Run] = {}
-        self.own_children: Set[int] = set()
-        self.runners: Optional[Runners] = None
-        self.members = Members(lambda: list(self.runs.values()), lambda: self.own_children)
+        self.members = Members(self.runs, own_children)
         self.limits = Limits(loop, self._warn, self._time_is_up)
-        self.reporting = Reporting()
         self.last_oom_kills: Optional[int] = None
-        self.send: Callable[[Message], None] = lambda message: None
-        self.on_end: Callable[[Run], None] = lambda run: None
-        self.on_adopted: Callable[[Run], None] = lambda run: None
-        self.release: Callable[[str], None] = lambda name: None
-        self.on_child: Callable[[Death], None] = lambda death: None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether any run has not ended."""
+        return any(run.phase != ENDED for run in self.runs.values())
+
+    def path(self, name: str) -> str:
+        """The run's directory."""
+        return self._source.state.run(name)
+
+    def read_record(self, name: str) -> Optional[Record]:
+        """The record of a run whose end is acknowledged; None when it never began."""
+        trace = run_dir.read_trace(self._source.state, name)
+        return trace.record if trace is not None else None
+
+    def report(self) -> List[Message]:
+        """What is known of every run, for `hello`."""
+        messages = (run.greeting() for run in self.runs.values())
+        return [message for message in messages if message is not None]
+
+    def repeat_results(self) -> None:
+        """Tell a new link all results, and of those that have ended the end, which its `hello` kept back."""
+        self.reports.repeat(list(self.runs.values()), self.answer)
 
     def answer(self, run: Run) -> None:
         """Say what is known of the run; nothing yet while it is just starting."""
         message = run.message()
         if message is not None:
-            self.reporting.tell(run)
+            self.reports.tell(run)
             self.send(message)
 
     # -- beginning
@@ -123,14 +157,26 @@ class Lifecycle:
             return None
         self.runs[name] = run
         if run.phase != ENDED:
-            self.on_adopted(run)
+            self._adopt_claims(run)
         else:
-            self.reporting.finish(run)
+            self.reports.finish(run)
         if run.phase == STARTING:
             self._await_beginning(run, boot_ms() + _PATIENCE_MS)
         elif run.phase == RUNNING:
             self._take_over(run)
         return run
+
+    def adopt_all(self) -> None:
+        """Take over what an earlier daemon left. What never began is left out: the server asks again."""
+        for name in active_runs(self._source.state):
+            self.adopt(name)
+
+    def _adopt_claims(self, run: Run) -> None:
+        """What an earlier daemon claimed for it, the run's own processes hold."""
+        if run.record is not None and run.record.gpus:
+            pids = [run.wrapper[0]] if run.wrapper is not None else []
+            pids += [run.main_pid] if run.main_pid is not None else []
+            self._claims.adopt(run.name, run.record.gpus, pids)
 
     def _take_over(self, run: Run) -> None:
         self._watch(run.wrapper, lambda: self._without_wrapper(run, {}))
@@ -178,8 +224,7 @@ class Lifecycle:
         run = self._by_main.pop(death.pid, None)
         if run is not None:
             self._main_ended(run, exit_status.from_wait(death.status))
-        elif death.pid in self.own_children:
-            self.on_child(death)
+        self.own_children.discard(death.pid)
 
     def _wrapper_ended(self, run: Run, death: Death, orphans: Dict[int, Death]) -> None:
         run.wrapper = None
@@ -211,7 +256,7 @@ class Lifecycle:
         if run.cgroup is not None:
             cgroup.try_remove(run.cgroup)
         run_dir.erase(self._source.state, run.name)
-        self.release(run.name)
+        self._claims.release(run.name)
         self.send({"op": REFUSED, "run": run.name, "reason": reason})
 
     def _without_wrapper(self, run: Run, orphans: Dict[int, Death]) -> None:
@@ -293,10 +338,10 @@ class Lifecycle:
         if run.kill_timer is not None:
             run.kill_timer.cancel()
         was_clean = self._ending.pop(run.name, None) is None and run.stop_why is None
-        self.release(run.name)  # before the answer: the next job may come at once
-        self.reporting.finish(run)
+        self._claims.release(run.name)  # before the answer: the next job may come at once
+        self.reports.finish(run)
         self.answer(run)
-        self.on_end(run)
+        self._on_end(run)
         if run.keeper is not None and self.runners is not None:
             self.runners.give_back(run.keeper) if was_clean else self.runners.retire(run.keeper)
             run.keeper = None

@@ -118,15 +118,3 @@ def read_tail(path: str, limit: int = _TAIL_BYTES) -> bytes:
         return b""
     finally:
         os.close(fd)
-
-
-def host_oom_kills() -> int:
-    """How many processes the kernel of this machine has killed for want of memory since it booted."""
-    try:
-        with open("/proc/vmstat", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("oom_kill "):
-                    return int(line.split()[1])
-    except (OSError, ValueError):
-        pass
-    return 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from typing import Callable, Dict, Iterable, List, Set
+from typing import Dict, List, Set
 
 from roost.node.runs.run import ENDED, RUNNING, STARTING, Run
 from roost.node.system import cgroup
@@ -33,7 +33,7 @@ _ROUNDS = 50
 class Members:
     """Finds and reaches the processes of runs."""
 
-    def __init__(self, runs: Callable[[], Iterable[Run]], own_children: Callable[[], Set[int]]) -> None:
+    def __init__(self, runs: Dict[str, Run], own_children: Set[int]) -> None:
         self._runs = runs
         self._own_children = own_children
         self._tags = Tags()
@@ -105,7 +105,7 @@ class Members:
 
     def remember(self) -> None:
         """Note who is there now: a process that later leaves tag, session and parent behind is still known."""
-        without = [run for run in self._runs() if run.phase != ENDED and run.cgroup is None]
+        without = [run for run in self._runs.values() if run.phase != ENDED and run.cgroup is None]
         if not without:
             return
         table = scan()
@@ -117,7 +117,7 @@ class Members:
         table = scan()
         found = find_members(table, self._kin(run, table), self._never(), self._tags)
         run.known |= {stat.id for stat in found}
-        if any(other is not run and other.phase != ENDED for other in self._runs()):
+        if any(other is not run and other.phase != ENDED for other in self._runs.values()):
             return found  # an orphan may be another run's helper: nobody is killed on a guess
         # Only this run is left, so an orphan that nothing else explains is its own.
         strays = (read_stat(pid) for pid in self._orphans() - {stat.pid for stat in found})
@@ -140,8 +140,8 @@ class Members:
 
     def _never(self) -> Set[int]:
         """The wrappers are ours, not the jobs': they note the status and end by themselves."""
-        wrappers = {run.wrapper[0] for run in self._runs() if run.wrapper and run.phase in (STARTING, RUNNING)}
-        return self._own_children() | wrappers | {os.getpid()}
+        wrappers = {run.wrapper[0] for run in self._runs.values() if run.wrapper and run.phase in (STARTING, RUNNING)}
+        return self._own_children | wrappers | {os.getpid()}
 
     def _orphans(self) -> Set[int]:
         children = children_of_self()

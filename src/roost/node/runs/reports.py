@@ -19,12 +19,12 @@ _FEW_BYTES = 4 * 1024
 _LOG_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-class Reporting:
+class Reports:
     """Looks at the files of runs. One stat for each, unless there is something new."""
 
-    def __init__(self) -> None:
-        self.send: Callable[[Message], None] = lambda message: None
-        self.note: Callable[[str], None] = lambda text: None
+    def __init__(self, send: Callable[[Message], None], note: Callable[[str], None]) -> None:
+        self._send = send
+        self._note = note
 
     def look(self, runs: Iterable[Run]) -> None:
         """What running jobs have said since the last look."""
@@ -44,7 +44,7 @@ class Reporting:
         """Say what is new of it."""
         message = run.results()
         if message is not None:
-            self.send(message)
+            self._send(message)
 
     def repeat(self, runs: Iterable[Run], answer: Callable[[Run], None]) -> None:
         """Say all of it to a new link, and of those that have ended the end, which its `hello` kept back."""
@@ -64,7 +64,7 @@ class Reporting:
         if run.is_adopted:  # an earlier daemon has said so
             return
         text = f"ROOST_REPORT: {report.problem}"
-        self.note(f"run {run.name}: {text}")
+        self._note(f"run {run.name}: {text}")
         if run.record is not None and is_own_log(run.record.err, run.path):
             _append(run.record.err, f"roost: {text}\n")
 

@@ -19,8 +19,10 @@ import contextlib
 import fcntl
 import os
 import signal
-from typing import Callable, Collection, Dict, Iterator, List, Optional, Set
+from typing import Collection, Dict, Iterator, List, Optional, Set
 
+from roost.node.claims.claims import Claims
+from roost.node.gpus.inventory import Inventory
 from roost.node.runs.wrapper import NOTICE_FD
 from roost.node.system import cgroup
 from roost.node.system.cgroup import Cgroups
@@ -70,7 +72,16 @@ class Runner:
 class Runners:
     """Every runner of this daemon. `take` one, `order` it, then `give_back` or `retire` it."""
 
-    def __init__(self, loop: Loop, cgroups: Cgroups, traces: str, notices: int) -> None:
+    def __init__(
+        self,
+        loop: Loop,
+        cgroups: Cgroups,
+        traces: str,
+        notices: int,
+        own_children: Set[int],
+        claims: Claims,
+        inventory: Inventory,
+    ) -> None:
         self._loop = loop
         self._cgroups = cgroups
         self._traces = traces
@@ -81,9 +92,9 @@ class Runners:
         self._count = 0
         self._quiet: Optional[Timer] = None
         self.is_proven = False
-        self.own_children: Set[int] = set()
-        self.claims_gpus: Callable[[], bool] = lambda: False
-        self.open_claims: Callable[[], Dict[str, int]] = lambda: {}
+        self._own_children = own_children
+        self._claims = claims
+        self._inventory = inventory
 
     def prove(self) -> None:
         """Have one runner read a script that does nothing but answer. Until it did, none is used."""
@@ -171,7 +182,7 @@ class Runners:
         runner = self._all.pop(pid, None)
         if runner is None:
             return None
-        self.own_children.discard(pid)
+        self._own_children.discard(pid)
         self._idle = [other for other in self._idle if other is not runner]
         self._close_memory(runner)
         if runner.orders >= 0:
@@ -192,7 +203,7 @@ class Runners:
         self._count += 1
         path = self._cgroups.create(f"runner-{os.getpid()}-{self._count}")
         reader, writer = os.pipe()
-        claims = self.open_claims() if with_claims else {}
+        claims = self._claims.spare(self._inventory.gpus) if with_claims else {}
         try:
             with inherited(claims.values()):
                 pid = self._spawn(path, reader)
@@ -205,7 +216,7 @@ class Runners:
             os.close(reader)
         runner = self._all[pid] = Runner(pid, path, writer)
         runner.claims = claims
-        self.own_children.add(pid)
+        self._own_children.add(pid)
         return runner
 
     def _spawn(self, path: str, reader: int) -> int:
@@ -232,7 +243,7 @@ class Runners:
                 self._loop.after(0, lambda pid=runner.pid: self.retire(pid))  # type: ignore[misc]
         self._idle = fresh
         with contextlib.suppress(OSError):
-            for with_claims in (False, True) if self.claims_gpus() else (False,):
+            for with_claims in (False, True) if self._claims.is_lending and self._inventory.gpus else (False,):
                 ready = sum(bool(runner.claims) == with_claims for runner in fresh)
                 self._idle.extend(self._make(with_claims) for _ in range(_READY - ready))
 

@@ -47,20 +47,30 @@ class Launch(NamedTuple):
 class Spawner:
     """Starts runs on this node. Whatever claims of GPUs a run has, its wrapper holds too."""
 
-    def __init__(self, state: StateDir, cgroups: Optional[Cgroups], boot: str, node: str, notices: int) -> None:
-        self.claims: Optional[Claims] = None
+    def __init__(
+        self,
+        state: StateDir,
+        cgroups: Optional[Cgroups],
+        boot: str,
+        node: str,
+        notices: int,
+        claims: Claims,
+        runners: Optional[Runners],
+        sim_dir: Optional[str],
+    ) -> None:
+        self.claims = claims
+        self.runners = runners
+        self.sim_dir = sim_dir
         self._state = state
         self._cgroups = cgroups
         self._boot = boot
         self._node = node
-        self.sim_dir: Optional[str] = None
         self._umask = os.umask(0o077)
         null = os.open(os.devnull, os.O_RDWR)
         copies = [(null, 0), (null, 1), (null, 2), (notices, NOTICE_FD)]
         self._streams = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in copies]
         self._soft_files = raise_file_limit()
         self._text = wrapper_text(self._soft_files)
-        self.runners: Optional[Runners] = None
 
     def spawn(self, launch: Launch) -> Tuple[Record, int]:
         """Start it; its record and the pid of the wrapper."""
@@ -103,8 +113,7 @@ class Spawner:
         """A runner that can hold the run's claims; one that cannot was made before the GPUs were known, and leaves."""
         if self.runners is None:
             return None
-        has_claims = self.claims is not None and bool(self.claims.descriptors(launch.name))
-        if not has_claims or self.claims is None:
+        if not self.claims.descriptors(launch.name):
             return self.runners.take()
         runner = self.runners.take(with_claims=True) if self.claims.is_lending else None
         if runner is None or self.claims.lend(launch.name, runner.claims):
@@ -178,7 +187,7 @@ class Spawner:
         run_dir, trace = self._state.run(launch.name), self._state.marker(launch.name)
         files = [self._umask_of(spec), record_text(record, spec), record.out, record.err]
         wrapper = [SHELL, "-c", self._text, run_dir, trace, record.cgroup or "", *files, *argv]
-        claims = self.claims.descriptors(launch.name) if self.claims is not None else []
+        claims = self.claims.descriptors(launch.name)
         streams = list(self._streams)
         if environment is not None:
             streams.append((os.POSIX_SPAWN_DUP2, environment, command.ENVIRONMENT_FD))

@@ -14,7 +14,8 @@ from typing import Any, Callable, Deque, List, Optional, Set
 
 from roost.node.claims.claims import Claims, Refused
 from roost.node.gpus.driver import Gpu
-from roost.node.protocol import GONE, PAUSED, REFUSED, REMOVED, RESUMED, Message
+from roost.node.gpus.inventory import Inventory
+from roost.node.protocol import GONE, PAUSED, REFUSED, REMOVED, RESUMED
 from roost.node.runs import run_dir
 from roost.node.runs.adoption import Source
 from roost.node.runs.command import CannotStart
@@ -22,7 +23,6 @@ from roost.node.runs.lifecycle import Lifecycle
 from roost.node.runs.run import ENDED, STARTING, Run
 from roost.node.runs.run_spec import DEFAULT_GRACE_MS, BadSpec, Spec, parse_spec
 from roost.node.runs.spawn import Launch, Spawner
-from roost.node.state_dir import active_runs
 from roost.node.system.clock import boot_ms, wall_ms
 from roost.node.system.event_loop import Loop
 
@@ -33,9 +33,19 @@ _TOLD_AT_ONCE = 500
 class Supervisor:
     """Carries out what the server asks of runs."""
 
-    def __init__(self, source: Source, loop: Loop, spawner: Spawner, life: Lifecycle) -> None:
-        self.claims: Optional[Claims] = None
-        self.on_claimed: Callable[[], None] = lambda: None
+    def __init__(
+        self,
+        source: Source,
+        loop: Loop,
+        spawner: Spawner,
+        life: Lifecycle,
+        claims: Claims,
+        inventory: Inventory,
+        on_refused: Callable[[], None],
+    ) -> None:
+        self._claims = claims
+        self._inventory = inventory
+        self._on_refused = on_refused
         self._state = source.state
         self._source = source
         self._loop = loop
@@ -45,26 +55,6 @@ class Supervisor:
         self._removed: List[str] = []
         self._doomed: Set[str] = set()
         """To be deleted once they have ended."""
-        self.find_gpu: Callable[[str], Optional[Gpu]] = lambda uuid: None
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether any run has not ended."""
-        return any(run.phase != ENDED for run in self._life.runs.values())
-
-    def adopt_all(self) -> None:
-        """Take over what an earlier daemon left. What never began is left out: the server asks again."""
-        for name in active_runs(self._state):
-            self._life.adopt(name)
-
-    def report(self) -> List[Message]:
-        """What is known of every run, for `hello`."""
-        messages = (run.greeting() for run in self._life.runs.values())
-        return [message for message in messages if message is not None]
-
-    def known(self, name: str) -> Optional[Run]:
-        """The run, when its end is not yet acknowledged."""
-        return self._life.runs.get(name)
 
     def find(self, name: str) -> Optional[Run]:
         """The run, from memory or from its directory; None when it never began."""
@@ -167,10 +157,9 @@ class Supervisor:
     def _claim(self, launch: Launch) -> bool:
         """Whether the run's GPUs are ours to give out; what others have is said before the refusal."""
         try:
-            if self.claims is not None:
-                self.claims.take(launch.name, launch.gpus)
+            self._claims.take(launch.name, launch.gpus)
         except Refused as problem:
-            self.on_claimed()
+            self._on_refused()
             self._life.send({"op": REFUSED, "run": launch.name, "reason": str(problem), "claimed": True})
             return False
         return True
@@ -185,7 +174,7 @@ class Supervisor:
         except OSError as problem:
             self._spawner.discard(launch.name)
             shutil.rmtree(run.path, ignore_errors=True)
-            self._life.release(launch.name)
+            self._claims.release(launch.name)
             self._life.send({"op": REFUSED, "run": launch.name, "reason": f"the node cannot start it: {problem}"})
         else:
             self._life.add(run, pid)
@@ -193,7 +182,7 @@ class Supervisor:
     def _gpus_of(self, spec: Spec) -> List[Gpu]:
         gpus = []
         for uuid in spec.gpus:
-            gpu = self.find_gpu(uuid)
+            gpu = self._inventory.find(uuid)
             if gpu is None:
                 raise BadSpec(f"no such GPU here: {uuid}")
             gpus.append(gpu)

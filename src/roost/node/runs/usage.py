@@ -1,32 +1,35 @@
-"""What runs have of the host's memory while they run, told to the server for its plots. Decides nothing.
+"""What runs use while they run: their host memory, for the server's plots, and the sums of samples, kept on disk.
 
 The cgroup knows it where the kernel counts; else the processes that are known to be the run's are added up.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Optional
+import contextlib
+from typing import Any, Callable, Dict, Iterable, List
 
 from roost.node.protocol import USING, Message
-from roost.node.runs.run import RUNNING, Run
+from roost.node.runs import run_dir
+from roost.node.runs.run import ENDED, RUNNING, Run
 from roost.node.system import cgroup
 from roost.node.system.procfs import resident_mib
 
 
-class Using:
-    """Says what has changed since it last said something."""
+class MemoryUse:
+    """Tells the server what has changed since it was last told."""
 
-    def __init__(self) -> None:
+    def __init__(self, send: Callable[[Message], None]) -> None:
+        self._send = send
         self._said: Dict[str, int] = {}
 
-    def message(self, runs: Iterable[Run]) -> Optional[Message]:
-        """The runs whose memory is not what was said last; None when there is nothing new."""
+    def tell(self, runs: Iterable[Run]) -> None:
         found = {run.name: memory_mib(run) for run in runs if run.phase == RUNNING}
         changed: List[Dict[str, Any]] = [
             {"run": name, "rss_mib": mib} for name, mib in found.items() if self._said.get(name) != mib
         ]
         self._said = found
-        return {"op": USING, "runs": changed} if changed else None
+        if changed:
+            self._send({"op": USING, "runs": changed})
 
     def repeat(self) -> None:
         """Say all of it next time: a new link knows nothing yet."""
@@ -42,3 +45,13 @@ def memory_mib(run: Run) -> int:
         return resident_mib(pid for pid in cgroup.processes(run.cgroup) if pid != run.keeper)
     known = {pid for pid, _ in run.known}
     return resident_mib(known | {run.main_pid} if run.main_pid is not None else known)
+
+
+def keep_usage(run: Run) -> None:
+    """What samples have seen so far, for a daemon that comes after us."""
+    usage = run.usage
+    if run.phase == ENDED or run.record is None or not (usage.samples or usage.peak_mem_mib):
+        return
+    values = {"peak_mem_mib": usage.peak_mem_mib, "util_sum": usage.util_sum, "samples": usage.samples}
+    with contextlib.suppress(OSError):
+        run_dir.note(run.path, "usage", values)

@@ -25,8 +25,8 @@ class Timer:
 
     __slots__ = ("action",)
 
-    def __init__(self, action: Callable[[], None]) -> None:
-        self.action: Optional[Callable[[], None]] = action
+    def __init__(self, action: Callable[[], object]) -> None:
+        self.action: Optional[Callable[[], object]] = action
 
     def cancel(self) -> None:
         self.action = None
@@ -42,7 +42,6 @@ class Loop:
         self._timers: List[Tuple[float, int, Timer]] = []
         self._count = 0
         self._is_stopping = False
-        self.after_each: Callable[[], None] = lambda: None
 
     def watch(self, fd: int, events: int, handler: Handler) -> None:
         """Call the handler with the event mask; raises PermissionError for what cannot be waited on (plain files)."""
@@ -71,7 +70,7 @@ class Loop:
 
         self.watch(reader, READABLE, woken)
 
-    def after(self, seconds: float, action: Callable[[], None]) -> Timer:
+    def after(self, seconds: float, action: Callable[[], object]) -> Timer:
         """Call the action once, that many seconds from now on the boot clock."""
         timer = Timer(action)
         self._count += 1
@@ -81,15 +80,15 @@ class Loop:
     def stop(self) -> None:
         self._is_stopping = True
 
-    def run(self) -> None:
-        """Until `stop`."""
+    def run(self, after_each: Callable[[], None]) -> None:
+        """Until `stop`; `after_each` is called after every round of events."""
         while not self._is_stopping:
             for fd, events in self._epoll.poll(self._wait_s()):
                 handler = self._handlers.get(fd)
                 if handler is not None:
                     self._guarded(handler, events)
             self._run_timers()
-            self._guarded(_ignoring_argument(self.after_each), 0)
+            self._guarded(after_each)
 
     def _wait_s(self) -> float:
         while self._timers and self._timers[0][2].action is None:
@@ -106,16 +105,12 @@ class Loop:
             timer = heapq.heappop(self._timers)[2]
             action, timer.action = timer.action, None
             if action is not None:
-                self._guarded(_ignoring_argument(action), 0)
+                self._guarded(action)
 
-    def _guarded(self, handler: Handler, events: int) -> None:
+    def _guarded(self, handler: Callable[..., object], *args: int) -> None:
         try:
-            handler(events)
+            handler(*args)
         except Exception:
             import traceback
 
             self._report(traceback.format_exc())
-
-
-def _ignoring_argument(action: Callable[[], None]) -> Handler:
-    return lambda _: action()

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection
 
+from roost.answers.history import GpuCourse, JobSamples, Samples, Usage, UserUsage
 from roost.core.errors import NotFound, NotPermitted
 from roost.core.history.thinning import LEVELS, STEP_S, Block, Point, thinned
 from roost.core.history.weeks import begin_ms, week_of
@@ -22,7 +23,6 @@ from roost.server.service import Service
 from roost.store import reads, samples
 from roost.store.usage import Used, Week, Weeks, spread, used_since
 
-Json = dict[str, Any]
 MOST_ANSWERS = 500
 """Answers that are kept while they hold: many look at the same plots."""
 
@@ -56,12 +56,12 @@ class Past:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._answers: dict[tuple[str, str], tuple[int, bytes]] = {}
+        self._answers: dict[tuple[str, str], tuple[int, Samples]] = {}
 
     # -- samples ----------------------------------------------------------------------------------------------------
 
-    async def samples(self, scope: str, span: str) -> bytes:
-        """The samples of a GPU, a node or the cluster over a span up to now, encoded."""
+    async def samples(self, scope: str, span: str) -> Samples:
+        """The samples of a GPU, a node or the cluster over a span up to now."""
         now_s = now_ms() // 1000
         known = self._answers.get((scope, span))
         if known is not None and known[0] == now_s // STEP_S:
@@ -73,8 +73,8 @@ class Past:
             columns["mem_total_mib"] = [None if n is None else mem_total_mib for n in seen]
             columns["gpus_total"] = [None if n is None else 1 for n in seen]
         nothing = [None] * len(columns["at"])
-        shown = {"at": columns["at"], **{name: columns.get(name, nothing) for name in COLUMNS}}
-        answer = msgspec.json.encode({"version": 1, "scope": scope, "step_s": SPANS[span].step_s, **shown})
+        shown = {name: columns.get(name, nothing) for name in COLUMNS}
+        answer = Samples(scope=scope, step_s=SPANS[span].step_s, at=columns["at"], **shown)
         if len(self._answers) >= MOST_ANSWERS:
             self._answers.clear()
         self._answers[scope, span] = (now_s // STEP_S, answer)
@@ -106,7 +106,7 @@ class Past:
 
     # -- runs -------------------------------------------------------------------------------------------------------
 
-    async def job(self, caller: Caller, job: int, number: int | None) -> Json:
+    async def job(self, caller: Caller, job: int, number: int | None) -> JobSamples:
         """How a run went: the last attempt that began unless a number is given."""
         row = await self._service.row(job)
         if self._service.veil(caller).hides(row.user):
@@ -115,25 +115,24 @@ class Past:
             )
         attempt = await Logs(self._service).attempt(job, number)
         if attempt is None:
-            return {"version": 1, "id": job, "attempt": None, "step_s": 1, "at": [], "gpus": [], "rss_mib": []}
+            return JobSamples(id=job, attempt=None, step_s=1, at=[], gpus=[], rss_mib=[])
         course = self._service.recorder.course(job, attempt.attempt)
         if course is None:
             course = await self._service.read(samples.course, job, attempt.attempt)
-        fixed: Json = {"version": 1, "id": job, "attempt": attempt.attempt}
         devices = attempt.devices()
         if course is None or len(course.util) != len(devices):
-            gpus = [{"uuid": uuid, "index": index, "util": [], "mem_mib": []} for uuid, index in devices]
-            return {**fixed, "step_s": 1, "at": [], "gpus": gpus, "rss_mib": []}
+            gpus = [GpuCourse(uuid, index, [], []) for uuid, index in devices]
+            return JobSamples(id=job, attempt=attempt.attempt, step_s=1, at=[], gpus=gpus, rss_mib=[])
         gpus = [
-            {"uuid": uuid, "index": index, "util": [_rounded(v, 1) for v in util], "mem_mib": memory}
+            GpuCourse(uuid, index, [_rounded(v, 1) for v in util], memory)
             for (uuid, index), util, memory in zip(devices, course.util, course.mem_mib, strict=True)
         ]
         at = [course.start_s + i * course.step_s for i in range(len(course))]
-        return {**fixed, "step_s": course.step_s, "at": at, "gpus": gpus, "rss_mib": course.rss_mib}
+        return JobSamples(id=job, attempt=attempt.attempt, step_s=course.step_s, at=at, gpus=gpus, rss_mib=course.rss_mib)
 
     # -- use --------------------------------------------------------------------------------------------------------
 
-    async def usage(self, caller: Caller, weeks: int, user: str | None) -> Json:
+    async def usage(self, caller: Caller, weeks: int, user: str | None) -> Usage:
         """GPU hours and runs of every user in the last so many weeks, this one included; or of one."""
         if user is not None:
             check_user(user)
@@ -149,7 +148,7 @@ class Past:
             await self._service.known_user(user)
         names = sorted({name for number, name in found if number in numbers} | ({user} if user is not None else set()))
         shown = [_user(name, [found.get((number, name), _NOTHING) for number in numbers]) for name in names]
-        return {"version": 1, "weeks": [week_name(number) for number in numbers], "users": shown}
+        return Usage(weeks=[week_name(number) for number in numbers], users=shown)
 
     def _add_running(self, weeks: Weeks, user: str | None) -> None:
         now = now_ms()
@@ -168,14 +167,11 @@ def week_name(week: int) -> str:
     return f"{year}-W{number:02}"
 
 
-def _user(name: str, weeks: Sequence[Week]) -> Json:
+def _user(name: str, weeks: Sequence[Week]) -> UserUsage:
     waits = sum(week.waits for week in weeks)
-    return {
-        "user": name,
-        "gpu_hours": [round(week.gpu_ms / 3_600_000, 3) for week in weeks],
-        "jobs": [week.runs for week in weeks],
-        "waited_s_mean": round(sum(week.waited_ms for week in weeks) / waits / 1000, 3) if waits else None,
-    }
+    waited_s = round(sum(week.waited_ms for week in weeks) / waits / 1000, 3) if waits else None
+    hours = [round(week.gpu_ms / 3_600_000, 3) for week in weeks]
+    return UserUsage(name, hours, [week.runs for week in weeks], waited_s)
 
 
 def _read(

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Executable
 
+from roost.core.accounts import NO_ACCOUNT, SERVER_ACCOUNT, Account
 from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotKnown, NotPermitted, TryLater
 from roost.core.users import check_user
 from roost.server.identity.unix_accounts import Unix, unix_name, unix_of_uid
@@ -32,8 +33,6 @@ PASSWORD, LOGIN, FIRST = "password", "login", "first"
 LINK_LIVES_MS = {PASSWORD: 7 * 86_400_000, LOGIN: 300_000, FIRST: 86_400_000}
 MOST_TOKENS = 100
 """Of one user."""
-NOBODYS = "?"
-"""The account of somebody who has none here: no job has it."""
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -44,8 +43,8 @@ class Caller(msgspec.Struct, frozen=True):
     via: str
     address: str = ""
     home: str = "/"
-    account: str = NOBODYS
-    """The UNIX account that his jobs run as; empty: the server's own."""
+    account: Account = NO_ACCOUNT
+    """The UNIX account that their jobs run as."""
     unix: str | None = None
     csrf: str | None = None
     secret: str | None = None
@@ -83,7 +82,7 @@ class People:
     @property
     def itself(self) -> Caller:
         """The server, where it acts of its own accord."""
-        return Caller(self.own.name, True, "server", "", self.own.home, "", self.own.name)
+        return Caller(self.own.name, True, "server", "", self.own.home, SERVER_ACCOUNT, self.own.name)
 
     # -- who is it --------------------------------------------------------------------------------------------------
 
@@ -93,7 +92,7 @@ class People:
         if uid in (self.own.uid, 0):
             row = self._row_of(unix.name)
             name = row.name if row is not None else unix.name
-            return Caller(name, True, "socket", "", unix.home, "", unix.name)
+            return Caller(name, True, "socket", "", unix.home, SERVER_ACCOUNT, unix.name)
         if not self.is_root:
             raise NotPermitted(f"this server belongs to {self.own.name}", "`roost up` starts one of your own")
         return self._served(unix)
@@ -111,7 +110,7 @@ class People:
             raise NotPermitted(f"{unix.name} is not known here", f"an administrator adds you: roost user add {unix.name}")
         self._check_lock(row)
         name = row.name if row is not None else unix.name
-        return Caller(name, row is not None and row.is_admin, "socket", "", unix.home, unix.name, unix.name)
+        return Caller(name, row is not None and row.is_admin, "socket", "", unix.home, Account(unix.name), unix.name)
 
     def by_token(self, secret: str, address: str) -> Caller:
         """Who has that token."""
@@ -177,10 +176,10 @@ class People:
     def why_gone(self, caller: Caller) -> str | None:
         """Why he would not be let in any more: `locked`, `expired` or `ended`; None: he would."""
         account = self.accounts.get(caller.name)
-        if account is not None and account.is_locked and not (caller.via == "socket" and caller.account == ""):
+        if account is not None and account.is_locked and not (caller.via == "socket" and caller.account == SERVER_ACCOUNT):
             return "locked"
         if caller.secret is None:
-            is_known = caller.account == "" or account is not None or self._setting("users.admit") != "known"
+            is_known = caller.account == SERVER_ACCOUNT or account is not None or self._setting("users.admit") != "known"
             return None if is_known else "ended"
         row = self._sessions.get(caller.secret) or self.tokens.get(caller.secret)
         if row is None:
@@ -189,7 +188,11 @@ class People:
 
     def now_rules(self, caller: Caller) -> bool:
         """Whether he is an administrator now, whatever he was when he came."""
-        return caller.is_admin if caller.via == "socket" and caller.account == "" else self.is_administrator(caller.name)
+        return (
+            caller.is_admin
+            if caller.via == "socket" and caller.account == SERVER_ACCOUNT
+            else self.is_administrator(caller.name)
+        )
 
     def _row_of(self, unix: str) -> AccountRow | None:
         """Who is tied to that UNIX account."""
@@ -211,10 +214,10 @@ class People:
             return unix_name(row.unix) if row.unix is not None else None
         return unix_name(name)
 
-    def _account(self, unix: Unix | None) -> str:
+    def _account(self, unix: Unix | None) -> Account:
         if unix is not None and unix.uid == self.own.uid:
-            return ""
-        return unix.name if unix is not None and self.is_root else NOBODYS
+            return SERVER_ACCOUNT
+        return Account(unix.name) if unix is not None and self.is_root else NO_ACCOUNT
 
     def same_unix(self, name: str) -> Unix | None:
         """The UNIX account whose password is this user's too: his own, tied to nobody else, and served here."""
@@ -224,23 +227,23 @@ class People:
         tied = self._row_of(unix.name)
         return unix if tied is None or tied.name == name else None
 
-    def accounts_for(self, caller: Caller, owners: Iterable[str | None]) -> dict[str, str]:
+    def accounts_for(self, caller: Caller, owners: Iterable[str | None]) -> dict[str, Account]:
         """As whom the jobs of these users run; None is the caller. Raises when one of them has nobody to run as."""
-        return {owner or caller.name: self._runs_as(caller, owner or caller.name) for owner in set(owners)}
+        names = {owner or caller.name for owner in owners}
+        allowed = names if caller.is_admin else names & {caller.name}  # for others: refused where the jobs are queued
+        return {owner: self._runs_as(caller, owner) for owner in allowed}
 
-    def _runs_as(self, caller: Caller, owner: str) -> str:
+    def _runs_as(self, caller: Caller, owner: str) -> Account:
         """The server's own account may name people who have none: their jobs run as itself. Nobody else can have anything
         run as it, administrators neither."""
         if owner == caller.name:
             account = caller.account
-        elif not caller.is_admin:
-            raise NotPermitted(f"only an administrator submits jobs for {owner}", "leave out --owner: the job is yours then")
         else:
             account = self._account(self.unix_of(owner))
-            is_itself = caller.is_admin and caller.account == ""
-            account = "" if is_itself and account == NOBODYS else account
-            account = NOBODYS if account == "" and not is_itself else account
-        if account == NOBODYS:
+            is_itself = caller.is_admin and caller.account == SERVER_ACCOUNT
+            if account == (NO_ACCOUNT if is_itself else SERVER_ACCOUNT):
+                account = SERVER_ACCOUNT if is_itself else NO_ACCOUNT
+        if account == NO_ACCOUNT:
             runs_as = "ACCOUNT" if self.is_root else self.own.name
             raise NotPermitted(
                 f"no UNIX account is tied to {owner}, so there is nobody to run the job as",
@@ -284,7 +287,7 @@ class People:
             return
         if (unix := unix_name(row.unix)) is None:
             raise NotFound(f"this machine has no account {row.unix}", "--unix none: without one; no job can be run then")
-        if self.is_root and unix.uid == 0 and by.account != "":
+        if self.is_root and unix.uid == 0 and by.account != SERVER_ACCOUNT:
             raise NotPermitted("only root ties a user to root", f"sudo roost user set {row.name} --unix {row.unix}")
         other = self._row_of(row.unix)
         if other is not None and other.name != row.name:

@@ -1,20 +1,35 @@
-"""Private mode: what of others' jobs is hidden from somebody who is no administrator. Pure: views in, views out."""
+"""Private mode: what of others' jobs is hidden from somebody who is no administrator. Pure: answers in, answers out."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
 
+from roost.answers.gpus import Foreign, Gpus
+from roost.answers.history import Run
+from roost.answers.jobs import BriefJob, BriefPage, DryRun, End, HiddenEvent, Job, JobPage, JobShown, Why
+from roost.answers.live import Tile
+from roost.answers.reasons import Reason
+from roost.answers.sweeps import Sweep, SweepShown
+from roost.core.events import JobEvent
+from roost.core.model import Process
 from roost.server.identity.people import Caller
-from roost.store.rows import Filter
+from roost.store.rows import Filter, JobRow
 
-Json = dict[str, Any]
 HIDDEN = "(private)"
 NOBODY = "?"
-_TEXTS = ("name", "command_line")
-_BRIEF: Json = {"name": HIDDEN, "command_line": HIDDEN, "error": None, "labels": []}
-_NOTHING = ("desc", "cwd", "stdout", "stderr", "point", "error", "retry")
+_BRIEF: dict[str, Any] = {"name": HIDDEN, "command_line": HIDDEN, "error": None, "labels": ()}
+_WHOLE: dict[str, Any] = _BRIEF | {
+    "command": [],
+    **dict.fromkeys(("desc", "cwd", "stdout", "stderr", "point", "retry"), None),
+}
+J = TypeVar("J", bound=Job)
+B = TypeVar("B", bound=BriefJob)
+T = TypeVar("T", bound=Tile)
+P = TypeVar("P", Process, Foreign)
 
 
 class Veil:
@@ -33,106 +48,108 @@ class Veil:
         """Whether what that user does is hidden."""
         return self.is_down and user != self._name
 
-    def job(self, view: Json) -> Json:
-        """A job, whole or as the point of a sweep."""
+    def job(self, job: J) -> J:
+        """A whole job."""
         if not self.is_down:
-            return view
-        view = {**view, "reasons": [self._reason(reason) for reason in view.get("reasons", [])]}
-        if view.get("user") == self._name:
-            return view
-        shut: Json = {key: HIDDEN for key in _TEXTS if key in view}
-        shut |= {key: None for key in _NOTHING if key in view}
-        shut |= {key: [] for key in ("command", "labels", "story") if key in view}
-        shut |= {key: {} for key in ("results",) if key in view}
-        if "attempts" in view:
-            shut["attempts"] = [{**attempt, "error": None} for attempt in view["attempts"]]
-        return {**view, **shut}
+            return job
+        job = replace(job, reasons=[self._reason(reason) for reason in job.reasons])
+        if job.user == self._name:
+            return job
+        more: dict[str, Any] = {"story": [], "results": {}} if isinstance(job, JobShown) else {}
+        return replace(job, attempts=[replace(attempt, error=None) for attempt in job.attempts], **_WHOLE, **more)
 
-    def brief(self, view: Json, user: str) -> Json:
+    def page(self, page: JobPage | BriefPage) -> JobPage | BriefPage:
+        """A page of a listing."""
+        if not self.is_down:
+            return page
+        if isinstance(page, BriefPage):
+            return replace(page, jobs=[self.brief(job, job.user) for job in page.jobs])
+        return replace(page, jobs=[self.job(job) for job in page.jobs])
+
+    def brief(self, job: B, user: str) -> B:
         """A job in brief, or a part of that."""
         if not self.is_down:
-            return view
-        if view.get("reason") is not None:
-            view = {**view, "reason": self._reason(view["reason"])}
+            return job
+        if job.reason:
+            job = replace(job, reason=self._reason(job.reason))
         if user == self._name:
-            return view
-        return {**view, **{key: value for key, value in _BRIEF.items() if key in view}}
+            return job
+        return replace(job, **{key: value for key, value in _BRIEF.items() if getattr(job, key) is not UNSET})
 
-    def gpus(self, view: Json) -> Json:
+    def gpus(self, every: Gpus) -> Gpus:
         """Every GPU: the jobs and processes on it."""
-        if not self.is_down:
-            return view
-        return {**view, "gpus": [self.tile(gpu) for gpu in view["gpus"]]}
+        return replace(every, gpus=[replace(gpu, **self._on(gpu)) for gpu in every.gpus]) if self.is_down else every
 
-    def tile(self, gpu: Json) -> Json:
-        """A GPU, or a part of one."""
-        if not self.is_down:
-            return gpu
-        shut: Json = {}
-        if "jobs" in gpu:
-            shut["jobs"] = [{**job, "name": HIDDEN} if self.hides(job["user"]) else job for job in gpu["jobs"]]
-        if "procs" in gpu:
-            shut["procs"] = [self._process(process) for process in gpu["procs"]]
-        return {**gpu, **shut}
+    def tile(self, gpu: T) -> T:
+        """A GPU of a dashboard, or a part of one."""
+        return replace(gpu, **self._on(gpu)) if self.is_down else gpu
 
-    def _process(self, process: Json) -> Json:
-        return {**process, "command": HIDDEN} if self.hides(process.get("user")) else process
+    def _on(self, gpu: Any) -> dict[str, Any]:
+        """What is on a GPU, as far as that is in it."""
+        shut: dict[str, Any] = {}
+        if gpu.jobs:
+            shut["jobs"] = [replace(job, name=HIDDEN) if self.hides(job.user) else job for job in gpu.jobs]
+        if gpu.procs:
+            shut["procs"] = [self._process(process) for process in gpu.procs]
+        return shut
 
-    def _reason(self, reason: Json) -> Json:
+    def _process(self, process: P) -> P:
+        return replace(process, command=HIDDEN) if self.hides(process.user) else process
+
+    def _reason(self, reason: Reason) -> Reason:
         """A reason names processes: what they run is their users' own business."""
-        procs = reason.get("procs")
-        if not procs:
+        if not reason.procs:
             return reason
-        text = reason["text"]
-        for process in procs:
-            if self.hides(process.get("user")) and process.get("command"):
-                text = text.replace(process["command"], HIDDEN)
-        return {**reason, "text": text, "procs": [self._process(process) for process in procs]}
+        text = reason.text
+        for process in reason.procs:
+            if self.hides(process.user) and process.command:
+                text = text.replace(process.command, HIDDEN)
+        return replace(reason, text=text, procs=tuple(self._process(process) for process in reason.procs))
 
-    def why(self, view: Json, user: str) -> Json:
+    def why(self, why: Why, user: str) -> Why:
         """Why a job waits. Of another's, only that it does."""
         if not self.is_down:
-            return view
-        reasons = [self._reason(reason) for reason in view["reasons"]] if not self.hides(user) else []
-        text = "; ".join(reason["text"] for reason in reasons) or (view["text"] if not self.hides(user) else HIDDEN)
-        return {**view, "reasons": reasons, "text": text}
+            return why
+        if self.hides(user):
+            return replace(why, reasons=[], text=HIDDEN)
+        reasons = [self._reason(reason) for reason in why.reasons]
+        return replace(why, reasons=reasons, text="; ".join(reason.text for reason in reasons) or why.text)
 
-    def planned(self, view: Json) -> Json:
-        """What would become of a job: the reasons name others' processes."""
-        if not self.is_down or "reasons" not in view:
-            return view
-        return {**view, "reasons": [self._reason(reason) for reason in view["reasons"]]}
+    def dry_run(self, answer: DryRun) -> DryRun:
+        """What would become of jobs: the reasons name others' processes."""
+        if not self.is_down:
+            return answer
+        return DryRun([replace(job, reasons=[self._reason(reason) for reason in job.reasons]) for job in answer.jobs])
 
-    def ended(self, view: Json, user: str) -> Json:
-        """How a job that was waited for has ended."""
-        return {**view, "error": None} if self.hides(user) else view
+    def ended(self, row: JobRow) -> End:
+        """Where a job is that was waited for, or how it has ended."""
+        error = None if self.hides(row.user) else row.error
+        return End(id=row.id, state=row.state, outcome=row.outcome, exit_code=row.exit_code, error=error)
 
     def filter(self, wanted: Filter) -> Filter:
-        """What he asks for, as far as he may know of it: others' labels and the words in their names are hidden too."""
+        """What is asked for, as far as the caller may know of it: others' labels and the words in their names are hidden."""
         if not self.is_down:
             return wanted
-        wanted = msgspec.structs.replace(wanted, viewer=self._name)
+        wanted = replace(wanted, viewer=self._name)
         if not wanted.labels:
             return wanted
         users = tuple(user for user in wanted.users if user == self._name) if wanted.users else (self._name,)
-        return msgspec.structs.replace(wanted, users=users or (NOBODY,))
+        return replace(wanted, users=users or (NOBODY,))
 
-    def event(self, data: Json, user: str | None) -> Json:
+    def event(self, event: JobEvent, user: str | None) -> JobEvent | HiddenEvent:
         """Something that happened to a job."""
-        if not self.hides(user):
-            return data
-        return {key: data[key] for key in ("type", "id", "at_ms", "attempt", "outcome", "node", "gpus") if key in data}
+        return msgspec.convert(msgspec.to_builtins(event), HiddenEvent) if self.hides(user) else event
 
-    def sweep(self, view: Json) -> Json:
-        """A sweep, with its points where they are in it."""
-        if not self.hides(view["user"]):
-            return view
-        shut: Json = {"name": HIDDEN}
-        shut |= {key: HIDDEN for key in ("command_line",) if key in view}
-        shut |= {key: None for key in ("where", "dir") if key in view}
-        shut |= {key: [] for key in ("params", "keys", "points") if key in view}
-        return {**view, **shut}
+    def sweep(self, sweep: Sweep) -> Sweep:
+        """A sweep without its points."""
+        return replace(sweep, name=HIDDEN) if self.hides(sweep.user) else sweep
 
-    def run(self, view: Json) -> Json:
+    def sweep_shown(self, sweep: SweepShown) -> SweepShown:
+        """A sweep with its points."""
+        if not self.hides(sweep.user):
+            return sweep
+        return replace(sweep, name=HIDDEN, command_line=HIDDEN, where=None, dir=None, params=[], keys=[], points=[])
+
+    def run(self, run: Run) -> Run:
         """A run that ended, of the history."""
-        return {**view, "work": HIDDEN} if self.hides(view["user"]) else view
+        return replace(run, work=HIDDEN) if self.hides(run.user) else run

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from roost.answers.jobs import LogEnd, LogEnded, LogPiece, LogWaiting
 from roost.core import events as ev
 from roost.core.errors import NotFound, RoostError, TryLater
 from roost.core.nodes import channel
@@ -25,7 +26,6 @@ from roost.server.views import job_views
 from roost.store import reads
 from roost.store.rows import AttemptRow, JobRow
 
-Json = dict[str, Any]
 ATTACH_S = 15.0
 """How long the program of an account may take to come, when it is asked something."""
 AWAY_S = 3.0
@@ -142,7 +142,9 @@ class Logs:
             offset = piece.offset + len(data)
             yield data
 
-    async def follow(self, job: int, which: Followed, offsets: dict[str, int], lines: int | None) -> AsyncIterator[Json]:
+    async def follow(
+        self, job: int, which: Followed, offsets: dict[str, int], lines: int | None
+    ) -> AsyncIterator[LogWaiting | LogPiece | LogEnded]:
         """What a job writes, as it writes it, to its end: one attempt after the other, unless one is named."""
         changed = asyncio.Event()
 
@@ -163,14 +165,14 @@ class Logs:
                     attempt = await self._followed(job, which)
                 if attempt is not None:
                     async for piece in self._streams(attempt, which.streams, offsets, lines):
-                        yield {**piece, "attempt": attempt.attempt}
+                        yield piece
                 while _is_ending(row := await self._service.row(job), attempt, which.number):
                     await _changed(changed, 1.0)
                 if attempt is None or which.number is not None or _is_last(row, attempt):
                     break
                 which = msgspec.structs.replace(which, since=attempt.attempt + 1)
                 offsets, lines = {}, None
-            yield {"end": {"state": row.state, "outcome": row.outcome, "exit_code": row.exit_code, "error": row.error}}
+            yield LogEnded(LogEnd(state=row.state, outcome=row.outcome, exit_code=row.exit_code, error=row.error))
         finally:
             self._service.engine.watchers.discard(watch)
 
@@ -188,15 +190,15 @@ class Logs:
         rows = (await self._service.read(reads.attempts, [job])).get(job, [])
         return next((row for row in rows if row.attempt >= which.since and row.state != "refused"), None)
 
-    async def _waiting(self, row: JobRow) -> Json:
+    async def _waiting(self, row: JobRow) -> LogWaiting:
         attempts = (await self._service.read(reads.attempts, [row.id])).get(row.id, [])
         reasons = job_views.reasons_view(self._service.cluster, row.id, now_ms())
-        return {"state": row.state, "reasons": reasons, "retry": job_views.retry_view(row, attempts)}
+        return LogWaiting(row.state, reasons, job_views.retry_view(row, row.decoded(), attempts))
 
     async def _streams(
         self, attempt: AttemptRow, streams: tuple[str, ...], offsets: dict[str, int], lines: int | None
-    ) -> AsyncIterator[Json]:
-        queue: asyncio.Queue[Json | None] = asyncio.Queue(64)
+    ) -> AsyncIterator[LogPiece]:
+        queue: asyncio.Queue[LogPiece | None] = asyncio.Queue(64)
         tasks = [
             asyncio.create_task(self._one_stream(attempt, stream, offsets.get(stream, 0), lines, queue))
             for stream in streams
@@ -214,7 +216,7 @@ class Logs:
                 task.cancel()
 
     async def _one_stream(
-        self, attempt: AttemptRow, stream: str, offset: int, lines: int | None, queue: asyncio.Queue[Json | None]
+        self, attempt: AttemptRow, stream: str, offset: int, lines: int | None, queue: asyncio.Queue[LogPiece | None]
     ) -> None:
         """Follow one of a run's two logs; a cut link is waited for and the reading goes on where it was."""
         patience = Patience(self._service.engine, attempt.node)
@@ -225,7 +227,7 @@ class Logs:
                         offset = (await self.read(attempt, stream=stream, lines=lines)).offset
                     async for piece in self._pieces(attempt, stream, offset):
                         patience.renew()
-                        offset = piece["offset"]
+                        offset = piece.offset
                         await queue.put(piece)
                     return
                 except (LinkDown, TryLater):
@@ -238,7 +240,7 @@ class Logs:
         finally:
             await queue.put(None)
 
-    async def _pieces(self, attempt: AttemptRow, stream: str, offset: int) -> AsyncIterator[Json]:
+    async def _pieces(self, attempt: AttemptRow, stream: str, offset: int) -> AsyncIterator[LogPiece]:
         """What is in a log from there on, and what comes to it, until the run has ended."""
         run, link = f"{attempt.job}.{attempt.attempt}", await self.link(attempt)
         async for answer in link.listen("follow", run=run, stream=stream, offset=offset):
@@ -246,9 +248,9 @@ class Logs:
                 raise NotFound(plain(answer.message))
             if not isinstance(answer, m.LogData):
                 return
-            yield {"stream": stream, "data": answer.data, "offset": answer.offset + len(answer.data)}
+            yield _piece(attempt, stream, answer.data, answer.offset + len(answer.data))
 
-    async def _ends_here(self, attempt: AttemptRow, stream: str, offset: int, queue: asyncio.Queue[Json | None]) -> bool:
+    async def _ends_here(self, attempt: AttemptRow, stream: str, offset: int, queue: asyncio.Queue[LogPiece | None]) -> bool:
         """Whether no more will come from the node: the attempt is over, and the rest was in the copy; or it was lost."""
         try:
             found = await self.attempt(attempt.job, attempt.attempt)
@@ -260,8 +262,12 @@ class Logs:
             if not piece.data:
                 return True
             offset = piece.offset + len(piece.data)
-            await queue.put({"stream": stream, "data": piece.data, "offset": offset})
+            await queue.put(_piece(attempt, stream, piece.data, offset))
         return found.outcome == "lost" and self._is_away(found)
+
+
+def _piece(attempt: AttemptRow, stream: str, data: bytes, offset: int) -> LogPiece:
+    return LogPiece(stream=stream, data=data, offset=offset, attempt=attempt.attempt)
 
 
 def _is_ending(row: JobRow, attempt: AttemptRow | None, number: int | None) -> bool:

@@ -11,8 +11,9 @@ import logging
 import time
 from collections.abc import Callable
 
+from roost.core.accounts import Account, account_channel, channel_account
 from roost.core.model import Active
-from roost.core.nodes import OWN, shape_channel
+from roost.core.nodes import shape_channel
 from roost.core.states import State
 from roost.links import messages as m
 from roost.server.clock import now_ms
@@ -22,7 +23,7 @@ from roost.store import reads
 LOOK_S = 1.0
 _log = logging.getLogger("roost.evicting")
 
-MakeCommand = Callable[[str, str, str, list[int]], list[str]]
+MakeCommand = Callable[[str, Account, str, list[int]], list[str]]
 """The command line that evicts a run of an account on a node, with the processes that were seen on its GPUs."""
 
 
@@ -48,13 +49,13 @@ class Evicting:
         self._since_s = {run: self._since_s.get(run, now) for run in found}
         return list(found.values())
 
-    def _channel(self, active: Active) -> str:
-        return shape_channel(self._engine.controller.cluster, active.node, active.job.shape)
+    def _account(self, active: Active) -> Account | None:
+        """The account whose program has that run; None: the node's own program, or a user's own login."""
+        return channel_account(shape_channel(self._engine.controller.cluster, active.node, active.job.shape))
 
     def _may_end(self, active: Active) -> bool:
         """Whether an account's program has it, and root can be reached beside it."""
-        has = self._channel(active)
-        return has != "" and not has.startswith(OWN) and self._engine.controller.cluster.nodes[active.node].attached
+        return self._account(active) is not None and self._engine.controller.cluster.nodes[active.node].attached
 
     async def _is_overdue(self, active: Active) -> bool:
         """Whether its own grace is over, and the patience of the settings behind it."""
@@ -69,7 +70,8 @@ class Evicting:
         return waited_s > grace_s + patience_s
 
     async def _evict(self, active: Active) -> None:
-        account = self._channel(active)
+        if (account := self._account(active)) is None:
+            return
         command = self._command(active.node, account, active.run, self._seen(active))
         process = await asyncio.create_subprocess_exec(
             *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
@@ -80,10 +82,10 @@ class Evicting:
         if is_gone and self._engine.controller.cluster.active.get(active.job.id) == active:
             error = f"ended by the server: the program of {account} did not end it"
             ended = m.RunExited(active.run, now_ms(), 137, active.stop_word, error)
-            self._engine.inbox.report(active.node, ended, account)
+            self._engine.inbox.report(active.node, ended, account_channel(account))
 
     def _seen(self, active: Active) -> list[int]:
         """Processes of that account on the run's GPUs that no other run has."""
-        cluster, account = self._engine.controller.cluster, self._channel(active)
+        cluster, account = self._engine.controller.cluster, self._account(active)
         seen = [cluster.seen[uuid].procs for uuid in active.gpus if uuid in cluster.seen]
         return sorted({p.pid for procs in seen for p in procs if p.user == account and p.run in (None, active.run)})

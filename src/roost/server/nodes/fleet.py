@@ -15,11 +15,12 @@ from typing import Any
 
 import msgspec
 
+from roost.answers.nodes import Node, NodeCheck, NodeLogin
+from roost.core.accounts import NO_ACCOUNT, NODE_CHANNEL, SERVER_ACCOUNT, login_channel
 from roost.core.amounts import span
 from roost.core.cluster import Cluster
 from roost.core.errors import BadRequest, Conflict, HostKeyUnknown, NotFound, NotPermitted, RoostError, TryLater
 from roost.core.model import Access, Login
-from roost.core.nodes import OWN
 from roost.links import addresses, ssh
 from roost.links.addresses import PIPE, BadTarget
 from roost.links.link import LinkDown, plain
@@ -28,7 +29,7 @@ from roost.node.gpus.simulated import parse_sim_spec
 from roost.node.system.clock import boot_id
 from roost.node.system.home_dir import look_at_home
 from roost.server.clock import now_ms
-from roost.server.identity.people import NOBODYS, Caller, People
+from roost.server.identity.people import Caller, People
 from roost.server.nodes.account_checks import Own
 from roost.server.nodes.contact import Said, ask_program, host_keys, is_known, tell_program
 from roost.server.nodes.former_nodes import former
@@ -72,7 +73,7 @@ class NewNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Fleet:
     """The nodes."""
 
-    def __init__(self, engine: Engine, people: People, links: NodeLinks, show: Callable[[str], Json]) -> None:
+    def __init__(self, engine: Engine, people: People, links: NodeLinks, show: Callable[[str], Node]) -> None:
         self._engine, self._people, self._links, self._show = engine, people, links, show
         self.before_leaving: Callable[[str, float], Awaitable[object]] | None = None
         """Waits, for so many seconds, until all that is wanted of a node was fetched."""
@@ -83,7 +84,7 @@ class Fleet:
 
     # -- coming ---------------------------------------------------------------------------------------------------
 
-    async def add(self, caller: Caller, asked: NewNode) -> Json:
+    async def add(self, caller: Caller, asked: NewNode) -> Node:
         """Add it once it was reached. Raises `HostKeyUnknown` when nobody has said that its key is right."""
         target = _checked(asked)
         if asked.name in self._cluster.nodes:
@@ -120,7 +121,7 @@ class Fleet:
         """End what the machine has of nodes that it was before. Its GPUs stay claimed until that is over."""
         ways = self._links.ways
         for was in former(found, self._cluster.nodes):
-            words = ssh.become_words(was.account, access.sim) if was.account else ssh.attach_words(access.sim)
+            words = ssh.become_words(was.channel, access.sim) if was.channel else ssh.attach_words(access.sim)
             command = ssh.command(ways.way(node, access), ways.wanted(was.node, access, words), ways.program)
             said = await tell_program(command, ways.program.data, was.farewell)
             if said.code in (None, ssh.FAILED):
@@ -140,7 +141,7 @@ class Fleet:
     async def _come(self, node: str) -> None:
         """Wait until it is attached, but not for ever."""
         self._links.open_needed()
-        link = self._links.open(node, "")
+        link = self._links.open(node, NODE_CHANNEL)
         with contextlib.suppress(LinkDown):
             if link is not None:
                 await link.attached(ATTACH_S)
@@ -184,8 +185,8 @@ class Fleet:
 
     # -- being there ------------------------------------------------------------------------------------------------
 
-    async def check(self, caller: Caller, name: str) -> list[Json]:
-        """What works there and what is missing, each `{name, ok, text, hint}`; `ok` None: not known."""
+    async def check(self, caller: Caller, name: str) -> list[NodeCheck]:
+        """What works there and what is missing."""
         access = self._remote(name)
         people = await asyncio.to_thread(self._accounts) if access.each else {}
         before_ms = now_ms()
@@ -203,7 +204,7 @@ class Fleet:
         found = {unix.name: unix for user in sorted(users)[:MOST_PEOPLE] if (unix := self._people.unix_of(user)) is not None}
         return {name: Own(unix.uid, Home(**look_at_home(unix.home))) for name, unix in found.items() if unix.uid != 0}
 
-    async def trust(self, caller: Caller, name: str, host_key: str | None) -> Json:
+    async def trust(self, caller: Caller, name: str, host_key: str | None) -> Node:
         """Believe its new host key from now on. Raises `HostKeyUnknown` unless `host_key` is what it has."""
         access = self._remote(name)
         if access.target == PIPE:
@@ -231,12 +232,12 @@ class Fleet:
         lost: list[int] = []
         has_runs = any(active.node == name for active in self._cluster.active.values())
         if force and has_runs:
-            lost += (await self._ask(caller, EmptyNode(caller.name, name)))["lost"]
+            lost += await self._ask(caller, EmptyNode(caller.name, name))
         if force or not has_runs:  # else it is refused
             await self._end_runs(name)
             if self.before_leaving is not None and name in self._cluster.nodes:
                 await self.before_leaving(name, SETTLE_S)
-        lost += (await self._ask(caller, RemoveNode(caller.name, name, force)))["lost"]
+        lost += await self._ask(caller, RemoveNode(caller.name, name, force))
         await self._links.forget(name)
         return lost
 
@@ -250,8 +251,7 @@ class Fleet:
 
     async def lose(self, caller: Caller, name: str) -> list[int]:
         """Give up what runs on a node that cannot be reached: its jobs are lost. Answers with them."""
-        answer = await self._ask(caller, LoseNode(caller.name, name, f"{name} was given up by {caller.name}"))
-        lost: list[int] = answer["lost"]
+        lost: list[int] = await self._ask(caller, LoseNode(caller.name, name, f"{name} was given up by {caller.name}"))
         return lost
 
     async def tend(self) -> None:
@@ -275,7 +275,7 @@ class Fleet:
 
     # -- users' own logins ------------------------------------------------------------------------------------------
 
-    async def login(self, caller: Caller, name: str, user: str | None, target: str, key: str | None) -> Json:
+    async def login(self, caller: Caller, name: str, user: str | None, target: str, key: str | None) -> NodeLogin:
         """Let the jobs of a user (None: the caller's) run there through a login of his own. Answers with the login."""
         whose = user or caller.name
         as_him = self._ssh_as(caller, whose, name)
@@ -287,12 +287,12 @@ class Fleet:
         found = await self._probe(name, asked, identity)
         login = Login(target, plain(str(found.get("login") or ""), MOST_NAME), key, as_him)
         await self._ask(caller, SetLogin(caller.name, name, whose, login))
-        self._links.relogin(name, OWN + whose)
-        return self._login_view(name, whose, login)
+        self._links.relogin(name, login_channel(whose))
+        return NodeLogin(whose, name, login.target, login.key)
 
     def _ssh_as(self, caller: Caller, user: str, node: str) -> str:
         """As which account ssh is run: his own, where the server can; an administrator may let the server's own do it."""
-        if user == caller.name and self._people.is_root and caller.account not in ("", NOBODYS):
+        if user == caller.name and self._people.is_root and caller.account not in (SERVER_ACCOUNT, NO_ACCOUNT):
             return caller.account
         if not caller.is_admin:
             raise NotPermitted(
@@ -301,7 +301,7 @@ class Fleet:
             )
         return ""
 
-    async def logout(self, caller: Caller, name: str, user: str | None) -> Json:
+    async def logout(self, caller: Caller, name: str, user: str | None) -> NodeLogin:
         """Take that login back. Answers with it as it was."""
         whose = user or caller.name
         if whose != caller.name and not caller.is_admin:
@@ -310,19 +310,17 @@ class Fleet:
         if login is None:
             raise NotFound(f"{whose} has no login of his own on {name}", "roost node login")
         await self._ask(caller, SetLogin(caller.name, name, whose, None))
-        self._links.relogin(name, OWN + whose)
-        return self._login_view(name, whose, login)
+        self._links.relogin(name, login_channel(whose))
+        return NodeLogin(whose, name, login.target, login.key)
 
-    def logins(self, caller: Caller) -> list[Json]:
-        """The logins `{user, node, target, key}` that the caller may see: his own; an administrator, all."""
+    def logins(self, caller: Caller) -> list[NodeLogin]:
+        """The logins that the caller may see: his own; an administrator, all."""
         known = sorted(self._cluster.logins.items())
         return [
-            self._login_view(node, user, login) for (node, user), login in known if caller.is_admin or user == caller.name
+            NodeLogin(user, node, login.target, login.key)
+            for (node, user), login in known
+            if caller.is_admin or user == caller.name
         ]
-
-    @staticmethod
-    def _login_view(node: str, user: str, login: Login) -> Json:
-        return {"user": user, "node": node, "target": login.target, "key": login.key}
 
     async def _ask(self, caller: Caller, command: Command) -> Any:
         return await self._engine.ask(msgspec.structs.replace(command, by=caller.who))
@@ -359,7 +357,7 @@ def _check_path(what: str, path: str | None) -> None:
 
 
 def _check_pipe(caller: Caller, asked: NewNode) -> None:
-    if caller.via != "socket" or caller.account != "":
+    if caller.via != "socket" or caller.account != SERVER_ACCOUNT:
         raise NotPermitted("only the server's own account may add a node of its own machine", "ssh://…")
     if asked.dir is None:
         raise BadRequest("such a node needs a directory of its own", "--dir DIR")

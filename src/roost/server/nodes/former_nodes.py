@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from roost.core.accounts import Channel
 from roost.links.addresses import BadTarget, check_name
 
 MOST_PROGRAMS, MOST_RUNS = 16, 2_000
@@ -21,8 +22,7 @@ class Former(msgspec.Struct, frozen=True):
     """A program that is there, and the runs that it has."""
 
     node: str
-    account: str
-    """Empty: the node's own."""
+    channel: Channel
     runs: list[str]
 
     @property
@@ -39,10 +39,10 @@ def former(facts: dict[str, Any], nodes: Container[str]) -> list[Former]:
     except msgspec.ValidationError:
         return []
     found = [
-        Former(node, account, runs)
+        Former(node, Channel(channel), runs)
         for node, programs in sorted(said.items())
         if node not in nodes and _is_name(node)
-        for account, runs in sorted(programs.items())
+        for channel, runs in sorted(programs.items())
     ]
     return found[:MOST_PROGRAMS]
 

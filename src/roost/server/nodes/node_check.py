@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from roost.answers.nodes import NodeCheck
 from roost.links import ssh
 from roost.links.ssh_errors import HOST_KEY, LOGIN, PYTHON, REACHABLE, Trouble, understand
 from roost.server.nodes.account_checks import Own, check_accounts, check_homes, shared_homes
 from roost.server.nodes.machine_facts import DiskFacts, Facts, GpuFacts, Unknown, read_facts
 from roost.server.nodes.verdict import Verdict, bad, good, unsure
 
-Json = dict[str, Any]
 LEAST_MIB = 1024
 LEAST_INODES = 10_000
 CLOCK_MS = 1000
@@ -53,11 +53,11 @@ class Known:
     """Whose jobs may come to this node."""
 
 
-def checks(contact: Contact, known: Known) -> list[Json]:
-    """Each `{name, ok, text, hint}`, in their order."""
+def checks(contact: Contact, known: Known) -> list[NodeCheck]:
+    """All checks, in their order."""
     facts = read_facts(contact.told) if contact.told is not None else None
     verdicts = _failed(contact, known) if facts is None else _answered(contact, known, facts)
-    return [{"name": name, "ok": v.ok, "text": v.text, "hint": v.hint} for name, v in verdicts.items()]
+    return [NodeCheck(name, v.ok, v.text, v.hint) for name, v in verdicts.items()]
 
 
 def _failed(contact: Contact, known: Known) -> dict[str, Verdict]:

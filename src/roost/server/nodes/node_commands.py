@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from roost.core.accounts import NODE_CHANNEL, Account, Channel, channel_account, login_user
 from roost.core.cluster import Cluster
 from roost.core.model import Access, Login
-from roost.core.nodes import OWN
 from roost.links import local, ssh
 from roost.links.bootstrap import Pushed, Wanted
 from roost.links.link import REMOTE, WARY, WARY_REMOTE, Route
@@ -39,23 +39,23 @@ class Ways:
             self._program = Pushed(data, hashlib.sha256(data).hexdigest())
         return self._program
 
-    def route(self, node: str, channel: str) -> Route:
+    def route(self, node: str, channel: Channel) -> Route:
         """To that program of that node."""
         access = self._cluster().nodes[node].access
         if access is None:
             return self._local(channel)
-        if channel.startswith(OWN):
-            return self._login(node, channel, self._cluster().logins[node, channel.removeprefix(OWN)], access)
+        if (user := login_user(channel)) is not None:
+            return self._login(node, channel, self._cluster().logins[node, user], access)
         words = ssh.become_words(channel, access.sim) if channel else ssh.attach_words(access.sim)
         way, wanted = self.way(node, access), self.wanted(node, access, words)
-        return self._remote(way, wanted, is_wary=channel != "")
+        return self._remote(way, wanted, is_wary=channel != NODE_CHANNEL)
 
-    def _local(self, account: str) -> Route:
-        if not account:
+    def _local(self, channel: Channel) -> Route:
+        if (account := channel_account(channel)) is None:
             return Route(local.command(self._home, self._sim))
         return Route(local.account_command(self._home, account, self._sim), WARY)
 
-    def _login(self, node: str, channel: str, login: Login, access: Access) -> Route:
+    def _login(self, node: str, channel: Channel, login: Login, access: Access) -> Route:
         way = self.way(node, Access(login.target, access.host_key, key=login.key))
         # A directory of its own: the login may be the very one by which the node itself is reached.
         words = ssh.attach_words(access.sim)
@@ -77,7 +77,7 @@ class Ways:
             lambda: self._cluster().number("node.retry_s"),
         )
 
-    def evict_command(self, node: str, account: str, run: str, seen: list[int]) -> list[str]:
+    def evict_command(self, node: str, account: Account, run: str, seen: list[int]) -> list[str]:
         """The command line by which root ends a run that the program of an account does not end."""
         access = self._cluster().nodes[node].access
         if access is None:

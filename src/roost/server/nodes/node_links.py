@@ -14,9 +14,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from roost.core.accounts import NODE_CHANNEL, Channel, login_user
 from roost.core.cluster import Cluster
 from roost.core.model import Login
-from roost.core.nodes import OWN, shape_channel
+from roost.core.nodes import shape_channel
 from roost.links.link import Link
 from roost.links.messages import Report
 from roost.node.commands.attach_as import CANNOT
@@ -26,7 +27,7 @@ from roost.server.rounds.loop import Inbox
 IDLE_S = 600.0
 LOOK_S = 30.0
 _log = logging.getLogger("roost.links")
-Key = tuple[str, str]
+Key = tuple[str, Channel]
 
 
 class NodeLinks:
@@ -50,11 +51,11 @@ class NodeLinks:
 
     def open_needed(self) -> None:
         """Also what could not be opened before, for a disk was full or an account not there: nobody else would ask."""
-        own = {(node, "") for node in self._cluster().nodes}
+        own = {(node, NODE_CHANNEL) for node in self._cluster().nodes}
         for node, channel in sorted((own | self._busy()) - self._links.keys()):
             self.open(node, channel)
 
-    def open(self, node: str, channel: str) -> Link | None:
+    def open(self, node: str, channel: Channel) -> Link | None:
         """The link to that program of a node, new or there already; None when nobody knows such a node."""
         key = (node, channel)
         if not self._may_open:
@@ -88,7 +89,8 @@ class NodeLinks:
         return key in self._links and self._logins[key] != self._login(key)
 
     def _login(self, key: Key) -> Login | None:
-        return self._cluster().logins.get((key[0], key[1].removeprefix(OWN))) if key[1] else None
+        user = login_user(key[1])
+        return self._cluster().logins.get((key[0], user)) if user is not None else None
 
     def doubles(self) -> list[str]:
         """What is wrong where two nodes say that they have the same GPU: one machine was added twice, or one lies."""
@@ -98,7 +100,7 @@ class NodeLinks:
             found += [f"{node} has GPUs that are {other}'s already, and does without them" for other in sorted(has - {node})]
         return found
 
-    def get(self, node: str, channel: str = "") -> Link | None:
+    def get(self, node: str, channel: Channel = NODE_CHANNEL) -> Link | None:
         """That link, if it is there."""
         return self._links.get((node, channel))
 
@@ -154,7 +156,7 @@ class NodeLinks:
             self._close(key)
         self.open_needed()
 
-    def relogin(self, node: str, channel: str) -> None:
+    def relogin(self, node: str, channel: Channel) -> None:
         """Somebody's way there has changed: his next job takes the new one."""
         self._close((node, channel))
 

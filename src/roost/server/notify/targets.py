@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from roost.answers.notify_targets import NotTold, Target, TargetMade, TargetTested
 from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotInstalled, TryLater
 from roost.core.notify_events import DEFAULT, LANGUAGES, check_events
 from roost.server.clock import now_ms, rfc3339
@@ -20,7 +21,6 @@ from roost.store import outbox
 from roost.store.outbox import MORE, MessageRow, TargetRow
 from roost.store.store import CommitFailed
 
-Json = dict[str, Any]
 MOST = 20
 """Targets of one user."""
 MAX_LABEL = 100
@@ -47,13 +47,13 @@ class Targets:
         self._service = notifier.service
         self._trying: set[int] = set()
 
-    async def listed(self, user: str) -> list[Json]:
+    async def listed(self, user: str) -> list[Target]:
         """His targets, with what waits for them and what went wrong last."""
         waiting = await self._service.read(outbox.waiting)
         errors = await self._service.read(outbox.last_error)
         return [_view(row, waiting.get(row.id, 0), errors.get(row.id)) for row in self._of(user)]
 
-    async def add(self, by: Who, asked: NewTarget) -> Json:
+    async def add(self, by: Who, asked: NewTarget) -> TargetMade:
         """Have one more."""
         user, url = by.name, urls.natural(asked.url)
         urls.check(url)
@@ -80,7 +80,7 @@ class Targets:
         target = await self._change(outbox.add_target, row)
         self._notifier.reload()
         await self._service.people.note(by, "notify add", f"target {target}", f"{row['shown']} on {row['events']}")
-        return _view(self._notifier.targets[target], 0, None)
+        return TargetMade(**msgspec.structs.asdict(_view(self._notifier.targets[target], 0, None)))
 
     async def remove(self, by: Who, target: int) -> None:
         """Forget it and what waits for it."""
@@ -95,7 +95,7 @@ class Targets:
             await self._change(outbox.remove_targets, [row.id for row in rows])
             self._notifier.reload()
 
-    async def test(self, user: str, target: int) -> Json:
+    async def test(self, user: str, target: int) -> TargetTested:
         """Send a message there, now, and say how that went."""
         row = self._one(user, target)
         if row.id in self._trying:
@@ -107,9 +107,9 @@ class Targets:
             error = await self._sender(sending)
         finally:
             self._trying.discard(row.id)
-        return {"id": row.id, "sent": error is None, "error": error}
+        return TargetTested(id=row.id, sent=error is None, error=error)
 
-    async def failures(self, user: str | None) -> list[Json]:
+    async def failures(self, user: str | None) -> list[NotTold]:
         """Messages that could not be sent, of one user or of all, the newest first."""
         rows = await self._service.read(outbox.failures, user, FAILURES)
         return [
@@ -143,35 +143,35 @@ class Targets:
             raise TryLater(str(problem), "roost log server") from None
 
 
-def _view(row: TargetRow, waiting: int, error: str | None) -> Json:
-    return {
-        "id": row.id,
-        "user": row.user,
-        "target": row.shown,
-        "events": list(row.words),
-        "lang": row.lang,
-        "label": row.label,
-        "created_at": rfc3339(row.created_ms),
-        "waiting": waiting,
-        "error": error,
-    }
+def _view(row: TargetRow, waiting: int, error: str | None) -> Target:
+    return Target(
+        id=row.id,
+        user=row.user,
+        target=row.shown,
+        events=list(row.words),
+        lang=row.lang,
+        label=row.label,
+        created_at=rfc3339(row.created_ms),
+        waiting=waiting,
+        error=error,
+    )
 
 
-def _failure(message: MessageRow, user: str, shown: str, target: TargetRow | None) -> Json:
+def _failure(message: MessageRow, user: str, shown: str, target: TargetRow | None) -> NotTold:
     subject = message.subject
     if message.kind == MORE:
         subject = text.subject(Facts(MORE, count=int(message.facts)), target.lang if target else "en")
-    return {
-        "id": message.id,
-        "target": message.target,
-        "to": shown,
-        "user": user,
-        "job": message.job,
-        "kind": message.kind,
-        "subject": subject,
-        "error": message.error,
-        "tries": message.tries,
-        "created_at": rfc3339(message.created_ms),
-        "next_at": rfc3339(message.next_ms),
-        "given_up": message.next_ms is None,
-    }
+    return NotTold(
+        id=message.id,
+        target=message.target,
+        to=shown,
+        user=user,
+        job=message.job,
+        kind=message.kind,
+        subject=subject,
+        error=message.error,
+        tries=message.tries,
+        created_at=rfc3339(message.created_ms),
+        next_at=rfc3339(message.next_ms),
+        given_up=message.next_ms is None,
+    )

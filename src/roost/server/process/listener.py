@@ -23,6 +23,7 @@ from roost.server.process.certificates import BadCertificate, Identity
 from roost.server.process.service_manager import Supervisor
 from roost.server.process.sockets import is_everywhere, is_loopback, tcp_sockets, unix_socket
 from roost.server.service import Service
+from roost.server.views.job_views import totals_view
 
 HANDSHAKE_S, GOODBYE_S, GRACE_S = 10, 2, 3
 _log = logging.getLogger("roost.server")
@@ -186,7 +187,7 @@ def _url(place: Place, listening: socket.socket) -> str:
 
 async def _announce(service: Service, place: Place, tcp: list[socket.socket]) -> None:
     addresses = [each.getsockname()[0] for each in tcp]
-    total = service.status()["gpus"]["total"]
+    total = totals_view(service.cluster)["total"]
     _log.info(
         "roost %s serves %s at %s and %s (%s), %s GPUs",
         roost.__version__,

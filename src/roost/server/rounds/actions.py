@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from roost.core import events as ev
+from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.errors import NotPermitted, TryLater
 from roost.core.model import RANK_STEP, Conditions, Job, Stop, StopKind
 from roost.core.nodes import channel
@@ -16,6 +17,7 @@ from roost.server.rounds.orphans import At
 from roost.server.rounds.quotas import check_room
 from roost.server.rounds.submit import why_never
 from roost.server.rounds.turn import Owner, Turn
+from roost.store import reads
 from roost.store.load import shape_of
 from roost.store.writes import EnvRef, KeptEnv
 
@@ -56,7 +58,7 @@ def check_own(turn: Turn, command: Command, job: int) -> None:
 
 def _check_own_account(command: Command, job: int, owner: Owner | None) -> None:
     """Raise unless the asker is the server's own account, where the job runs as it: nobody else says what that runs."""
-    if owner is not None and owner.account == "" and command.by.account != "":
+    if owner is not None and owner.account == SERVER_ACCOUNT and command.by.account != SERVER_ACCOUNT:
         raise NotPermitted(f"job {job} runs as the server's own account", "only that account may change what runs as it")
 
 
@@ -197,7 +199,7 @@ def remove(turn: Turn, job: int, actor: str | None) -> None:
     owner = turn.owner(job)
     attempts = _drop(turn, job, actor)
     runs = [f"{job}.{n}" for n in range(1, attempts + 1)]
-    for node in sorted(turn.memory.places(job)) if runs else ():
+    for node in sorted(turn.read(reads.places, job)) if runs else ():
         if owner is not None and node in turn.cluster.nodes:
             leave(turn, At(node, channel(turn.cluster, node, owner.user, owner.account)), runs)
 

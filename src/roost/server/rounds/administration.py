@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
+from roost.answers.gpus import Done
+from roost.answers.settings import Scheduling
 from roost.core import events as ev
 from roost.core import policy as policies
+from roost.core.accounts import NODE_CHANNEL
 from roost.core.errors import BadRequest, Conflict, NotFound
 from roost.core.model import GpuRules, UserRules
 from roost.core.plan.placement import is_named
@@ -19,7 +21,7 @@ from roost.server.rounds.commands import Change_, Drain, RuleGpus, RuleUser, Swi
 from roost.server.rounds.turn import Turn
 
 
-def rule_gpus(turn: Turn, command: RuleGpus) -> dict[str, Any]:
+def rule_gpus(turn: Turn, command: RuleGpus) -> Done:
     """Disable, drain or rename GPUs, or change their slots."""
     changes: dict[str, Callable[[GpuRules], GpuRules]] = {
         "disable": lambda r: msgspec.structs.replace(r, disabled=True),
@@ -38,7 +40,7 @@ def rule_gpus(turn: Turn, command: RuleGpus) -> dict[str, Any]:
         _check_rules(turn, command)
     for uuid in uuids:
         turn.record(ev.GpuRuled(uuid, changes[command.action](turn.cluster.rules_of(uuid))), command.actor)
-    return {"done": uuids}
+    return Done(uuids)
 
 
 def _set_rules(rules: GpuRules, command: RuleGpus) -> GpuRules:
@@ -75,7 +77,7 @@ def rule_user(turn: Turn, command: RuleUser) -> UserRules:
     return rules
 
 
-def drain(turn: Turn, command: Drain) -> dict[str, Any]:
+def drain(turn: Turn, command: Drain) -> Done:
     """Close nodes or GPUs to what is new, or open them."""
     nodes = [target for target in command.targets if target in turn.cluster.nodes]
     gpus = [uuid for target in command.targets if target not in nodes for uuid in _gpus_named(turn, target)]
@@ -84,10 +86,10 @@ def drain(turn: Turn, command: Drain) -> dict[str, Any]:
     for uuid in gpus:
         rules = msgspec.structs.replace(turn.cluster.rules_of(uuid), drained=not command.undrain)
         turn.record(ev.GpuRuled(uuid, rules), command.actor)
-    return {"done": [*nodes, *gpus]}
+    return Done([*nodes, *gpus])
 
 
-def set_values(turn: Turn, command: Change_) -> dict[str, Any]:
+def set_values(turn: Turn, command: Change_) -> None:
     """Change settings, all or none."""
     try:
         values = {key: check_setting(key, value) for key, value in command.values.items()}
@@ -100,11 +102,10 @@ def set_values(turn: Turn, command: Change_) -> dict[str, Any]:
         turn.record(ev.SettingChanged(key, value), command.actor)
         if key == "node.sample_ms":
             for node in turn.cluster.nodes:
-                turn.send(node, "", "configure", sample_ms=value)
-    return {"done": values}
+                turn.send(node, NODE_CHANNEL, "configure", sample_ms=value)
 
 
-def switch(turn: Turn, command: SwitchScheduling) -> dict[str, Any]:
+def switch(turn: Turn, command: SwitchScheduling) -> Scheduling:
     """Pause or resume all scheduling."""
     turn.record(ev.SchedulingSwitched(command.paused), command.actor)
-    return {"paused": command.paused}
+    return Scheduling(command.paused)

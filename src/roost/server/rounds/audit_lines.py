@@ -37,16 +37,16 @@ def describe(command: Command, answer: Any) -> tuple[str, str, str] | None:
         case Ask() | Report():
             return None  # a question; what a job says of itself
         case MakeSweep():
-            return None if command.dry_run else ("sweep", f"sweep {answer['sweep']}", _jobs(answer["ids"]))
+            return None if command.dry_run else ("sweep", f"sweep {answer.sweep}", _jobs(answer.ids))
         case Submit():
-            return "submit", _jobs(answer["ids"]), ""
+            return "submit", _jobs(answer.ids), ""
         case LimitSweep():
             return "sweep limit", f"sweep {command.sweep}", f"max_running={command.max_running}"
         case Act():
-            return (command.action, _jobs(answer["done"]), _act_detail(command)) if answer["done"] else None
+            return (command.action, _jobs(answer.done), _act_detail(command)) if answer.done else None
         case RuleGpus():
             rules = {"slots": command.slots, "alias": command.alias}
-            return f"gpu {command.action}", _short(",".join(answer["done"])), _pairs(rules)
+            return f"gpu {command.action}", _short(",".join(answer.done)), _pairs(rules)
         case RuleUser():
             said = {key: "none" if value is None else value for key, value in command.changes.items()}
             return "user set", command.user, _pairs(said)
@@ -55,9 +55,9 @@ def describe(command: Command, answer: Any) -> tuple[str, str, str] | None:
         case KnowNode():
             return "node trust" if command.again else "node add", command.node, command.access.target
         case EmptyNode() | RemoveNode():
-            return "node rm", command.node, _jobs(answer["lost"]) if answer["lost"] else ""
+            return "node rm", command.node, _jobs(answer) if answer else ""
         case LoseNode():
-            return "node lost", command.node, _jobs(answer["lost"]) if answer["lost"] else ""
+            return "node lost", command.node, _jobs(answer) if answer else ""
         case SetLogin():
             return "node login", f"{command.user} on {command.node}", command.login.target if command.login else "none"
         case Change_():

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from roost.core.accounts import SERVER_ACCOUNT, Account
 from roost.core.model import Access, Login
 from roost.core.results import Result
 from roost.core.spec import JobSpec
@@ -21,12 +22,12 @@ class Who(msgspec.Struct, frozen=True):
     is_admin: bool = True
     via: str = "server"
     address: str = ""
-    account: str = ""
-    """The UNIX account that his jobs run as."""
+    account: Account = SERVER_ACCOUNT
+    """The UNIX account that their jobs run as."""
 
-    def may_run_as(self, account: str) -> bool:
-        """Whether he may say what is run as that account: his own; and an administrator, any but the server's own."""
-        return account == self.account or (self.is_admin and account != "")
+    def may_run_as(self, account: Account) -> bool:
+        """Whether they may say what runs as that account: their own; an administrator, any but the server's own."""
+        return account == self.account or (self.is_admin and account != SERVER_ACCOUNT)
 
 
 class _Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +49,13 @@ class Submit(Command, frozen=True):
     home: str = "/"
     key: str | None = None
     """Twice under one key is once: a client whose answer was lost asks again."""
-    accounts: dict[str, str] = {}
+    accounts: dict[str, Account] = {}
     """The UNIX account that each user's jobs run as; who is not in it runs as the server's own."""
 
     def owner(self, spec: JobSpec) -> Owner:
         """Whose job that is."""
         user = spec.user or self.actor
-        return Owner(user, self.accounts.get(user, ""))
+        return Owner(user, self.accounts.get(user, SERVER_ACCOUNT))
 
 
 class MakeSweep(Submit, frozen=True, kw_only=True):
@@ -93,7 +94,7 @@ class Act(Command, frozen=True):
     position: int | None = None
     gpu_ids: list[str] = []
     home: str = "/"
-    accounts: dict[str, str] = {}
+    accounts: dict[str, Account] = {}
     """As of `Submit`, for a clone that is to be another's."""
 
 

@@ -31,7 +31,7 @@ from roost.server.rounds.start_message import Where, start_message
 from roost.server.rounds.turn import Reply, Send, Turn
 from roost.store import reads
 from roost.store.load import Interned, load
-from roost.store.rows import AuditRow, JobRow, ResultRow, SweepRow
+from roost.store.rows import AuditRow, JobRow, ResultRow
 from roost.store.store import CommitFailed, Store, unpack_env
 from roost.store.writes import Batch
 
@@ -86,50 +86,11 @@ class Controller:
         self._lazy_results: dict[int, dict[str, ResultRow]] = {}
         self._envs: dict[int | None, bytes] = {}
 
-    # -- what a turn may ask ----------------------------------------------------------------------------------------
-
-    def rows(self, ids: Sequence[int]) -> dict[int, JobRow]:
-        """Those jobs as they were at the last commit."""
-        return self.store.read(reads.jobs, ids)
-
-    def places(self, job: int) -> set[str]:
-        """The nodes on which a job has had attempts."""
-        return self.store.read(reads.places, job)
-
-    def given(self, job: int) -> dict[str, set[str]]:
-        """The GPUs that each attempt of a job was given, by the name of its run."""
-        rows = self.store.read(reads.attempts, [job]).get(job, [])
-        return {f"{job}.{row.attempt}": {uuid for uuid, _ in row.devices()} for row in rows}
-
-    def queue_head(self, length: int) -> list[tuple[int, int, int]]:
-        """Id, priority and rank of the first waiting jobs."""
-        return self.store.read(reads.queue_head, length)
-
-    def submission(self, key: str) -> tuple[int, int] | None:
-        """First id and count of a submit that was committed under that key."""
-        return self.store.read(reads.submission, key)
-
-    def sweep(self, sweep: int) -> SweepRow | None:
-        """That sweep."""
-        return self.store.read(reads.sweep, sweep)
-
-    def last_sweep(self) -> int:
-        """The id of the last sweep that was committed."""
-        return self.store.read(reads.last_sweep)
-
-    def points(self, sweep: int) -> list[JobRow]:
-        """The jobs of a sweep."""
-        return self.store.read(reads.jobs_of_sweep, sweep)
-
-    def results(self, job: int) -> list[ResultRow]:
-        """What a job has reported."""
-        return self.store.read(reads.results, [job]).get(job, [])
-
     # -- a round ----------------------------------------------------------------------------------------------------
 
     def decide(self, inputs: Sequence[Input], now_ms: int) -> Round:
         """Let the inputs have their consequences and plan. The cluster is then ahead of the store until `commit`."""
-        turn = Turn(self.cluster, self, self.interned, now_ms, self.last_job)
+        turn = Turn(self.cluster, self.store, self.interned, now_ms, self.last_job)
         turn.results, self._lazy_results = self._lazy_results, {}
         replies = [self._take(turn, item) for item in inputs]
         self.cluster.apply(ev.TimeCame(now_ms))

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from roost.core import events as ev
+from roost.core.accounts import Channel
 from roost.links.link import Link
 from roost.server.clock import now_ms
 from roost.server.rounds.commands import Command
@@ -32,7 +33,7 @@ _log = logging.getLogger("roost.engine")
 class Links(Protocol):
     """The links to the programs of the nodes."""
 
-    def open(self, node: str, channel: str) -> Link | None:
+    def open(self, node: str, channel: Channel) -> Link | None:
         """The link to a program of a node (`nodes.channel`), made when there is none yet; None when that cannot be."""
 
     def drop(self, reason: str) -> None:
@@ -134,11 +135,11 @@ class Engine:
         self._rounds.end()
 
     def _send(self, sends: list[Send]) -> None:
-        by_link: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        by_link: dict[tuple[str, Channel], list[dict[str, Any]]] = {}
         for send in sends:
-            by_link.setdefault((send.node, send.account), []).append(send.message)
-        for (node, account), messages in by_link.items():
-            if (link := self._links.open(node, account)) is not None:
+            by_link.setdefault((send.node, send.channel), []).append(send.message)
+        for (node, channel), messages in by_link.items():
+            if (link := self._links.open(node, channel)) is not None:
                 link.send(messages)
 
     async def _recover(self, error: Exception) -> None:

@@ -20,19 +20,19 @@ AT_ONCE, MOST_AT_HELLO = 1_000, 50_000
 def leave(turn: Turn, at: At, runs: Sequence[str]) -> None:
     """Have the files of these runs deleted there, now or when it can be asked."""
     for run in runs:
-        turn.record(ev.FilesLeft(at.node, run, at.account))
-    turn.send(at.node, at.account, "remove", runs=list(runs))
+        turn.record(ev.FilesLeft(at.node, run, at.channel))
+    turn.send(at.node, at.channel, "remove", runs=list(runs))
 
 
 def ask_again(turn: Turn, at: At) -> None:
     """A program says hello: what it has not deleted yet, it is to delete."""
-    left = [*islice(turn.cluster.old_files.get((at.node, at.account), ()), MOST_AT_HELLO)]
+    left = [*islice(turn.cluster.old_files.get((at.node, at.channel), ()), MOST_AT_HELLO)]
     for start in range(0, len(left), AT_ONCE):
-        turn.send(at.node, at.account, "remove", runs=left[start : start + AT_ONCE])
+        turn.send(at.node, at.channel, "remove", runs=left[start : start + AT_ONCE])
 
 
 def removed(turn: Turn, at: At, report: m.RunsRemoved, orphans: Orphans) -> None:
     """They are deleted: as far as it was that program which was to do it."""
-    left = turn.cluster.old_files.get((at.node, at.account), {})
+    left = turn.cluster.old_files.get((at.node, at.channel), {})
     for run in [run for run in dict.fromkeys(report.runs) if run in left]:
-        turn.record(ev.FilesGone(at.node, run, at.account))
+        turn.record(ev.FilesGone(at.node, run, at.channel))

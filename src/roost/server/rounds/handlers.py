@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import UNSET
+
+from roost.answers.jobs import Acted, Later, Skipped
 from roost.core.errors import BadRequest, NotPermitted, RoostError
 from roost.server.rounds import actions, administration, membership, preempt, queue_changes, submit, sweep
 from roost.server.rounds.commands import (
@@ -34,7 +37,7 @@ def obey(turn: Turn, command: Command) -> Any:
     return _OBEY[type(command)](turn, command)
 
 
-def _act(turn: Turn, command: Act) -> dict[str, Any]:
+def _act(turn: Turn, command: Act) -> Acted:
     """Do it to each of the jobs, for itself: what is done, and what is not and why."""
     action = ACTIONS.get(command.action)
     if action is None:
@@ -42,8 +45,9 @@ def _act(turn: Turn, command: Act) -> dict[str, Any]:
     if command.action in FOR_ADMINISTRATORS and not command.by.is_admin:
         raise NotPermitted(f"only an administrator may {FOR_ADMINISTRATORS[command.action]}", "ask one, or: roost why JOB")
     done: list[int] = []
-    skipped: list[dict[str, Any]] = []
-    answer: dict[str, Any] = {"done": done, "skipped": skipped}
+    skipped: list[Skipped] = []
+    later: list[Later] = []
+    ids: list[int] = []
     turn.look_up(command.ids)
     for job in command.ids:
         try:
@@ -51,16 +55,16 @@ def _act(turn: Turn, command: Act) -> dict[str, Any]:
             made = action(turn, job, command)
             done.append(job)
             if command.action in TOLD_TO_NODES and actions.is_away(turn, job):
-                answer.setdefault("later", []).append({"id": job, "node": turn.cluster.active[job].node})
+                later.append(Later(job, turn.cluster.active[job].node))
             if made is not None:
-                answer.setdefault("ids", []).append(made)
+                ids.append(made)
         except actions.Skip as skip:
-            skipped.append({"id": job, "code": skip.code, "reason": str(skip)})
+            skipped.append(Skipped(job, skip.code, str(skip)))
         except RoostError as error:
             if len(command.ids) == 1:
                 raise
-            skipped.append({"id": job, "code": error.code, "reason": error.message})
-    return answer
+            skipped.append(Skipped(job, error.code, error.message))
+    return Acted(done=done, skipped=skipped, later=later or UNSET, ids=ids or UNSET)
 
 
 FOR_ADMINISTRATORS = {

@@ -21,6 +21,7 @@ from typing import Generic, TypeGuard, TypeVar
 
 import msgspec
 
+from roost.core.accounts import NODE_CHANNEL, Channel
 from roost.core.errors import RoostError
 from roost.core.results import Result
 from roost.links.messages import Inventory, Report, RunReported
@@ -50,7 +51,7 @@ class Inbox(Generic[Answer]):
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
         self._entries: list[Entry[Answer]] = []
-        self._waiting: Counter[tuple[str, str]] = Counter()
+        self._waiting: Counter[tuple[str, Channel]] = Counter()
         """Reports of each program that no round has taken in yet."""
 
     def __bool__(self) -> bool:
@@ -59,22 +60,22 @@ class Inbox(Generic[Answer]):
     def put(self, item: Input, answer: Answer | None = None) -> None:
         """Have a round take it in; `answer` comes back beside the reply."""
         if isinstance(item, NodeReport):
-            self._waiting[item.node, item.account] += 1
+            self._waiting[item.node, item.channel] += 1
         self._entries.append((item, answer))
         self._wake()
 
-    def report(self, node: str, message: Report, account: str = "") -> None:
-        """A node said something, through the program that works there as `account`."""
-        self.put(NodeReport(node, message, account))
+    def report(self, node: str, message: Report, channel: Channel = NODE_CHANNEL) -> None:
+        """A node said something, through one of the programs that work there."""
+        self.put(NodeReport(node, message, channel))
 
-    def lost(self, node: str, reason: str, account: str = "", for_good: bool = False) -> None:
+    def lost(self, node: str, reason: str, channel: Channel = NODE_CHANNEL, for_good: bool = False) -> None:
         """A link ended."""
-        _log.info("lost %s: %s", f"{node} as {account}" if account else node, reason)
-        self.put(LinkLost(node, reason, account, for_good))
+        _log.info("lost %s: %s", f"{node} as {channel}" if channel else node, reason)
+        self.put(LinkLost(node, reason, channel, for_good))
 
-    def is_behind(self, node: str, account: str) -> bool:
+    def is_behind(self, node: str, channel: Channel) -> bool:
         """Whether so much of what a program said is still to be taken in that nobody should listen to it now."""
-        return self._waiting[node, account] >= MAX_WAITING
+        return self._waiting[node, channel] >= MAX_WAITING
 
     def take(self) -> list[Entry[Answer]]:
         """All of it; the inbox is empty then. What was taken counts as waiting until `settle`."""
@@ -85,7 +86,7 @@ class Inbox(Generic[Answer]):
         """These were taken in: their programs may say more."""
         for item, _ in taken:
             if isinstance(item, NodeReport):
-                self._waiting[item.node, item.account] -= 1
+                self._waiting[item.node, item.channel] -= 1
 
 
 class RoundLoop(Generic[Answer]):
@@ -154,13 +155,12 @@ class RoundLoop(Generic[Answer]):
             if answer is not None and reply is not None:
                 yield answer, reply
 
-    def broken(self, error: Exception) -> Iterator[tuple[Answer, Reply]]:
+    def broken(self, error: Exception) -> list[tuple[Answer, Reply]]:
         """A round broke: whoever waits for it hears so. The state in memory is worth nothing until `recover`."""
         _log.error("a round failed: %s", error, exc_info=error)
         self.health.append(f"a round failed: {error!r}")
-        for _, answer in self._taken:
-            if answer is not None:
-                yield answer, Reply(error=RoostError(f"internal error: {error!r}", "roost log server"))
+        said = f"internal error: {error!r}", "roost log server"
+        return [(answer, Reply(error=RoostError(*said))) for _, answer in self._taken if answer is not None]
 
     def recover(self) -> str | None:
         """Read the state from the store again. Returns why every link must be dropped; None: it could not be read."""
@@ -194,7 +194,7 @@ def _merged(taken: list[Entry[Answer]]) -> list[Entry[Answer]]:
     found: list[Entry[Answer]] = []
     for item, answer in taken:
         if isinstance(item, NodeReport) and isinstance(item.message, RunReported):
-            key = (item.node, item.account, item.message.run)
+            key = (item.node, item.channel, item.message.run)
             if key in said:
                 said[key].update(item.message.results)
                 continue
@@ -205,4 +205,4 @@ def _merged(taken: list[Entry[Answer]]) -> list[Entry[Answer]]:
 
 
 def _is_inventory(item: Input) -> TypeGuard[NodeReport]:
-    return isinstance(item, NodeReport) and isinstance(item.message, Inventory) and not item.account
+    return isinstance(item, NodeReport) and isinstance(item.message, Inventory) and not item.channel

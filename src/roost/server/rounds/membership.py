@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from roost.core import events as ev
@@ -14,7 +12,7 @@ from roost.server.rounds.reports import give_up
 from roost.server.rounds.turn import Turn
 
 
-def know_node(turn: Turn, command: KnowNode) -> dict[str, Any]:
+def know_node(turn: Turn, command: KnowNode) -> None:
     """Add it, or change how it is reached."""
     if command.again:
         was = remote_node(turn, command.node).access
@@ -23,10 +21,9 @@ def know_node(turn: Turn, command: KnowNode) -> dict[str, Any]:
     elif command.node in turn.cluster.nodes:
         raise Conflict(f"there is a node {command.node} already", f"roost node show {command.node}")
     turn.record(ev.NodeKnown(command.node, command.access), command.actor)
-    return {"node": command.node}
 
 
-def empty_node(turn: Turn, command: EmptyNode) -> dict[str, Any]:
+def empty_node(turn: Turn, command: EmptyNode) -> list[int]:
     """Its runs are given up and told to end, and nothing new starts: a server that is killed now finds them when it is back,
     for the node is still there."""
     remote_node(turn, command.node)
@@ -34,10 +31,10 @@ def empty_node(turn: Turn, command: EmptyNode) -> dict[str, Any]:
     for active in turn.cluster.active.values():
         if active.node == command.node:
             turn.tell(active, "stop", why="stale", grace_ms=None)
-    return {"lost": give_up(turn, command.node, _removed(command.node))}
+    return give_up(turn, command.node, _removed(command.node))
 
 
-def remove_node(turn: Turn, command: RemoveNode) -> dict[str, Any]:
+def remove_node(turn: Turn, command: RemoveNode) -> list[int]:
     """Forget it. What could not be ended (`empty_node`) runs on, and is ended should it ever be added again."""
     remote_node(turn, command.node)
     jobs = [a.job.id for a in turn.cluster.active.values() if a.node == command.node]
@@ -52,14 +49,14 @@ def remove_node(turn: Turn, command: RemoveNode) -> dict[str, Any]:
         )
     lost = give_up(turn, command.node, _removed(command.node))
     turn.record(ev.NodeRemoved(command.node), command.actor)
-    return {"lost": lost}
+    return lost
 
 
 def _removed(node: str) -> str:
     return f"{node} was removed"
 
 
-def lose_node(turn: Turn, command: LoseNode) -> dict[str, Any]:
+def lose_node(turn: Turn, command: LoseNode) -> list[int]:
     """Its jobs are lost; those with retries go elsewhere."""
     node = turn.cluster.nodes.get(command.node)
     if node is None:
@@ -68,10 +65,10 @@ def lose_node(turn: Turn, command: LoseNode) -> dict[str, Any]:
         raise Conflict(
             f"{command.node} can be reached: nothing of it is lost", f"roost kill --node {command.node} ends what runs there"
         )
-    return {"lost": give_up(turn, command.node, command.error)}
+    return give_up(turn, command.node, command.error)
 
 
-def set_login(turn: Turn, command: SetLogin) -> dict[str, Any]:
+def set_login(turn: Turn, command: SetLogin) -> None:
     """Change how a user's jobs reach a node; not while he has some there, for they would be asked for elsewhere."""
     remote_node(turn, command.node)
     has = [a for a in turn.cluster.active.values() if a.node == command.node and a.job.shape.user == command.user]
@@ -81,7 +78,6 @@ def set_login(turn: Turn, command: SetLogin) -> dict[str, Any]:
             f"wait for them: roost ls --user {command.user} --node {command.node}",
         )
     turn.record(ev.LoginSet(command.node, command.user, command.login), command.actor)
-    return {}
 
 
 def remote_node(turn: Turn, name: str) -> Node:

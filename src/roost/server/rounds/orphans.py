@@ -9,10 +9,12 @@ from __future__ import annotations
 import msgspec
 
 from roost.core import events as ev
+from roost.core.accounts import NODE_CHANNEL, Channel
 from roost.core.model import Active
 from roost.core.nodes import channel
 from roost.links import messages as m
 from roost.server.rounds.turn import Owner, Turn
+from roost.store import reads
 
 MOST_GHOSTS, MOST_UNASKED = 2_000, 200
 """Of the program of another machine, or of an account, so many runs that nobody asked for are looked at: it may name any
@@ -24,13 +26,13 @@ class At(msgspec.Struct, frozen=True):
     says of the runs that it has."""
 
     node: str
-    account: str = ""
+    channel: Channel = NODE_CHANNEL
 
 
 def active_at(turn: Turn, at: At, run: str) -> Active | None:
     """The active attempt of that name, there and of that account; a report about anything else is stale."""
     active = turn.cluster.active.get(job_of(run))
-    if active is None or active.run != run or active.node != at.node or turn.channel(active) != at.account:
+    if active is None or active.run != run or active.node != at.node or turn.channel(active) != at.channel:
         return None
     return active
 
@@ -47,18 +49,18 @@ class Orphans:
 
     def of(self, at: At) -> set[str]:
         """Those that this program has."""
-        return self._runs.get(at.node, {}).get(at.account, set())
+        return self._runs.get(at.node, {}).get(at.channel, set())
 
     def add(self, at: At, run: str) -> None:
         """It has that one."""
-        self._runs.setdefault(at.node, {}).setdefault(at.account, set()).add(run)
+        self._runs.setdefault(at.node, {}).setdefault(at.channel, set()).add(run)
 
     def drop(self, at: At, run: str) -> None:
         """It is gone."""
         programs = self._runs[at.node]
-        programs[at.account].discard(run)
-        if not programs[at.account]:
-            del programs[at.account]
+        programs[at.channel].discard(run)
+        if not programs[at.channel]:
+            del programs[at.channel]
         if not programs:
             del self._runs[at.node]
 
@@ -66,11 +68,11 @@ class Orphans:
 def unasked(turn: Turn, at: At, runs: list[m.RunStarted | m.RunExited], orphans: Orphans) -> None:
     """Runs that are not active there: an old attempt is ended, one of an unknown job is left alone; both hold their GPUs."""
     if over := [run.run for run in runs if isinstance(run, m.RunExited)]:
-        turn.send(at.node, at.account, "forget", runs=over)
+        turn.send(at.node, at.channel, "forget", runs=over)
         for name in over:
             lay(turn, at, name, orphans)
     alive = [run for run in runs if isinstance(run, m.RunStarted)]
-    if at.account or is_remote(turn, at.node):
+    if at.channel or is_remote(turn, at.node):
         alive = alive[: max(0, MOST_GHOSTS - len(orphans.of(at)))]
     if len(alive) > 1:
         turn.look_up(list({job_of(run.run) for run in alive}))
@@ -83,10 +85,10 @@ def _haunt(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> None:
         return
     job = job_of(run.run)
     owner = turn.owner(job)
-    if at.account and owner is not None and not _is_of(turn, at, owner):
+    if at.channel and owner is not None and not _is_of(turn, at, owner):
         return  # not a run of that account: nobody's word
     if owner is not None or 0 < job <= turn.last_job:  # one that was removed is this server's too
-        turn.send(at.node, at.account, "stop", run=run.run, why="stale", grace_ms=None)
+        turn.send(at.node, at.channel, "stop", run=run.run, why="stale", grace_ms=None)
     gpus = _haunted(turn, at, run)
     if gpus is not None:
         orphans.add(at, run.run)
@@ -97,10 +99,14 @@ def _haunted(turn: Turn, at: At, run: m.RunStarted) -> tuple[str, ...] | None:
     """The GPUs that a ghost keeps; None: there was no such attempt, as far as an account's program can be believed."""
     known = turn.cluster.nodes[at.node].gpus
     said = dict.fromkeys(uuid for uuid in run.gpus if uuid in known)
-    if not at.account:
+    if not at.channel:
         return tuple(said)
-    had = turn.memory.given(job_of(run.run)).get(run.run)
-    return tuple(uuid for uuid in said if uuid in had) if had is not None else None
+    job = job_of(run.run)
+    for attempt in turn.read(reads.attempts, [job]).get(job, ()):
+        if f"{job}.{attempt.attempt}" == run.run:
+            had = {uuid for uuid, _ in attempt.devices()}
+            return tuple(uuid for uuid in said if uuid in had)
+    return None
 
 
 def _is_of_another(turn: Turn, at: At, run: str) -> bool:
@@ -111,13 +117,13 @@ def _is_of_another(turn: Turn, at: At, run: str) -> bool:
 
 def _is_of(turn: Turn, at: At, owner: Owner) -> bool:
     """Whether jobs of that owner are run there by that program."""
-    return channel(turn.cluster, at.node, owner.user, owner.account) == at.account
+    return channel(turn.cluster, at.node, owner.user, owner.account) == at.channel
 
 
 def lay(turn: Turn, at: At, run: str, orphans: Orphans) -> None:
     """It is over, if whoever says so has it."""
     left = turn.cluster.given_up.get((at.node, run))
-    if left is not None and left.channel == at.account:
+    if left is not None and left.channel == at.channel:
         turn.record(ev.Accounted(at.node, run))
     if run in orphans.of(at):
         orphans.drop(at, run)
@@ -134,7 +140,7 @@ def lay_all(turn: Turn, at: At, orphans: Orphans) -> None:
 def left_at(turn: Turn, at: At) -> list[str]:
     """Runs that were given up, and that this program may have."""
     given_up = turn.cluster.given_up.items()
-    return [run for (node, run), left in given_up if node == at.node and left.channel == at.account]
+    return [run for (node, run), left in given_up if node == at.node and left.channel == at.channel]
 
 
 def is_remote(turn: Turn, node: str) -> bool:

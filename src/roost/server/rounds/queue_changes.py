@@ -17,6 +17,7 @@ from roost.server.rounds.commands import Act, Submit
 from roost.server.rounds.quotas import check_room
 from roost.server.rounds.submit import Checked, check_owner, check_preferred, checked, kept, queue_job
 from roost.server.rounds.turn import Owner, StartRun, Turn, moved
+from roost.store import reads
 
 MOST_PLACES = 1_000_000_000
 
@@ -28,7 +29,7 @@ def move(turn: Turn, job: int, command: Act) -> None:
     if command.position is None or not 0 <= command.position <= MOST_PLACES:
         raise BadRequest(f"move needs a position from 0, the front, to {MOST_PLACES:,}")
     this = turn.cluster.jobs[job]
-    others = [entry for entry in turn.memory.queue_head(command.position + 2) if entry[0] != job]
+    others = [entry for entry in turn.read(reads.queue_head, command.position + 2) if entry[0] != job]
     others = [e for e in others if e[0] in turn.cluster.jobs][: command.position + 1]
     before = (
         others[command.position - 1]

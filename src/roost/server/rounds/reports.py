@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from roost.core import events as ev
+from roost.core.accounts import NODE_CHANNEL, Channel, channel_account
 from roost.core.model import Active, Claimant, Gpu, Host, Left, Observation, Process
-from roost.core.nodes import OWN, channel
+from roost.core.nodes import channel
 from roost.core.plan.placement import impossible
 from roost.core.plan.planner import effective
 from roost.core.plan.preemption import PREEMPT
@@ -55,7 +56,7 @@ class NodeReport(msgspec.Struct, frozen=True):
 
     node: str
     message: m.Report
-    account: str = ""
+    channel: Channel = NODE_CHANNEL
 
 
 class LinkLost(msgspec.Struct, frozen=True):
@@ -63,7 +64,7 @@ class LinkLost(msgspec.Struct, frozen=True):
 
     node: str
     reason: str
-    account: str = ""
+    channel: Channel = NODE_CHANNEL
     for_good: bool = False
 
 
@@ -71,23 +72,23 @@ def take_in(turn: Turn, report: NodeReport, orphans: Orphans) -> None:
     """Let a report have its consequences. `orphans` are runs on nodes that no job here knows."""
     if report.node not in turn.cluster.nodes:
         return  # its last words: it was removed
-    if report.account and isinstance(report.message, (m.Inventory, m.Sample)):
+    if report.channel and isinstance(report.message, (m.Inventory, m.Sample)):
         return  # what the machine has and does is its own program's to say
-    _TAKE[type(report.message)](turn, At(report.node, report.account), report.message, orphans)
+    _TAKE[type(report.message)](turn, At(report.node, report.channel), report.message, orphans)
 
 
 def lose(turn: Turn, lost: LinkLost) -> None:
     """A link ended. What runs is not touched by it, unless nobody will ever be asked about it again."""
     if lost.node not in turn.cluster.nodes:
         return
-    if not lost.account:
+    if not lost.channel:
         turn.record(ev.NodeDetached(lost.node, lost.reason, turn.now_ms))
     elif lost.for_good:
         reason = name_node(lost.reason, lost.node, None) if is_remote(turn, lost.node) else lost.reason
-        turn.record(ev.Barred(lost.node, lost.account, reason, turn.now_ms + BARRED_MS))
-        for active in _runs_at(turn, At(lost.node, lost.account)):
+        turn.record(ev.Barred(lost.node, lost.channel, reason, turn.now_ms + BARRED_MS))
+        for active in _runs_at(turn, At(lost.node, lost.channel)):
             _shut_out(turn, active, reason)
-        for run in left_at(turn, At(lost.node, lost.account)):  # nobody can be asked any more
+        for run in left_at(turn, At(lost.node, lost.channel)):  # nobody can be asked any more
             turn.record(ev.Accounted(lost.node, run))
 
 
@@ -115,22 +116,22 @@ def give_up(turn: Turn, node: str, error: str) -> list[int]:
 
 def _runs_at(turn: Turn, at: At) -> list[Active]:
     """What that program there should run."""
-    return [a for a in turn.cluster.active.values() if a.node == at.node and turn.channel(a) == at.account]
+    return [a for a in turn.cluster.active.values() if a.node == at.node and turn.channel(a) == at.channel]
 
 
 def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
     """A node attached: compare what it runs with what should run there, and set right what differs."""
-    if not at.account:
+    if not at.channel:
         _attached(turn, at.node, hello)
-    elif (at.node, at.account) in turn.cluster.barred:
-        turn.record(ev.Barred(at.node, at.account, None))
+    elif (at.node, at.channel) in turn.cluster.barred:
+        turn.record(ev.Barred(at.node, at.channel, None))
     lay_all(turn, at, orphans)
-    turn.send(at.node, at.account, "configure", sample_ms=turn.cluster.settings["node.sample_ms"])
+    turn.send(at.node, at.channel, "configure", sample_ms=turn.cluster.settings["node.sample_ms"])
     ask_again(turn, at)
     known = {run.run: run for run in hello.runs}
     for run in left_at(turn, at):
         if run not in known:  # one that has only begun is not named yet: it is asked for, and answers when it is over
-            turn.send(at.node, at.account, "stop", run=run, why="stale", grace_ms=None)
+            turn.send(at.node, at.channel, "stop", run=run, why="stale", grace_ms=None)
     for active in _runs_at(turn, at):
         report = known.pop(active.run, None)
         if report is None:
@@ -139,7 +140,7 @@ def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
             _exited(turn, at, report, orphans)
         else:
             _still_running(turn, at, report, orphans)
-    unasked(turn, at, list(known.values())[: MOST_UNASKED if at.account else None], orphans)
+    unasked(turn, at, list(known.values())[: MOST_UNASKED if at.channel else None], orphans)
 
 
 def _attached(turn: Turn, node: str, hello: m.Hello) -> None:
@@ -200,7 +201,7 @@ def _refused(turn: Turn, at: At, run: m.RunRefused, orphans: Orphans) -> None:
         turn.record(ev.StartRefused(job, now, active.attempt, run.reason, now + wait))
     else:
         _never_began(turn, active)
-    turn.send(at.node, at.account, "forget", runs=[run.run])
+    turn.send(at.node, at.channel, "forget", runs=[run.run])
 
 
 def _exited(turn: Turn, at: At, run: m.RunExited, orphans: Orphans) -> None:
@@ -213,12 +214,12 @@ def _exited(turn: Turn, at: At, run: m.RunExited, orphans: Orphans) -> None:
         asked = run.why if run.why not in _BY_WHY else None
         settle(turn, active, ev.Ended(active.job.id, run.at_ms, outcome, code, error, usage), Causes(asked, run.memory))
         _remove_if_asked(turn, active)
-    turn.send(at.node, at.account, "forget", runs=[run.run])
+    turn.send(at.node, at.channel, "forget", runs=[run.run])
 
 
 def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunExited:
     """What another's program says of an end, within what can be: others are planned and reckoned with by it."""
-    if not at.account and not is_remote(turn, at.node):
+    if not at.channel and not is_remote(turn, at.node):
         return run
     known = turn.cluster.node(at.node).gpus
     most_mib = max((known[uuid].mem_mib for uuid in active.gpus if uuid in known), default=0)
@@ -242,7 +243,7 @@ def _named(turn: Turn, at: At, run: m.RunExited) -> str | None:
 
 def _moment(turn: Turn, at: At, active: Active, at_ms: int) -> int:
     """When something happened to a run, by the server's clock. Of another machine or account: not before it, not later."""
-    if not at.account and not is_remote(turn, at.node):
+    if not at.channel and not is_remote(turn, at.node):
         return at_ms
     return max(active.since_ms, min(at_ms + turn.cluster.nodes[at.node].skew_ms, turn.now_ms))
 
@@ -368,14 +369,14 @@ def _run_of(turn: Turn, node: str, process: m.ProcessInfo, at_ms: int, orphans: 
     if process.run is None or (node, process.run) in orphans or (job := job_of(process.run)) < 0:
         return None
     active = turn.cluster.active.get(job)
-    has = turn.channel(active) if active is not None else ""
+    has = turn.channel(active) if active is not None else NODE_CHANNEL
     if active is not None and active.node != node:
         return None
     if process.own:
         return process.run if not has else None
     if active is not None:
-        is_his = has != "" and not has.startswith(OWN) and process.user == has
-        return process.run if is_his and active.run == process.run else None
+        is_theirs = process.user == channel_account(has)
+        return process.run if is_theirs and active.run == process.run else None
     return process.run if _is_just_over(turn, node, job, process.user, at_ms) else None
 
 

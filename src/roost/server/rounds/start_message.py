@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from roost.core.accounts import NODE_CHANNEL, Channel
 from roost.core.cluster import Cluster
 from roost.core.spec import JobSpec
 from roost.server.clock import rfc3339
@@ -17,7 +18,7 @@ from roost.store.rows import JobRow
 class Where(msgspec.Struct, frozen=True):
     """Which program is told, whether on the server's own machine, and where the server listens there."""
 
-    channel: str = ""
+    channel: Channel = NODE_CHANNEL
     is_here: bool = True
     socket: str = ""
 

@@ -3,46 +3,48 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any
 
 import msgspec
 
+from roost.answers import reasons as reason_answers
+from roost.answers.jobs import Submitted, Would
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS
 from roost.core.errors import BadRequest, Impossible, NotPermitted, RoostError
 from roost.core.estimates.forecast import Supposed
 from roost.core.model import RANK_STEP, Conditions, Job, Request
 from roost.core.plan.placement import Space, impossible, no_such_node
-from roost.core.plan.planner import effective, explain
-from roost.core.reasons import Ahead, Reason, as_data
+from roost.core.plan.planner import condition_reasons, effective, explain
+from roost.core.reasons import Ahead, Reason
 from roost.core.spec import JobSpec, check, check_env, default_name, display_command
 from roost.server.clock import parse_time_ms
 from roost.server.rounds.commands import Ask, Submit
 from roost.server.rounds.quotas import check_rooms
 from roost.server.rounds.turn import Turn
+from roost.store import reads
 from roost.store.store import pack_env
 from roost.store.writes import EnvRef, KeptEnv, NewEnv, NewJob
 
 
-def submit(turn: Turn, command: Submit) -> dict[str, Any]:
+def submit(turn: Turn, command: Submit) -> Submitted:
     """Queue the jobs, all or none; twice under one key is once. Answers with the ids."""
     if (ids := made_before(turn, command)) is not None:
-        return {"ids": ids}
+        return Submitted(ids, None)
     for i, spec in enumerate(command.jobs):
         check_no_point(spec, i)
         check_owner(command, spec, i)
         check_preferred(turn, spec, i)
-    envs = [kept_env(turn, env) for env in command.envs]
+    envs = kept_envs(turn, command)
     parts = [checked(turn, command, i, spec, envs) for i, spec in enumerate(command.jobs)]
     check_rooms(turn, [spec.user or command.actor for spec, *_ in parts])
     remember_key(turn, command, len(parts))
-    return {"ids": [queue_job(turn, command, *part) for part in parts]}
+    return Submitted([queue_job(turn, command, *part) for part in parts], None)
 
 
 def made_before(turn: Turn, command: Submit) -> list[int] | None:
     """The ids that were made under that key of that user; None when it is new."""
     key = _key(command)
-    if key is None or (made := turn.submissions.get(key) or turn.memory.submission(key)) is None:
+    if key is None or (made := turn.submissions.get(key) or turn.read(reads.submission, key)) is None:
         return None
     return list(range(made[0], made[0] + made[1]))
 
@@ -103,7 +105,7 @@ def checked(turn: Turn, command: Submit, index: int, spec: JobSpec, envs: list[N
                 raise BadRequest(f"env {env} names none of the {len(envs)} environments sent")
             ref = envs[env]
         elif env is not None:
-            ref = kept_env(turn, env)
+            ref = _kept_env(turn, env)
         if spec.cwd is None:
             spec = msgspec.structs.replace(spec, cwd=command.home)
         return spec, request, conditions, ref
@@ -147,9 +149,15 @@ def _open_conditions(turn: Turn, conditions: Conditions) -> Conditions:
     return Conditions(tuple(left), begin_ms)
 
 
-def kept_env(turn: Turn, env: dict[str, str]) -> NewEnv:
+def kept_envs(turn: Turn, command: Submit) -> list[NewEnv]:
+    """The environments that were sent beside the jobs, checked: `check` sees only the jobs."""
+    for env in command.envs:
+        check_env(env)
+    return [_kept_env(turn, env) for env in command.envs]
+
+
+def _kept_env(turn: Turn, env: dict[str, str]) -> NewEnv:
     """Have the environment kept; equal ones are kept once."""
-    check_env(env)
     packed = pack_env(env)
     digest = blake2b(packed, digest_size=16).hexdigest()
     turn.envs[digest] = packed
@@ -176,9 +184,16 @@ def kept(spec: JobSpec, env: EnvRef | None, submitter: str | None = None) -> New
     return NewJob(name, msgspec.json.encode(bare), tuple(dict.fromkeys(spec.labels)), env, submitter, display_command(spec))
 
 
-def ask(turn: Turn, command: Ask) -> dict[str, Any]:
-    """What would happen, from the same code that decides; `supposed` are the jobs that would wait, by position."""
-    answers: list[dict[str, Any]] = []
+class Planned(msgspec.Struct):
+    """What would become of jobs; `supposed` are those that would wait, by position."""
+
+    jobs: list[Would]
+    supposed: dict[int, Supposed]
+
+
+def ask(turn: Turn, command: Ask) -> Planned:
+    """What would happen, from the same code that decides."""
+    answers: list[Would] = []
     starting: dict[int, Request] = {}
     supposed: dict[int, Supposed] = {}
     submit = Submit(command.actor, command.jobs, by=command.by)
@@ -189,41 +204,35 @@ def ask(turn: Turn, command: Ask) -> dict[str, Any]:
         _, request, conditions, _ = checked(turn, submit, i, msgspec.structs.replace(spec, env=None), [])
         job = Job(0, turn.shaped(submit.owner(spec), spec, request), (turn.last_job + 1) * RANK_STEP, turn.now_ms)
         waits = _waits(turn, job, conditions, spec.hold)
-        answers.append({"would": "wait", "gpus": [], "reasons": [as_data(r) for r in waits or ()]})
+        answers.append(Would(would="wait", gpus=[], reasons=[reason_answers.shown(r) for r in waits or ()]))
         if waits is None:
             starting[i] = effective(turn.cluster, job.shape)
         else:
             supposed[i] = Supposed(job, conditions, spec.hold)
     check_rooms(turn, [spec.user or command.actor for spec in command.jobs])
     _place_all(turn, starting, answers)
-    return {"jobs": answers, "supposed": supposed}
+    return Planned(answers, supposed)
 
 
 def _waits(turn: Turn, job: Job, conditions: Conditions, hold: bool) -> list[Reason] | None:
     """Why it would wait; None when it would start."""
     cluster = turn.cluster
-    cluster.conditions[0] = conditions
-    if hold:
-        cluster.held.add(0)
-    try:
-        place = Space.of(cluster).find(effective(cluster, job.shape))
-        waits = [r for r in explain(cluster, job, turn.now_ms) if not isinstance(r, Ahead)]
-    finally:
-        del cluster.conditions[0]
-        cluster.held.discard(0)
+    own = condition_reasons(cluster, job, conditions, hold, turn.now_ms)
+    place = Space.of(cluster).find(effective(cluster, job.shape))
+    waits = [r for r in explain(cluster, job, turn.now_ms, own=own) if not isinstance(r, Ahead)]
     return waits if waits or place is None else None
 
 
-def _place_all(turn: Turn, starting: dict[int, Request], answers: list[dict[str, Any]]) -> None:
+def _place_all(turn: Turn, starting: dict[int, Request], answers: list[Would]) -> None:
     """Where each would start, one after the other: what the first ones take, the later ones do not have."""
     space, given = Space.of(turn.cluster), 0
     for i, request in starting.items():
         if (place := space.find(request)) is None:
-            answers[i]["reasons"] = [as_data(Ahead(jobs=given))]
+            answers[i].reasons = [reason_answers.shown(Ahead(jobs=given))]
             continue
         given += 1
         space.give(turn.last_job + given, request, place)
         nodes, node_of = turn.cluster.nodes, turn.cluster.node_of
         gpus = [nodes[node_of[u]].gpus[u].index for u in place.gpus]
-        answers[i] = {"would": "start", "node": place.node, "gpus": gpus, "reasons": []}
+        answers[i] = Would(would="start", node=place.node, gpus=gpus, reasons=[])
     space.take_back()

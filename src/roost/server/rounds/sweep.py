@@ -7,8 +7,10 @@ from typing import Any
 
 import msgspec
 
+from roost.answers.sweeps import PlannedPoint, ResultsKept, SweepLimited, SweepMade, SweepPlanned
 from roost.core import events as ev
 from roost.core import results
+from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.errors import BadRequest, Conflict, NotFound, NotPermitted
 from roost.core.results import MAX_KEYS
 from roost.core.spec import JobSpec, display_command
@@ -16,35 +18,36 @@ from roost.core.sweeps.points import Design, check_directories, expanded, extend
 from roost.server.rounds.actions import check_own, spec_of
 from roost.server.rounds.commands import Command, LimitSweep, MakeSweep, Report
 from roost.server.rounds.quotas import check_rooms
-from roost.server.rounds.submit import check_owner, check_preferred, checked, kept_env, made_before, queue_job, remember_key
+from roost.server.rounds.submit import check_owner, check_preferred, checked, kept_envs, made_before, queue_job, remember_key
 from roost.server.rounds.turn import Turn
+from roost.store import reads
 from roost.store.rows import ResultRow, SweepRow
 from roost.store.writes import EnvRef, KeptEnv
 
 MOST_RUNNING = 1_000_000
 
 
-def make_sweep(turn: Turn, command: MakeSweep) -> dict[str, Any]:
+def make_sweep(turn: Turn, command: MakeSweep) -> SweepMade | SweepPlanned:
     """Queue the points, all or none; twice under one key is once. Answers with the sweep's id and those of its jobs."""
     check_limit(command.max_running)
     check_owner(command, command.design.job)
     if command.sweep is None:
         check_preferred(turn, command.design.job)
     if (ids := made_before(turn, command)) is not None:
-        return {"sweep": _sweep_of(turn, ids[0]), "ids": ids, "unused": unused(command.design)}
-    envs = [] if command.dry_run else [kept_env(turn, env) for env in command.envs]
+        return SweepMade(sweep=_sweep_of(turn, ids[0]), ids=ids, unused=unused(command.design))
+    envs = [] if command.dry_run else kept_envs(turn, command)
     number = command.sweep or turn.next_sweep()
     jobs, design, env = _further(turn, command) if command.sweep else (command.jobs, command.design, None)
     specs = [msgspec.structs.replace(job, sweep=number, env=None if command.dry_run else job.env) for job in jobs]
     parts = [checked(turn, command, i, spec, envs) for i, spec in enumerate(specs)]
     if command.dry_run:
-        return {"points": [_planned(spec) for spec, *_ in parts], "dir": design.dir, "unused": unused(design)}
+        return SweepPlanned(points=[_planned(spec) for spec, *_ in parts], dir=design.dir, unused=unused(design))
     check_rooms(turn, [spec.user or command.actor for spec, *_ in parts])
     remember_key(turn, command, len(parts))
     if parts:
         _keep(turn, command, number, design)
     made = [queue_job(turn, command, spec, request, wait, own or env) for spec, request, wait, own in parts]
-    return {"sweep": number, "ids": made, "unused": unused(design)}
+    return SweepMade(sweep=number, ids=made, unused=unused(design))
 
 
 def expand(design: Design, into: Design | None = None) -> tuple[Design, list[JobSpec]]:
@@ -55,15 +58,15 @@ def expand(design: Design, into: Design | None = None) -> tuple[Design, list[Job
     return whole, expanded(further)
 
 
-def limit_sweep(turn: Turn, command: LimitSweep) -> dict[str, Any]:
+def limit_sweep(turn: Turn, command: LimitSweep) -> SweepLimited:
     """Change how many of its jobs may run at once; what runs, runs on."""
     check_limit(command.max_running)
     _own(turn, command, command.sweep)
     turn.record(ev.GroupLimited(command.sweep, command.max_running), command.actor)
-    return {"sweep": command.sweep, "max_running": command.max_running}
+    return SweepLimited(sweep=command.sweep, max_running=command.max_running)
 
 
-def report(turn: Turn, command: Report) -> dict[str, Any]:
+def report(turn: Turn, command: Report) -> ResultsKept:
     """Keep what a job says of itself; the last word on a key stands, and an attempt that is over has no word."""
     values = results.check(command.results)
     if not turn.exists(command.job):
@@ -77,7 +80,7 @@ def report(turn: Turn, command: Report) -> dict[str, Any]:
         raise Conflict(f"job {command.job} is at attempt {attempt}: what attempt {command.attempt} says is not taken")
     for key, value in values.items():
         turn.keep(ResultRow(command.job, key, msgspec.json.encode(value).decode(), attempt, turn.now_ms))
-    return {"id": command.job, "results": values}
+    return ResultsKept(id=command.job, results=values)
 
 
 def check_limit(max_running: int | None) -> None:
@@ -102,7 +105,7 @@ def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, Env
         raise Conflict(
             f"the jobs of sweep {command.sweep} were removed, and their environment with them", "make a new sweep"
         )
-    accounts = {job.account for job in turn.memory.points(command.sweep)}
+    accounts = {job.account for job in turn.read(reads.jobs_of_sweep, command.sweep)}
     if accounts and accounts != {command.owner(command.design.job).account}:
         raise Conflict(f"sweep {command.sweep} runs as another account", "make a new sweep: this one's environment stays")
     points = [spec.point for spec, _ in there]
@@ -117,7 +120,7 @@ def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, Env
 
 def _points(turn: Turn, sweep: int) -> Iterator[tuple[JobSpec, EnvRef | None]]:
     """The jobs of a sweep that are there now, each with the environment that is kept for it."""
-    for row in turn.memory.points(sweep):
+    for row in turn.read(reads.jobs_of_sweep, sweep):
         if row.id not in turn.removed:
             yield row.decoded(), KeptEnv(row.env) if row.env is not None else None
     for job in turn.new:
@@ -139,14 +142,14 @@ def _own(turn: Turn, command: Command, sweep: int) -> None:
     """Raise unless it is the asker's sweep, or he may act on all."""
     row = _known(turn, sweep)
     if command.by.is_admin:
-        if isinstance(command, MakeSweep) and not command.by.may_run_as(command.accounts.get(row.user, "")):
+        if isinstance(command, MakeSweep) and not command.by.may_run_as(command.accounts.get(row.user, SERVER_ACCOUNT)):
             raise NotPermitted(
                 f"sweep {sweep} runs as the server's own account", "root, on the machine itself, may extend it"
             )
         return
     if row.user != command.by.name:
         raise NotPermitted(f"sweep {sweep} is {row.user}'s", "only its owner and administrators may change it")
-    if any(job.account != command.by.account for job in turn.memory.points(sweep)):
+    if any(job.account != command.by.account for job in turn.read(reads.jobs_of_sweep, sweep)):
         raise NotPermitted(f"sweep {sweep} runs as another account than yours", "only administrators may change it")
 
 
@@ -164,8 +167,8 @@ def _keep(turn: Turn, command: MakeSweep, number: int, design: Design) -> None:
         turn.record(ev.GroupLimited(number, command.max_running), command.actor)
 
 
-def _planned(spec: JobSpec) -> dict[str, Any]:
-    return {"point": spec.point, "command": spec.command, "command_line": display_command(spec), "cwd": spec.cwd}
+def _planned(spec: JobSpec) -> PlannedPoint:
+    return PlannedPoint(spec.point, spec.command, display_command(spec), spec.cwd)
 
 
 def _last_attempt(turn: Turn, job: int) -> int:

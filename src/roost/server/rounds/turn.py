@@ -3,67 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from roost.core import events as ev
+from roost.core.accounts import NODE_CHANNEL, SERVER_ACCOUNT, Account, Channel
 from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.errors import RoostError
 from roost.core.model import Active, Job, Request, Shape
 from roost.core.nodes import shape_channel
 from roost.core.spec import JobSpec, work_of
 from roost.core.states import Outcome
+from roost.store import reads
 from roost.store.load import Interned
 from roost.store.rows import AuditRow, JobRow, ResultRow, SweepRow
+from roost.store.store import Store
 from roost.store.usage import Used
 from roost.store.writes import Batch, NewJob
 
 
-class Memory(Protocol):
-    """What a round may ask of the store while it decides."""
-
-    def rows(self, ids: Sequence[int]) -> dict[int, JobRow]:
-        """Those jobs as they were at the last commit."""
-
-    def places(self, job: int) -> set[str]:
-        """The nodes on which a job has had attempts."""
-
-    def given(self, job: int) -> dict[str, set[str]]:
-        """The GPUs that each attempt of a job was given, by the name of its run."""
-
-    def queue_head(self, length: int) -> list[tuple[int, int, int]]:
-        """Id, priority and rank of the first waiting jobs."""
-
-    def submission(self, key: str) -> tuple[int, int] | None:
-        """First id and count of a submit that was committed under that key."""
-
-    def sweep(self, sweep: int) -> SweepRow | None:
-        """That sweep."""
-
-    def last_sweep(self) -> int:
-        """The id of the last sweep that was committed."""
-
-    def points(self, sweep: int) -> list[JobRow]:
-        """The jobs of a sweep."""
-
-    def results(self, job: int) -> list[ResultRow]:
-        """What a job has reported."""
-
-
 class Send(msgspec.Struct, frozen=True):
-    """A message for a node, to go out after the commit: to the program there that is `account`'s (`nodes.channel`)."""
+    """A message for one of the programs of a node, to go out after the commit."""
 
     node: str
     message: dict[str, Any]
-    account: str = ""
+    channel: Channel = NODE_CHANNEL
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """Whose job it is, and the UNIX account that it runs as; empty: the server's own."""
+    """Whose job it is, and the UNIX account that it runs as."""
 
     user: str
-    account: str = ""
+    account: Account = SERVER_ACCOUNT
 
 
 class StartRun(msgspec.Struct, frozen=True):
@@ -75,10 +47,12 @@ class StartRun(msgspec.Struct, frozen=True):
 
 
 class Turn:
-    """Collects one round. `record` is the only way in which the cluster changes."""
+    """Collects one round. What is obeyed and taken in changes the cluster by `record` alone."""
 
-    def __init__(self, cluster: Cluster, memory: Memory, interned: Interned, now_ms: int, last_job: int) -> None:
-        self.cluster, self.memory, self.interned = cluster, memory, interned
+    def __init__(self, cluster: Cluster, store: Store, interned: Interned, now_ms: int, last_job: int) -> None:
+        self.cluster, self.interned = cluster, interned
+        self.read = store.read
+        """Asks a question of `reads`: what was true at the last commit."""
         self.now_ms, self.last_job = now_ms, last_job
         self.first_job = last_job
         self.events: list[ev.Event] = []
@@ -161,15 +135,15 @@ class Turn:
                 text = f"it was to start after job {cause.id}, which ended as {cause.outcome.value}"
                 self.end(ev.Ended(job, self.now_ms, Outcome.CANNOT_START, None, text), actor)
 
-    def send(self, node: str, account: str, op: str, **fields: Any) -> None:
-        """Say that to the program which works as that account on a node, after the commit."""
-        self.sends.append(Send(node, {"op": op, **fields}, account))
+    def send(self, node: str, channel: Channel, op: str, **fields: Any) -> None:
+        """Say that to a program of a node, after the commit."""
+        self.sends.append(Send(node, {"op": op, **fields}, channel))
 
     def tell(self, active: Active, op: str, **fields: Any) -> None:
         """Say that about a run to the program which has it, after the commit."""
         self.send(active.node, self.channel(active), op, run=active.run, **fields)
 
-    def channel(self, active: Active) -> str:
+    def channel(self, active: Active) -> Channel:
         """Which program of its node has that run."""
         return shape_channel(self.cluster, active.node, active.job.shape)
 
@@ -193,11 +167,11 @@ class Turn:
 
     def sweep(self, sweep: int) -> SweepRow | None:
         """A sweep, as it is at this point of the round."""
-        return self.sweeps.get(sweep) or (self.memory.sweep(sweep) if 0 < sweep < 1 << 31 else None)
+        return self.sweeps.get(sweep) or (self.read(reads.sweep, sweep) if 0 < sweep < 1 << 31 else None)
 
     def next_sweep(self) -> int:
         """A fresh sweep id."""
-        return max(self.memory.last_sweep(), *self.sweeps, 0) + 1
+        return max(self.read(reads.last_sweep), *self.sweeps, 0) + 1
 
     def owner(self, job: int) -> Owner | None:
         """Whose job it is; None when there is none of that number."""
@@ -209,16 +183,17 @@ class Turn:
     def row(self, job: int) -> JobRow | None:
         """What the store knows of a job."""
         known = 0 < job <= self.last_job and job not in self.removed  # a larger number might not fit the store
-        return self._rows.get(job) or self.memory.rows([job]).get(job) if known else None
+        return self._rows.get(job) or self.read(reads.jobs, [job]).get(job) if known else None
 
     def look_up(self, jobs: Sequence[int]) -> None:
         """Read at once what `row` will be asked of those: thousands of questions, one by one, hold up everybody."""
-        self._rows |= self.memory.rows([job for job in jobs if 0 < job <= self.last_job and self.cluster.find(job) is None])
+        known = [job for job in jobs if 0 < job <= self.last_job and self.cluster.find(job) is None]
+        self._rows |= self.read(reads.jobs, known)
 
     def reported(self, job: int) -> dict[str, ResultRow]:
         """What a job has said of itself, as it is at this point of the round."""
         if job not in self._kept:
-            self._kept[job] = {row.key: row for row in self.memory.results(job)}
+            self._kept[job] = {row.key: row for row in self.read(reads.results, [job]).get(job, ())}
         return self._kept[job] | self.results.get(job, {})
 
     def keep(self, row: ResultRow) -> None:

@@ -20,6 +20,8 @@ from typing import Any
 import msgspec
 
 import roost
+from roost.answers.jobs import BriefJob
+from roost.answers.live import LiveBye, LiveChange, LiveServer, Tile, Whole
 from roost.core import events as ev
 from roost.core.errors import TryLater
 from roost.core.plan.placement import Space
@@ -48,7 +50,6 @@ LEVEL = 5
 STRANGER = "\0"
 """Stands for everybody whose work does not show in a change: no user has that name."""
 
-Json = dict[str, Any]
 _encode = msgspec.json.Encoder().encode
 _log = logging.getLogger("roost.live")
 
@@ -97,7 +98,7 @@ class Listener:
         self._has_ended, self.is_behind = True, False
         self._waiting.clear()
         if reason is not None:
-            self._waiting.append(sse("bye", _encode({"reason": reason})))
+            self._waiting.append(sse("bye", _encode(LiveBye(reason))))
         self._ring()
 
     async def next(self) -> Event | None:
@@ -125,7 +126,7 @@ class Hub:
         self.listeners: set[Listener] = set()
         self._picture: Picture | None = None
         self._states: dict[str | None, Event] = {}
-        self._rows: dict[int, Json] = {}
+        self._rows: dict[int, BriefJob] = {}
         self._known: dict[int, str] = {}
         self._touched: set[int] = set()
         self._removed: set[int] = set()
@@ -245,19 +246,19 @@ class Hub:
             self._tell(dashboard_state.change_of(old, new, others), self._owners(old, new, others))
 
     def _owners(self, old: Picture, new: Picture, others: Others) -> dict[int, str]:
-        return {job: row["user"] for rows in (old.jobs, others.jobs, new.jobs) for job, row in rows.items()}
+        return {job: row.user for rows in (old.jobs, others.jobs, new.jobs) for job, row in rows.items()}
 
     # -- telling ----------------------------------------------------------------------------------------------------
 
-    def _tell(self, change: Json, owners: Mapping[int, str]) -> None:
+    def _tell(self, change: LiveChange | None, owners: Mapping[int, str]) -> None:
         """Encoded once for all who see the same. Whose sight has changed begins anew."""
-        shown = dashboard_state.people_in(change, owners)
+        shown = dashboard_state.people_in(change, owners) if change is not None else set()
         encoded: dict[str | None, Event] = {}
         for listener in list(self.listeners):
             if (sees := self._seen_by(listener.caller)) != listener.sees:
                 listener.sees = sees
                 listener.begin_anew()
-            elif change:
+            elif change is not None:
                 key = sees if sees is None or sees in shown else STRANGER
                 if key not in encoded:
                     seen = change if key is None else dashboard_state.veiled_change(_veil(key), change, owners)
@@ -306,33 +307,33 @@ class Hub:
         rest = {job: moment.row(rows[job], None) for job in touched if job in found.rows and job not in jobs}
         self._rows = {job: rows[job] for job in jobs}
         touched_since = self._touched
-        self._known = {job: row["state"] for job, row in self._rows.items() if job not in touched_since}
-        names = {job: str(row["name"]) for job, row in jobs.items()}
-        whole = self._whole(now) | {key: [job for job in ids if job in jobs] for key, ids in columns.items()}
-        made = Picture(whole, self._tiles(names), jobs, dict(service.cluster.settings), self._rulings())
+        self._known = {job: row.state for job, row in self._rows.items() if job not in touched_since}
+        names = {job: row.name for job, row in jobs.items()}
+        shown_in = {key: [job for job in ids if job in jobs] for key, ids in columns.items()}
+        made = Picture(self._whole(now, shown_in), self._tiles(names), jobs, dict(service.cluster.settings), self._rulings())
         return made, msgspec.structs.replace(others, jobs=rest)
 
-    def _whole(self, now: int) -> Json:
+    def _whole(self, now: int, columns: dict[str, list[int]]) -> Whole:
         service, cluster = self._service, self._service.cluster
-        notice = service.people.notice
-        return {
-            "at": rfc3339(now),
-            "server": {"version": roost.__version__, "since": rfc3339(service.since_ms), "boot": service.boot},
-            "scheduling": "paused" if cluster.is_paused else "on",
-            "policy": cluster.settings["policy"],
-            "health": service.health(),
-            "notice": notice and {"text": notice["text"], "by": notice["by"], "at": rfc3339(notice["at_ms"])},
-            "private": bool(cluster.settings["users.private"]),
-            "counts": job_views.counts_view(cluster, now),
-            "cpu": job_views.cpu_view(cluster),
-            "nodes": service.nodes(),
-            "queued_total": len(cluster.jobs),
-        }
+        return Whole(
+            at=rfc3339(now),
+            server=LiveServer(roost.__version__, rfc3339(service.since_ms), service.boot),
+            scheduling="paused" if cluster.is_paused else "on",
+            policy=str(cluster.settings["policy"]),
+            health=service.health(),
+            notice=service.notice(),
+            private=bool(cluster.settings["users.private"]),
+            counts=job_views.counts_view(cluster, now),
+            cpu=job_views.cpu_view(cluster),
+            nodes=service.nodes(),
+            queued_total=len(cluster.jobs),
+            **columns,
+        )
 
-    def _tiles(self, names: Mapping[int, str]) -> dict[str, Json]:
+    def _tiles(self, names: Mapping[int, str]) -> dict[str, Tile]:
         cluster = self._service.cluster
         space = Space.of(cluster)
-        return {gpu.uuid: dashboard_state.tile(cluster, space, node.name, gpu.uuid, names) for node, gpu in cluster.gpus()}
+        return {gpu.uuid: dashboard_state.tile(cluster, space, node.name, gpu, names) for node, gpu in cluster.gpus()}
 
     def _rulings(self) -> Any:
         return dict(self._service.people.accounts), dict(self._service.cluster.users)

@@ -9,27 +9,28 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
+from msgspec.structs import asdict, replace
 
+from roost.answers.gpus import Foreign
+from roost.answers.jobs import BriefJob
+from roost.answers.live import BriefPart, LiveChange, LiveState, Tile, TileJob, TilePart, Whole
 from roost.core.cluster import Cluster
+from roost.core.model import Gpu
 from roost.core.plan.placement import Space
 from roost.server.clock import rfc3339
 from roost.server.identity.redaction import Veil
-from roost.server.views.job_views import gpu_view
-
-Json = dict[str, Any]
-COLUMNS = ("queue", "running", "ended")
-FOREIGN = ("pid", "user", "command", "mem_mib")
+from roost.server.views.job_views import gpu_facts, processes_on
 
 
 class Picture(msgspec.Struct, frozen=True):
     """What is to be seen at one moment."""
 
-    whole: Json
-    """What is told whole when it has changed: counts, nodes, the ids of the queue, the notice, …"""
-    gpus: dict[str, Json]
+    whole: Whole
+    gpus: dict[str, Tile]
     """By UUID, in their order."""
-    jobs: dict[int, Json]
-    """The brief rows of all jobs that are in one of the columns."""
+    jobs: dict[int, BriefJob]
+    """All jobs that are in one of the columns."""
     settings: Mapping[str, Any]
     users: Any
     """What was ruled about people: told is only that it changed."""
@@ -38,38 +39,45 @@ class Picture(msgspec.Struct, frozen=True):
 class Others(msgspec.Struct, frozen=True):
     """What happened to jobs since the last picture, those that are in no column of it as well."""
 
-    jobs: Mapping[int, Json] = {}
-    """Their brief rows."""
+    jobs: Mapping[int, BriefJob] = {}
     removed: Collection[int] = ()
     is_many: bool = False
     """More happened than is told here."""
 
 
-def tile(cluster: Cluster, space: Space, node: str, uuid: str, names: Mapping[int, str]) -> Json:
+def tile(cluster: Cluster, space: Space, node: str, gpu: Gpu, names: Mapping[int, str]) -> Tile:
     """One GPU for a page: foreign processes only, and whose the memory is."""
-    view = gpu_view(cluster, space, node, cluster.nodes[node].gpus[uuid], dict(names))
-    for job in view["jobs"]:
-        job["since"] = rfc3339(cluster.active[job["id"]].since_ms)
-    seen = view["mem_used_mib"] is not None
-    foreign = [process for process in view["procs"] if process["job"] is None]
-    roosts = sum(process["mem_mib"] or 0 for process in view["procs"] if process["job"] is not None)
-    view["procs"] = [{key: process[key] for key in FOREIGN} for process in foreign]
-    view["mem_roost_mib"] = roosts if seen else None
-    view["mem_foreign_mib"] = sum(process["mem_mib"] or 0 for process in foreign) if seen else None
-    return view
+    procs = processes_on(cluster, gpu)
+    foreign, own = [p for p in procs if p.run is None], [p for p in procs if p.run is not None]
+    facts = gpu_facts(cluster, space, node, gpu)
+    is_seen = facts.mem_used_mib is not None
+    return Tile(
+        **asdict(facts),
+        jobs=[_job_on(cluster, claim.job, claim.mem_mib, names) for claim in cluster.claims.get(gpu.uuid, {}).values()],
+        procs=[Foreign(pid=p.pid, user=p.user, command=p.command, mem_mib=p.mem_mib) for p in foreign],
+        mem_roost_mib=sum(p.mem_mib or 0 for p in own) if is_seen else None,
+        mem_foreign_mib=sum(p.mem_mib or 0 for p in foreign) if is_seen else None,
+    )
 
 
-def state_of(picture: Picture) -> Json:
+def _job_on(cluster: Cluster, job: int, mem_mib: int, names: Mapping[int, str]) -> TileJob:
+    active = cluster.active[job]
+    user, since = active.job.shape.user, rfc3339(active.since_ms)
+    return TileJob(id=job, user=user, name=names.get(job, ""), state=active.state.value, mem_mib=mem_mib, since=since)
+
+
+def state_of(picture: Picture) -> LiveState:
     """The whole picture, as it is told to somebody who has just come."""
-    return {**picture.whole, "gpus": list(picture.gpus.values()), "jobs": list(picture.jobs.values())}
+    return LiveState(**asdict(picture.whole), gpus=list(picture.gpus.values()), jobs=list(picture.jobs.values()))
 
 
-def change_of(old: Picture, new: Picture, others: Others) -> Json:
-    """What changed; empty when nothing did. `at` is not a change."""
-    change = {key: value for key, value in new.whole.items() if key != "at" and old.whole.get(key) != value}
+def change_of(old: Picture, new: Picture, others: Others) -> LiveChange | None:
+    """What changed; None when nothing did. `at` is not a change."""
+    change = _differences(old.whole, new.whole)
+    change.pop("at", None)
     if list(old.gpus) != list(new.gpus):
         change["gpu_set"] = list(new.gpus.values())
-    elif parts := {uuid: part for uuid, gpu in new.gpus.items() if (part := _part(old.gpus[uuid], gpu))}:
+    elif parts := {uuid: TilePart(**part) for uuid, gpu in new.gpus.items() if (part := _differences(old.gpus[uuid], gpu))}:
         change["gpus"] = parts
     if rows := _rows(old, new, others):
         change["jobs"] = rows
@@ -81,62 +89,67 @@ def change_of(old: Picture, new: Picture, others: Others) -> Json:
         change["settings"] = True
     if old.users != new.users:
         change["users"] = True
-    return {"at": new.whole["at"], **change} if change else {}
+    return LiveChange(at=new.whole.at, **change) if change else None
 
 
-def calmed(before: Json | None, row: Json) -> Json:
+def calmed(before: BriefJob | None, row: BriefJob) -> BriefJob:
     """A row as it is told: how long a job waits for a time is said again when a tenth of that is over, not every second."""
-    was, now = (before or {}).get("reason"), row["reason"]
-    if was is None or now is None or (was["code"], now["code"]) != ("not_before", "not_before"):
+    was, now = before.reason if before is not None else None, row.reason
+    if was is None or now is None or was.begin_ms is UNSET or was.begin_ms != now.begin_ms:
         return row
-    is_same = was["begin_ms"] == now["begin_ms"] and was["left_s"] - now["left_s"] < was["left_s"] / 10
-    return {**row, "reason": was} if is_same else row
+    if was.code != now.code or was.left_s is UNSET or now.left_s is UNSET:
+        return row
+    return replace(row, reason=was) if was.left_s - now.left_s < was.left_s / 10 else row
 
 
-def _part(old: Json, new: Json) -> Json:
-    return {key: value for key, value in new.items() if old[key] != value}
+def _differences(old: msgspec.Struct, new: msgspec.Struct) -> dict[str, Any]:
+    """The fields of the new one that differ, by name."""
+    if old == new:
+        return {}
+    return {name: value for name in new.__struct_fields__ if (value := getattr(new, name)) != getattr(old, name)}
 
 
-def _rows(old: Picture, new: Picture, others: Others) -> list[Json]:
+def _rows(old: Picture, new: Picture, others: Others) -> list[BriefPart]:
     """Of jobs that were in the last picture what changed, of all others everything."""
     rows = []
     for number, row in {**others.jobs, **new.jobs}.items():
         before = old.jobs.get(number)
         if before is None:
-            rows.append(row)
-        elif before is not row and (part := _part(before, row)):
-            rows.append({"id": number, **part})
+            rows.append(BriefPart(**asdict(row)))
+        elif before is not row and (part := _differences(before, row)):
+            rows.append(BriefPart(id=number, **part))
     return rows
 
 
 # -- for those who may not see everything ---------------------------------------------------------------------------
 
 
-def veiled_state(veil: Veil, state: Json) -> Json:
+def veiled_state(veil: Veil, state: LiveState) -> LiveState:
     """The state as somebody may see it."""
-    gpus = [veil.tile(gpu) for gpu in state["gpus"]]
-    return {**state, "gpus": gpus, "jobs": [veil.brief(job, job["user"]) for job in state["jobs"]]}
+    gpus = [veil.tile(gpu) for gpu in state.gpus]
+    return replace(state, gpus=gpus, jobs=[veil.brief(job, job.user) for job in state.jobs])
 
 
-def veiled_change(veil: Veil, change: Json, owners: Mapping[int, str]) -> Json:
+def veiled_change(veil: Veil, change: LiveChange, owners: Mapping[int, str]) -> LiveChange:
     """A change as somebody may see it; `owners` is whose the jobs in it are."""
-    shut: Json = {}
-    if "gpus" in change:
-        shut["gpus"] = {uuid: veil.tile(part) for uuid, part in change["gpus"].items()}
-    if "gpu_set" in change:
-        shut["gpu_set"] = [veil.tile(gpu) for gpu in change["gpu_set"]]
-    if "jobs" in change:
-        shut["jobs"] = [veil.brief(row, owners[row["id"]]) for row in change["jobs"]]
-    return {**change, **shut}
+    shut: dict[str, Any] = {}
+    if change.gpus is not UNSET:
+        shut["gpus"] = {uuid: veil.tile(part) for uuid, part in change.gpus.items()}
+    if change.gpu_set is not UNSET:
+        shut["gpu_set"] = [veil.tile(gpu) for gpu in change.gpu_set]
+    if change.jobs is not UNSET:
+        shut["jobs"] = [veil.brief(row, owners[row.id]) for row in change.jobs]
+    return replace(change, **shut)
 
 
-def people_in(change: Json, owners: Mapping[int, str]) -> set[str]:
+def people_in(change: LiveChange, owners: Mapping[int, str]) -> set[str | None]:
     """Whose work shows in a change: to all others it looks the same under the veil."""
-    found = {owners[row["id"]] for row in change.get("jobs", ())}
-    tiles = [*change.get("gpus", {}).values(), *change.get("gpu_set", ())]
-    for part in tiles:
-        found.update(job["user"] for job in part.get("jobs", ()))
-        found.update(process["user"] for process in part.get("procs", ()))
-    for row in change.get("jobs", ()):
-        found.update(process["user"] for process in (row.get("reason") or {}).get("procs", ()))
+    jobs = change.jobs or ()
+    found: set[str | None] = {owners[row.id] for row in jobs}
+    for part in (*(change.gpus or {}).values(), *(change.gpu_set or ())):
+        found.update(job.user for job in part.jobs or ())
+        found.update(process.user for process in part.procs or ())
+    for row in jobs:
+        if row.reason:
+            found.update(process.user for process in row.reason.procs or ())
     return found

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from roost.answers.jobs import JobFacets
 from roost.store import facets
 
 MOST_USERS, MOST_LABELS = 500, 200
 KEPT_MS = 5_000
 _MOST_KEPT = 1000
-Json = dict[str, Any]
 
 
 class Facets:
@@ -22,11 +22,11 @@ class Facets:
         self._kept: dict[tuple[Any, ...], tuple[int, list[str]]] = {}
         self._lock = asyncio.Lock()
 
-    async def view(self, counts: Json, nodes: Iterable[str], viewer: str | None) -> Json:
+    async def view(self, counts: dict[str, int], nodes: Iterable[str], viewer: str | None) -> JobFacets:
         """States with how many jobs are in them, users, labels and nodes; only the viewer's labels, if there is one."""
         users = await self._names(facets.users, MOST_USERS)
         labels = await self._names(facets.labels, MOST_LABELS, viewer)
-        return {"version": 1, "states": counts, "users": users, "labels": labels, "nodes": sorted(nodes)}
+        return JobFacets(states=counts, users=users, labels=labels, nodes=sorted(nodes))
 
     async def _names(self, question: Callable[..., list[str]], *arguments: Any) -> list[str]:
         key = (question, *arguments)

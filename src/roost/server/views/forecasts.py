@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
+from roost.answers import jobs as answers
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster
 from roost.core.estimates.alternatives import Instead, instead
@@ -24,7 +24,6 @@ from roost.core.predictions import Outlook
 from roost.core.reasons import Holder, Reason
 from roost.server.clock import rfc3339
 
-Json = dict[str, Any]
 EVERY_MS = 30_000
 """How often a job is foretold that nobody asked about."""
 SOON_S = 1.0
@@ -86,7 +85,7 @@ class Foreseeing:
         self._sampled_ms = 0
         self._task: asyncio.Task[None] | None = None
 
-    async def waiting(self, job: int) -> Json | None:
+    async def waiting(self, job: int) -> answers.Estimate | None:
         """What can be said of that job; None when it does not wait."""
         if (found := self._cluster().jobs.get(job)) is None:
             return None
@@ -94,7 +93,7 @@ class Foreseeing:
         self._remember(job, foreseen.forecast)
         return self._view(foreseen)
 
-    async def supposed(self, asked: Supposed) -> Json:
+    async def supposed(self, asked: Supposed) -> answers.Estimate:
         """The same for a job that does not exist."""
         return self._view(await self._foreseen(asked.job, asked))
 
@@ -133,28 +132,28 @@ class Foreseeing:
 
     # -- as it is shown ---------------------------------------------------------------------------------------------
 
-    def _view(self, seen: Foreseen) -> Json:
-        return {
-            "ahead": msgspec.to_builtins(seen.ahead),
-            "holders": [_holding_view(h) for h in seen.holders],
-            "eta": self._eta_view(seen),
-            "not_before": _not_before(seen.forecast),
-            "instead": [msgspec.to_builtins(i) for i in seen.instead],
-            "predicted_run_s": round(seen.outlook.typical_s),
-            "predicted_from": _source(seen.outlook),
-        }
+    def _view(self, seen: Foreseen) -> answers.Estimate:
+        return answers.Estimate(
+            ahead=seen.ahead,
+            holders=[_holding_view(h) for h in seen.holders],
+            eta=self._eta_view(seen),
+            not_before=_not_before(seen.forecast),
+            instead=seen.instead,
+            predicted_run_s=round(seen.outlook.typical_s),
+            predicted_from=_source(seen.outlook),
+        )
 
-    def _eta_view(self, seen: Foreseen) -> Json | None:
+    def _eta_view(self, seen: Foreseen) -> answers.Eta | None:
         eta, asked_ms = self.misses.eta(seen.forecast), seen.forecast.asked_ms
         if eta is None:
             return None
-        return {
-            "p50_at": rfc3339(eta.p50_ms),
-            "p90_at": rfc3339(eta.p90_ms),
-            "p50_s": (eta.p50_ms - asked_ms) // 1000,
-            "p90_s": (eta.p90_ms - asked_ms) // 1000,
-            "from": _trust(seen.has_learned, eta.checked),
-        }
+        return answers.Eta(
+            p50_at=rfc3339(eta.p50_ms),
+            p90_at=rfc3339(eta.p90_ms),
+            p50_s=(eta.p50_ms - asked_ms) // 1000,
+            p90_s=(eta.p90_ms - asked_ms) // 1000,
+            basis=_trust(seen.has_learned, eta.checked),
+        )
 
 
 def _not_before(forecast: Forecast) -> str | None:
@@ -163,14 +162,9 @@ def _not_before(forecast: Forecast) -> str | None:
     return None if is_seen else rfc3339(forecast.looked_ms)
 
 
-def _holding_view(holding: Holding) -> Json:
-    return {
-        "job": holding.job,
-        "user": holding.user,
-        "state": holding.state,
-        "since": rfc3339(holding.since_ms),
-        "probably_until": rfc3339(holding.until_ms),
-    }
+def _holding_view(h: Holding) -> answers.Holding:
+    until = rfc3339(h.until_ms)
+    return answers.Holding(job=h.job, user=h.user, state=h.state, since=rfc3339(h.since_ms), probably_until=until)
 
 
 _GUESS = "a guess: no run has ended here yet"

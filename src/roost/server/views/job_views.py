@@ -1,20 +1,27 @@
-"""What people and programs are shown: rows and the cluster as JSON values. Never an environment."""
+"""What people and programs are shown: rows and the cluster as answers. Never an environment."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import msgspec
 
+from roost.answers import reasons as reason_answers
+from roost.answers.gpus import CpuSlots, GpuFacts, GpuJob, GpuProcess
+from roost.answers.gpus import Gpu as GpuAnswer
+from roost.answers.jobs import Attempt, Awaited, Estimate, Why
+from roost.answers.jobs import Job as JobAnswer
+from roost.answers.jobs import Request as RequestAnswer
+from roost.answers.settings import TYPES
+from roost.answers.settings import Setting as SettingAnswer
 from roost.core import policy as policies
 from roost.core.cluster import Cluster
-from roost.core.model import Conditions, Gpu, Request
+from roost.core.estimates.queue_ahead import Queue
+from roost.core.model import Conditions, Gpu, Process, Request
 from roost.core.nodes import Node
 from roost.core.plan.placement import Space, cpu_slots
 from roost.core.plan.planner import explain
 from roost.core.plan.retries import difference
-from roost.core.reasons import as_data
 from roost.core.settings import Setting, Value, unit_of
 from roost.core.spec import JobSpec, display_command
 from roost.core.states import ACTIVE, UNKNOWN, WAITING
@@ -22,12 +29,10 @@ from roost.server.clock import rfc3339
 from roost.server.rounds.attempt_end import retry_words
 from roost.store.rows import AttemptRow, JobRow
 
-Json = dict[str, Any]
-
 
 def job_view(
     cluster: Cluster, row: JobRow, attempts: list[AttemptRow], now_ms: int, place: int | None, own: str | None = None
-) -> Json:
+) -> JobAnswer:
     """A job, whole; `place` is its place in the queue, as far as it is counted; `own` is the server's own account."""
     spec = row.decoded()
     active = cluster.active.get(row.id)
@@ -35,55 +40,54 @@ def job_view(
     attempts = _ahead(cluster, attempts)
     started_ms = attempts[-1].started_ms if attempts and row.state == "starting" else row.started_ms
     last = attempts[-1] if attempts else None
-    return {
-        "id": row.id,
-        "name": row.name,
-        "desc": spec.desc,
-        "user": row.user,
-        "submitter": row.submitter or row.user,
-        "runs_as": row.account or own,
-        "state": state,
-        "last_state": last_state,
-        "outcome": row.outcome,
-        "exit_code": row.exit_code,
-        "error": row.error,
-        "command": spec.command,
-        "command_line": display_command(spec),
-        "script": spec.script is not None,
-        "cwd": spec.cwd,
-        "gpus": spec.gpus,
-        "request": _request(spec),
-        "labels": list(spec.labels),
-        "node": last.node if last is not None and last.state != "refused" else None,
-        "priority": row.priority,
-        "queue_position": place,
-        "attempts": [attempt_view(a, spec) for a in attempts],
-        "reasons": reasons_view(cluster, row.id, now_ms, place),
-        "after": [{"job": d.job, "wants": d.wants} for d in spec.dependencies()],
-        "begin_at": rfc3339(_begin_ms(row)) if spec.begin_at or state in WAITING else None,
-        "retries": spec.retries,
-        "retried": row.retried,
-        "retry_oom": spec.retry_oom,
-        "oom_retried": row.oom_retried,
-        "retry": retry_view(row, attempts),
-        "preemptible": spec.preemptible,
-        "notify": list(spec.notify),
-        "time_limit_s": spec.time_limit_s,
-        "submitted_at": rfc3339(row.submitted_ms),
-        "started_at": rfc3339(started_ms),
-        "ended_at": rfc3339(row.ended_ms),
-        "stdout": spec.stdout,
-        "stderr": spec.stderr,
-        "sweep": spec.sweep,
-        "point": spec.point,
-    }
+    return JobAnswer(
+        id=row.id,
+        name=row.name,
+        desc=spec.desc,
+        user=row.user,
+        submitter=row.submitter or row.user,
+        runs_as=row.account or own,
+        state=state,
+        last_state=last_state,
+        outcome=row.outcome,
+        exit_code=row.exit_code,
+        error=row.error,
+        command=spec.command,
+        command_line=display_command(spec),
+        script=spec.script is not None,
+        cwd=spec.cwd,
+        gpus=spec.gpus,
+        request=_request(spec),
+        labels=spec.labels,
+        node=last.node if last is not None and last.state != "refused" else None,
+        priority=row.priority,
+        queue_position=place,
+        attempts=[attempt_view(a) for a in attempts],
+        reasons=reasons_view(cluster, row.id, now_ms, place),
+        after=[Awaited(d.job, d.wants) for d in spec.dependencies()],
+        begin_at=rfc3339(_begin_ms(row)) if spec.begin_at or state in WAITING else None,
+        retries=spec.retries,
+        retried=row.retried,
+        retry_oom=spec.retry_oom,
+        oom_retried=row.oom_retried,
+        retry=retry_view(row, spec, attempts),
+        preemptible=spec.preemptible,
+        notify=spec.notify,
+        time_limit_s=spec.time_limit_s,
+        submitted_at=rfc3339(row.submitted_ms),
+        started_at=rfc3339(started_ms),
+        ended_at=rfc3339(row.ended_ms),
+        stdout=spec.stdout,
+        stderr=spec.stderr,
+        sweep=spec.sweep,
+        point=spec.point,
+    )
 
 
-def retry_view(row: JobRow, attempts: list[AttemptRow]) -> str | None:
+def retry_view(row: JobRow, spec: JobSpec, attempts: list[AttemptRow]) -> str | None:
     """What the present attempt, or the one it waits for, is tried again for."""
     if row.attempts == 0 or row.state == "ended":
         return None
-    spec = row.decoded()
     differs = difference(spec.request(), msgspec.json.decode(row.request, type=Request)) if row.oom_retried else ""
     return retry_words(row, spec, attempts, differs)
 
@@ -124,142 +128,138 @@ def _ahead(cluster: Cluster, attempts: list[AttemptRow]) -> list[AttemptRow]:
     return [*attempts[:-1], known]
 
 
-def _request(spec: JobSpec) -> Json:
-    return {
-        "gpus": spec.gpus,
-        "mem_mib": spec.mem_mib,
-        "max_util": spec.max_util,
-        "exclusive": spec.exclusive,
-        "gpu_ids": [str(g) for g in spec.gpu_ids],
-        "prefer_gpus": [str(g) for g in spec.prefer_gpus],
-        "nodes": list(spec.nodes),
-        "prefer_nodes": list(spec.prefer_nodes),
-        "gpu_models": list(spec.gpu_models),
-        "min_gpu_mem_mib": spec.min_gpu_mem_mib,
-        "mem_auto": spec.mem_auto,
-    }
+def _request(spec: JobSpec) -> RequestAnswer:
+    return RequestAnswer(
+        gpus=spec.gpus,
+        mem_mib=spec.mem_mib,
+        max_util=spec.max_util,
+        exclusive=spec.exclusive,
+        gpu_ids=tuple(map(str, spec.gpu_ids)),
+        prefer_gpus=tuple(map(str, spec.prefer_gpus)),
+        nodes=spec.nodes,
+        prefer_nodes=spec.prefer_nodes,
+        gpu_models=spec.gpu_models,
+        min_gpu_mem_mib=spec.min_gpu_mem_mib,
+        mem_auto=spec.mem_auto,
+    )
 
 
 def _begin_ms(row: JobRow) -> int | None:
     return msgspec.json.decode(row.waits, type=Conditions).begin_ms if row.waits else None
 
 
-def attempt_view(a: AttemptRow, spec: JobSpec) -> Json:
+def attempt_view(a: AttemptRow) -> Attempt:
     """One attempt of a job."""
     devices = a.devices()
-    return {
-        "attempt": a.attempt,
-        "run": f"{a.job}.{a.attempt}",
-        "state": a.state,
-        "outcome": a.outcome,
-        "node": a.node,
-        "gpu_uuids": [uuid for uuid, _ in devices],
-        "gpu_indices": [index for _, index in devices],
-        "pid": a.pid,
-        "intended_at": rfc3339(a.intended_ms),
-        "started_at": rfc3339(a.started_ms),
-        "ended_at": rfc3339(a.ended_ms),
-        "exit_code": a.exit_code,
-        "error": a.error,
-        "peak_mem_mib": a.peak_mem_mib,
-        "granted_mib": a.granted_mib,
-        "peak_rss_mib": a.peak_rss_mib,
-        "cpu_s": None if a.cpu_ms is None else a.cpu_ms / 1000,
-        "util_mean": a.util_mean,
-    }
+    return Attempt(
+        attempt=a.attempt,
+        run=f"{a.job}.{a.attempt}",
+        state=a.state,
+        outcome=a.outcome,
+        node=a.node,
+        gpu_uuids=[uuid for uuid, _ in devices],
+        gpu_indices=[index for _, index in devices],
+        pid=a.pid,
+        intended_at=rfc3339(a.intended_ms),
+        started_at=rfc3339(a.started_ms),
+        ended_at=rfc3339(a.ended_ms),
+        exit_code=a.exit_code,
+        error=a.error,
+        peak_mem_mib=a.peak_mem_mib,
+        granted_mib=a.granted_mib,
+        peak_rss_mib=a.peak_rss_mib,
+        cpu_s=None if a.cpu_ms is None else a.cpu_ms / 1000,
+        util_mean=a.util_mean,
+    )
 
 
-def reasons_view(cluster: Cluster, job: int, now_ms: int, place: int | None = None) -> list[Json]:
+def reasons_view(cluster: Cluster, job: int, now_ms: int, place: int | None = None) -> list[reason_answers.Reason]:
     """Why a waiting job waits; nothing for any other."""
     waiting = cluster.jobs.get(job)
-    return [as_data(r) for r in explain(cluster, waiting, now_ms, place)] if waiting is not None else []
+    return [reason_answers.shown(r) for r in explain(cluster, waiting, now_ms, place)] if waiting is not None else []
 
 
-def why_view(job: Json, foreseen: Json | None) -> Json:
-    """Why a job waits, from its whole view and what is foreseen of it, which is None unless it waits."""
-    reasons = job["reasons"]
-    return {
-        "version": 1,
-        "id": job["id"],
-        "state": job["state"],
-        "outcome": job["outcome"],
-        "reasons": reasons,
-        "text": "; ".join(r["text"] for r in reasons) or _where_it_is(job),
-        **(foreseen or NOTHING_FORESEEN),
-    }
+def why_view(job: JobAnswer, estimate: Estimate | None) -> Why:
+    """Why a job waits, from its whole view and its estimate, which is None unless it waits."""
+    text = "; ".join(reason.text for reason in job.reasons) or _where_it_is(job)
+    foreseen = msgspec.structs.asdict(estimate or NO_ESTIMATE)
+    return Why(id=job.id, state=job.state, outcome=job.outcome, reasons=job.reasons, text=text, **foreseen)
 
 
-NOTHING_FORESEEN: Json = {
-    "ahead": {"count": 0, "jobs": []},
-    "holders": [],
-    "eta": None,
-    "not_before": None,
-    "instead": [],
-    "predicted_run_s": None,
-    "predicted_from": None,
-}
+NO_ESTIMATE = Estimate(
+    ahead=Queue(0, ()), holders=[], eta=None, not_before=None, instead=(), predicted_run_s=None, predicted_from=None
+)
 
 
-def _where_it_is(job: Json) -> str:
+def _where_it_is(job: JobAnswer) -> str:
     """The one thing to say of a job that does not wait."""
-    if job["state"] == "ended":
-        return f"it has ended: {job['outcome'].replace('_', ' ')}" + (f", {job['error']}" if job["error"] else "")
-    if not job["attempts"]:  # it has just been started, and that was not yet on the disk when it was read
-        return f"it is {job['state']}"
-    last = job["attempts"][-1]
-    gpus = f", GPU {','.join(map(str, last['gpu_indices']))}" if last["gpu_indices"] else ""
-    return f"it is {job['state']} on {job['node']}{gpus}"
+    if job.outcome is not None:
+        return f"it has ended: {job.outcome.replace('_', ' ')}" + (f", {job.error}" if job.error else "")
+    if not job.attempts:  # it has just been started, and that was not yet on the disk when it was read
+        return f"it is {job.state}"
+    last = job.attempts[-1]
+    gpus = f", GPU {','.join(map(str, last.gpu_indices))}" if last.gpu_indices else ""
+    return f"it is {job.state} on {job.node}{gpus}"
 
 
-def gpus_view(cluster: Cluster, names: dict[int, str]) -> Json:
-    """Every GPU, what is on it and who; the CPU slots. `names` are the names of the active jobs."""
+def gpus_view(cluster: Cluster, names: dict[int, str]) -> list[GpuAnswer]:
+    """Every GPU, what is on it and who. `names` are the names of the active jobs."""
     space = Space(cluster)
-    gpus = [gpu_view(cluster, space, node.name, gpu, names) for node, gpu in cluster.gpus()]
-    return {"version": 1, "gpus": gpus, "cpu": cpu_view(cluster)}
+    return [
+        GpuAnswer(
+            **msgspec.structs.asdict(gpu_facts(cluster, space, node.name, gpu)),
+            jobs=[
+                GpuJob(
+                    id=c.job, user=active.job.shape.user, name=names.get(c.job, ""), state=active.state, mem_mib=c.mem_mib
+                )
+                for c in cluster.claims.get(gpu.uuid, {}).values()
+                if (active := cluster.active[c.job])
+            ],
+            procs=[
+                GpuProcess(pid=p.pid, user=p.user, command=p.command, mem_mib=p.mem_mib, job=_job_of(p.run))
+                for p in processes_on(cluster, gpu)
+            ],
+        )
+        for node, gpu in cluster.gpus()
+    ]
 
 
-def cpu_view(cluster: Cluster) -> dict[str, int]:
+def processes_on(cluster: Cluster, gpu: Gpu) -> tuple[Process, ...]:
+    """The processes that were seen on a GPU."""
+    seen = cluster.seen.get(gpu.uuid)
+    return seen.procs if seen is not None else ()
+
+
+def cpu_view(cluster: Cluster) -> CpuSlots:
     """The room for jobs without a GPU."""
     slots = sum(cpu_slots(cluster, node) for node in cluster.nodes.values())
-    return {"slots": slots, "used": sum(n.cpu_used for n in cluster.nodes.values())}
+    return CpuSlots(slots, sum(n.cpu_used for n in cluster.nodes.values()))
 
 
-def gpu_view(cluster: Cluster, space: Space, node: str, gpu: Gpu, names: dict[int, str]) -> Json:
-    """One GPU, what is on it and who."""
+def gpu_facts(cluster: Cluster, space: Space, node: str, gpu: Gpu) -> GpuFacts:
+    """What is known of one GPU."""
     rules, seen = cluster.rules_of(gpu.uuid), cluster.seen.get(gpu.uuid)
-    claims = cluster.claims.get(gpu.uuid, {}).values()
     state, reason = gpu_state(cluster, node, gpu)
-    procs = seen.procs if seen else ()
-    return {
-        "uuid": gpu.uuid,
-        "index": gpu.index,
-        "node": node,
-        "alias": rules.alias,
-        "model": gpu.model,
-        "mig": gpu.mig,
-        "mem_mib": gpu.mem_mib,
-        "mem_used_mib": seen.mem_used_mib if seen else None,
-        "mem_reserved_mib": sum(c.mem_mib for c in claims),
-        "mem_free_mib": space.free_mib(gpu),
-        "util": seen.util if seen else None,
-        "temp_c": seen.temp_c if seen else None,
-        "power_w": seen.power_w if seen else None,
-        "slots": rules.slots,
-        "drained": rules.drained,
-        "disabled": rules.disabled,
-        "state": state,
-        "reason": reason,
-        "jobs": [_job_on(cluster, c.job, c.mem_mib, names) for c in claims],
-        "procs": [
-            {"pid": p.pid, "user": p.user, "command": p.command, "mem_mib": p.mem_mib, "job": _job_of(p.run)} for p in procs
-        ],
-    }
-
-
-def _job_on(cluster: Cluster, job: int, mem_mib: int, names: dict[int, str]) -> Json:
-    active = cluster.active[job]
-    name = names.get(job, "")
-    return {"id": job, "user": active.job.shape.user, "name": name, "state": active.state.value, "mem_mib": mem_mib}
+    return GpuFacts(
+        uuid=gpu.uuid,
+        index=gpu.index,
+        node=node,
+        alias=rules.alias,
+        model=gpu.model,
+        mig=gpu.mig,
+        mem_mib=gpu.mem_mib,
+        mem_used_mib=seen.mem_used_mib if seen else None,
+        mem_reserved_mib=sum(c.mem_mib for c in cluster.claims.get(gpu.uuid, {}).values()),
+        mem_free_mib=space.free_mib(gpu),
+        util=seen.util if seen else None,
+        temp_c=seen.temp_c if seen else None,
+        power_w=seen.power_w if seen else None,
+        slots=rules.slots,
+        drained=rules.drained,
+        disabled=rules.disabled,
+        state=state,
+        reason=reason,
+    )
 
 
 def _job_of(run: str | None) -> int | None:
@@ -308,22 +308,19 @@ def counts_view(cluster: Cluster, now_ms: int) -> dict[str, int]:
     return {key: n for key, n in sorted(counts.items()) if n}
 
 
-_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
-
-
-def setting_view(row: Setting, value: Value) -> Json:
+def setting_view(row: Setting, value: Value) -> SettingAnswer:
     """A setting: what it is, what it means, and which values it takes."""
-    return {
-        "key": row.key,
-        "value": value,
-        "default": row.default,
-        "meaning": row.meaning,
-        "type": _TYPES[row.kind],
-        "minimum": row.low,
-        "maximum": row.high,
-        "unit": unit_of(row.key),
-        "choices": policies.names() if row.key == "policy" else list(row.choices),
-    }
+    return SettingAnswer(
+        key=row.key,
+        value=value,
+        default=row.default,
+        meaning=row.meaning,
+        type=TYPES[row.kind],
+        minimum=row.low,
+        maximum=row.high,
+        unit=unit_of(row.key),
+        choices=policies.names() if row.key == "policy" else list(row.choices),
+    )
 
 
 def totals_view(cluster: Cluster) -> dict[str, int]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import msgspec
 
+from roost.answers.sweeps import Point, Reported, Sweep, SweepMade, SweepPlanned, SweepShown
 from roost.core import results
 from roost.core.errors import NotFound, RoostError
 from roost.core.results import Result
@@ -21,7 +21,6 @@ from roost.server.views import job_views
 from roost.store import reads
 from roost.store.rows import AttemptRow, JobRow, ResultRow, SweepRow
 
-Json = dict[str, Any]
 AT_ONCE = 16
 """How many logs are asked for at the same time."""
 MOST_REMEMBERED = 20_000
@@ -35,11 +34,12 @@ class Sweeps:
         self._service = service
         self._said: dict[tuple[int, int], dict[str, Result]] = {}
 
-    async def make(self, caller: Caller, asked: MakeSweep) -> Json:
+    async def make(self, caller: Caller, asked: MakeSweep) -> SweepMade | SweepPlanned:
         """Expand the design, off the loop, and queue the points: a new sweep, or what another does not have yet."""
         into = None if asked.sweep is None else design_of(await self._service.sweep(asked.sweep))
         design, jobs = await asyncio.to_thread(expand, asked.design, into)
-        answer: Json = await self._service.ask(caller, msgspec.structs.replace(asked, design=design, jobs=jobs))
+        asked = msgspec.structs.replace(asked, design=design, jobs=jobs)
+        answer: SweepMade | SweepPlanned = await self._service.ask(caller, asked)
         return answer
 
     async def last(self, caller: Caller) -> int:
@@ -49,14 +49,14 @@ class Sweeps:
             raise NotFound("you have no sweep yet", "roost sweep -p lr=1e-3,1e-4 'python train.py --lr {lr}'")
         return found
 
-    async def listed(self) -> list[Json]:
+    async def listed(self) -> list[Sweep]:
         """The newest sweeps, with how far they are."""
         rows = await self._service.read(reads.sweeps, LISTED)
         away = job_views.away(self._service.cluster, now_ms())
         counts = await self._service.read(reads.sweep_counts, [row.id for row in rows], away)
         return [_head(row, counts.get(row.id, {})) for row in rows]
 
-    async def shown(self, sweep: int) -> Json:
+    async def shown(self, sweep: int) -> SweepShown:
         """A sweep with all its points."""
         row = await self._service.sweep(sweep)
         jobs = await self._service.read(reads.jobs_of_sweep, sweep)
@@ -70,26 +70,42 @@ class Sweeps:
         ]
         counts: dict[str, int] = {}
         for point in points:
-            how = point["outcome"] or point["state"]
+            how = point.outcome or point.state
             counts[how] = counts.get(how, 0) + 1
         design = design_of(row)
-        about = {"params": parameter_names(design), "command_line": command_text(design), "where": design.where}
-        keys = list(dict.fromkeys(key for point in points for key in point["results"]))
-        return {**_head(row, counts), **about, "dir": design.dir, "keys": keys, "points": points}
+        return SweepShown(
+            **msgspec.structs.asdict(_head(row, counts)),
+            params=parameter_names(design),
+            command_line=command_text(design),
+            where=design.where,
+            dir=design.dir,
+            keys=list(dict.fromkeys(key for point in points for key in point.results)),
+            points=points,
+        )
 
-    async def results(self, job: int) -> Json:
+    async def results(self, job: int) -> dict[str, Reported]:
         """What a job reported, key by key."""
         await self._service.row(job)
         rows = (await self._service.read(reads.results, [job])).get(job, [])
         return {
-            row.key: {"value": msgspec.json.decode(row.value), "attempt": row.attempt, "at": rfc3339(row.at_ms)}
+            row.key: Reported(value=msgspec.json.decode(row.value), attempt=row.attempt, at=rfc3339(row.at_ms))
             for row in rows
         }
 
-    def _point(self, row: JobRow, attempts: list[AttemptRow], found: dict[str, Result]) -> Json:
-        view = job_views.job_view(self._service.cluster, row, attempts, now_ms(), None)
-        keys = ("state", "outcome", "exit_code", "error", "started_at", "ended_at", "cwd")
-        return {"job": row.id, "point": view["point"] or {}, **{key: view[key] for key in keys}, "results": found}
+    def _point(self, row: JobRow, attempts: list[AttemptRow], found: dict[str, Result]) -> Point:
+        job = job_views.job_view(self._service.cluster, row, attempts, now_ms(), None)
+        return Point(
+            job=row.id,
+            point=job.point or {},
+            state=job.state,
+            outcome=job.outcome,
+            exit_code=job.exit_code,
+            error=job.error,
+            started_at=job.started_at,
+            ended_at=job.ended_at,
+            cwd=job.cwd,
+            results=found,
+        )
 
     async def _written(self, attempts: list[AttemptRow | None]) -> list[dict[str, Result]]:
         """What the ends of these logs say, a few at a time."""
@@ -132,16 +148,16 @@ def design_of(row: SweepRow) -> Design:
     return msgspec.json.decode(row.design, type=Design)
 
 
-def _head(row: SweepRow, counts: dict[str, int]) -> Json:
-    return {
-        "id": row.id,
-        "name": row.name,
-        "user": row.user,
-        "created_at": rfc3339(row.created_ms),
-        "max_running": row.max_running,
-        "jobs": sum(counts.values()),
-        "counts": counts,
-    }
+def _head(row: SweepRow, counts: dict[str, int]) -> Sweep:
+    return Sweep(
+        id=row.id,
+        name=row.name,
+        user=row.user,
+        created_at=rfc3339(row.created_ms),
+        max_running=row.max_running,
+        jobs=sum(counts.values()),
+        counts=counts,
+    )
 
 
 def _last(attempts: list[AttemptRow]) -> AttemptRow | None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import pwd
 from collections import Counter
-from typing import Any
 
 import msgspec
 
+from roost.answers.users import User
 from roost.core.cluster import Cluster
 from roost.core.users import check_user
 from roost.server.clock import rfc3339
 from roost.server.identity.people import Caller, People
 
-Json = dict[str, Any]
 
-
-def users_view(cluster: Cluster, people: People) -> list[Json]:
+def users_view(cluster: Cluster, people: People) -> list[User]:
     """Everybody who was added, has rules or a job that is not ended, by name."""
     gpus: Counter[str] = Counter()
     running: Counter[str] = Counter()
@@ -29,7 +27,7 @@ def users_view(cluster: Cluster, people: People) -> list[Json]:
     return [_view(cluster, people, name, gpus[name], running[name], seen.get(name)) for name in names]
 
 
-def user_view(cluster: Cluster, people: People, name: str) -> Json:
+def user_view(cluster: Cluster, people: People, name: str) -> User:
     """One of them, or somebody of whom nothing is known yet; `BadRequest` when nobody can be named so."""
     check_user(name)
     active = [a for a in cluster.active.values() if a.job.shape.user == name]
@@ -37,32 +35,33 @@ def user_view(cluster: Cluster, people: People, name: str) -> Json:
     return _view(cluster, people, name, sum(len(a.gpus) for a in active), len(active), seen_ms)
 
 
-def _view(cluster: Cluster, people: People, name: str, gpus: int, running: int, seen_ms: int | None) -> Json:
+def _view(cluster: Cluster, people: People, name: str, gpus: int, running: int, seen_ms: int | None) -> User:
     row = people.accounts.get(name)
-    return {
-        "user": name,
-        "gpus": gpus,
-        "running": running,
-        "queued": cluster.queued_by[name],
+    return User(
+        user=name,
+        gpus=gpus,
+        running=running,
+        queued=cluster.queued_by[name],
         **msgspec.structs.asdict(cluster.user(name)),
-        "admin": people.is_administrator(name),
-        "locked": row is not None and row.is_locked,
-        "unix": row.unix if row is not None else None,
-        "password": row is not None and row.password is not None,
-        "added": row is not None,
-        "seen_at": rfc3339(seen_ms),
-    }
+        admin=people.is_administrator(name),
+        locked=row is not None and row.is_locked,
+        unix=row.unix if row is not None else None,
+        password=row is not None and row.password is not None,
+        added=row is not None,
+        seen_at=rfc3339(seen_ms),
+        account=False,
+    )
 
 
-def with_account(view: Json) -> Json:
+def with_account(user: User) -> User:
     """The same, and whether this machine has an account of that name. May ask a directory in the network."""
     try:
-        pwd.getpwnam(view["user"])
+        pwd.getpwnam(user.user)
     except (KeyError, ValueError, OSError):
-        return {**view, "account": False}
-    return {**view, "account": True}
+        return user
+    return msgspec.structs.replace(user, account=True)
 
 
-def for_caller(view: Json, caller: Caller) -> Json:
-    """The same, as he may see it: when somebody was last here is his own business, and the administrators'."""
-    return view if caller.is_admin or caller.name == view["user"] else {**view, "seen_at": None}
+def for_caller(user: User, caller: Caller) -> User:
+    """The same, as the caller may see it: when somebody was last here is for themselves and for administrators."""
+    return user if caller.is_admin or caller.name == user.user else msgspec.structs.replace(user, seen_at=None)

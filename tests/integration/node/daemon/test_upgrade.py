@@ -35,7 +35,7 @@ class Pair:
 
 
 def test_every_release_has_left_its_program() -> None:
-    assert [path.stem for path in RELEASES] == ["roost-node-0.1.0"]
+    assert [path.stem for path in RELEASES] == ["roost-node-0.1.0", "roost-node-d5bfb30"]
 
 
 @pytest.fixture(params=[(release, way) for release in RELEASES for way in WAYS], ids=lambda p: f"{p[0].stem}-{p[1]}")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from roost.node.runs.out_of_memory import GPU, HOST, find_oom, host_oom_kills, judge_text
+from roost.node.runs.out_of_memory import GPU, HOST, find_oom, judge_text
+from roost.node.system.host import host_oom_kills
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 7, in <module>\n    step()\n'
 CHAIN = "\nDuring handling of the above exception, another exception occurred:\n\n"

@@ -11,6 +11,7 @@ from tests.builders import NOW, Server, exited, started
 from tests.stores import fresh_store
 
 from roost.core import events as ev
+from roost.core.accounts import Channel
 from roost.core.history.thinning import LEVELS, Block, Point
 from roost.links import messages as m
 from roost.server.history.observations import GPU_COLUMNS, GROUP_COLUMNS, columns_of
@@ -263,7 +264,7 @@ def test_the_memory_of_the_host_is_told_by_whoever_has_the_run(scene: Scene) -> 
     scene.server.tell(started(f"{job}.1"))
 
     def says(account: str, *runs: m.RunUse) -> None:
-        done = scene.server.decide(NodeReport("n1", m.Using(list(runs)), account))
+        done = scene.server.decide(NodeReport("n1", m.Using(list(runs)), Channel(account)))
         assert not done.is_urgent and done.batch.is_empty
         heard.extend(e for e in done.turn.events if isinstance(e, ev.Measured))
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from roost.core.accounts import NODE_CHANNEL, Channel
 from roost.server.nodes.former_nodes import MOST_PROGRAMS, Former, former
 
 
 def test_the_programs_of_names_that_no_node_has_are_told_to_end_their_runs() -> None:
     said = {"old": {"": [], "ana": ["7.1", "8.2"]}, "there": {"": ["9.1"]}}
     own, hers = former({"leftovers": said}, {"there"})
-    assert (own, hers) == (Former("old", "", []), Former("old", "ana", ["7.1", "8.2"]))
+    assert (own, hers) == (Former("old", NODE_CHANNEL, []), Former("old", Channel("ana"), ["7.1", "8.2"]))
     assert [line["op"] for line in own.farewell] == ["shutdown"]
     assert [line.get("run") for line in hers.farewell] == ["7.1", "8.2", None]
     assert hers.farewell[-1] == {"op": "shutdown", "when_idle": True}

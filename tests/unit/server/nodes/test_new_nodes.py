@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from roost.core.accounts import Account
 from roost.core.errors import BadRequest, NotPermitted
 from roost.server.identity.people import Caller
 from roost.server.nodes.fleet import NewNode, _check_pipe, _checked
@@ -43,7 +44,7 @@ def test_what_is_odd_and_right(asked: NewNode) -> None:
     assert _checked(asked) == (asked.target or "lab3")
 
 
-@pytest.mark.parametrize("caller", [Caller("ada", True, "token"), Caller("ada", True, "socket", account="ada")])
+@pytest.mark.parametrize("caller", [Caller("ada", True, "token"), Caller("ada", True, "socket", account=Account("ada"))])
 def test_only_the_servers_own_account_adds_a_program_of_its_own_machine(caller: Caller) -> None:
     with pytest.raises(NotPermitted):
         _check_pipe(caller, NewNode("x", "pipe:", dir="/x"))

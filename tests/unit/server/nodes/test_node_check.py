@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from roost.server.nodes.account_checks import Own
@@ -59,9 +60,8 @@ KNOWN = Known("SHA256:abc", "here", {"ana": ANA})
 def look(answer: Any, known: Known = KNOWN, exit_code: int | None = 0, stderr: str = "") -> dict[str, Json]:
     """The checks by their names, which always come whole and in their order."""
     found = checks(Contact("lab3", "ssh://root@10.0.0.3", exit_code, stderr, answer, NOW, NOW + 500), known)
-    assert [check["name"] for check in found] == NAMES
-    assert all(set(check) == {"name", "ok", "text", "hint"} for check in found)
-    return {check["name"]: check for check in found}
+    assert [check.name for check in found] == NAMES
+    return {check.name: msgspec.structs.asdict(check) for check in found}
 
 
 def words(check: Json) -> tuple[bool | None, str]:
@@ -206,7 +206,7 @@ def test_clocks(skew_ms: int, text: str | None) -> None:
 def test_a_slow_answer_is_no_wrong_clock() -> None:
     """Between the server's two looks any time is right: a node at load 500 takes its time."""
     contact = Contact("lab3", "lab3", 0, "", told(began_ms=NOW + 9000, at_ms=NOW + 17_000), NOW, NOW + 30_000)
-    assert checks(contact, KNOWN)[6]["ok"] is True
+    assert checks(contact, KNOWN)[6].ok is True
 
 
 def test_accounts_that_are_not_there() -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.builders import cluster, job, node, start_all
 
 from roost.core import events as ev
+from roost.core.accounts import NODE_CHANNEL, Account, login_channel
 from roost.core.cluster import Cluster
 from roost.core.model import Access, Login
 from roost.links import messages as m
@@ -24,7 +25,7 @@ class Made:
 
     def __init__(self) -> None:
         self.cluster: Cluster = cluster(job(1, user="ada"), nodes=[node("lab3")])
-        self.cluster.apply(ev.NodeKnown("lab3", Access("ssh://lab3", each=True, own="ada")))
+        self.cluster.apply(ev.NodeKnown("lab3", Access("ssh://lab3", each=True, own=Account("ada"))))
         self.routed: list[tuple[str, str]] = []
         self.is_full = False
         self.reports: list[Any] = []
@@ -54,21 +55,23 @@ async def made() -> AsyncIterator[Made]:
 async def test_a_changed_login_is_the_one_that_is_used_from_then_on(made: Made) -> None:
     made.cluster.apply(ev.LoginSet("lab3", "bob", Login("ssh://old@lab3")))
     made.links.begin()
-    old = made.links.open("lab3", "@bob")
-    assert made.links.open("lab3", "@bob") is old
+    old = made.links.open("lab3", login_channel("bob"))
+    assert made.links.open("lab3", login_channel("bob")) is old
     made.cluster.apply(ev.LoginSet("lab3", "bob", Login("ssh://new@lab3")))
-    new = made.links.open("lab3", "@bob")
+    new = made.links.open("lab3", login_channel("bob"))
     assert (
-        new is not old and made.links.get("lab3", "@bob") is new and made.routed == [("lab3", ""), *[("lab3", "@bob")] * 2]
+        new is not old
+        and made.links.get("lab3", login_channel("bob")) is new
+        and made.routed == [("lab3", ""), *[("lab3", "@bob")] * 2]
     )
 
 
 async def test_no_link_is_opened_before_the_beginning_and_after_the_end(made: Made) -> None:
-    assert made.links.open("lab3", "") is None
+    assert made.links.open("lab3", NODE_CHANNEL) is None
     made.links.begin()
-    assert made.links.open("lab3", "") is not None
+    assert made.links.open("lab3", NODE_CHANNEL) is not None
     await made.links.close()
-    assert made.links.open("lab3", "") is None and made.routed == [("lab3", "")]
+    assert made.links.open("lab3", NODE_CHANNEL) is None and made.routed == [("lab3", "")]
 
 
 async def test_a_new_host_key_leaves_nobody_unheard_who_has_runs(made: Made) -> None:
@@ -102,7 +105,7 @@ async def test_a_node_that_is_added_again_at_once_has_a_link_of_its_own(made: Ma
     cast(Any, old).flushed = slowly  # the way there is full
     leaving = asyncio.create_task(made.links.forget("lab3"))
     await asyncio.sleep(0)
-    new = made.links.open("lab3", "")
+    new = made.links.open("lab3", NODE_CHANNEL)
     go_on.set()
     await leaving
     assert new is not old and made.links.get("lab3") is new
@@ -115,6 +118,6 @@ async def test_what_the_link_of_a_removed_node_still_says_is_not_the_new_ones(ma
     said = m.Pong(1)
     old._on_report("lab3", cast(Any, said))
     await made.links.forget("lab3")
-    made.links.open("lab3", "")
+    made.links.open("lab3", NODE_CHANNEL)
     old._on_report("lab3", cast(Any, said))
     assert made.reports == [said]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import UNSET
 from tests.builders import Server, exited, started
 
+from roost.answers.jobs import Acted, Later
 from roost.core.errors import TryLater
 from roost.links import messages as m
 from roost.server.rounds.commands import Change_, Drain
@@ -46,7 +48,7 @@ def test_a_run_that_the_node_lost_is_lost(server: Server) -> None:
     server.cut()
     assert job in server.cluster.active
     server.attach()
-    assert server.controller.rows([job])[job].outcome == "lost"
+    assert server.rows([job])[job].outcome == "lost"
 
 
 def test_an_end_that_came_while_nobody_listened_is_taken_at_the_next_attach(server: Server) -> None:
@@ -54,7 +56,7 @@ def test_an_end_that_came_while_nobody_listened_is_taken_at_the_next_attach(serv
     server.tell(started(f"{job}.1"))
     server.restart()
     server.attach(exited(f"{job}.1", 3))
-    row = server.controller.rows([job])[job]
+    row = server.rows([job])[job]
     assert (row.outcome, row.exit_code) == ("failed", 3)
 
 
@@ -99,11 +101,11 @@ def test_what_is_asked_while_the_node_is_away_is_told_when_it_is_back(server: Se
     job = server.submit(preemptible=True)
     server.tell(started(f"{job}.1"))
     server.cut()
-    assert server.act(action, job) == {"done": [job], "skipped": [], "later": [{"id": job, "node": "n1"}]}
+    assert server.act(action, job) == Acted(done=[job], skipped=[], later=[Later(job, "n1")])
     server.restart()
     server.attach(started(f"{job}.1"))
     assert server.ops() == [f"{again} {job}.1"]
-    assert "later" not in server.act("kill", job)
+    assert server.act("kill", job).later is UNSET
 
 
 def test_a_signal_that_cannot_be_sent_is_refused(server: Server) -> None:

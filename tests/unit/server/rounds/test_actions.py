@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.builders import NOW, Server, exited, job, started
+from tests.builders import NOW, Server, exited, job, listen, started
 
+from roost.answers.jobs import Skipped
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS
 from roost.core.errors import BadRequest, NotFound, RoostError
 from roost.core.spec import JobSpec
 from roost.server.rounds.commands import Act, Ask, Change_, Drain, RuleGpus
 from roost.server.rounds.handlers import ACTIONS
-from roost.store.rows import JobRow
+from roost.store import reads
 
 STATES = ("held", "queued", "starting", "running", "paused", "stopping", "ended")
 ALLOWED = {
@@ -56,13 +56,13 @@ def job_that_is(server: Server, state: str) -> int:
 def test_an_action_is_done_or_skipped_with_the_reason(server: Server, action: str, state: str) -> None:
     job = job_that_is(server, state)
     answer = server.act(action, job, position=0)
-    assert bool(answer["done"]) == (state in ALLOWED[action])
-    assert all(skipped["reason"] and skipped["code"] == "conflict" for skipped in answer["skipped"])
+    assert bool(answer.done) == (state in ALLOWED[action])
+    assert all(skipped.reason and skipped.code == "conflict" for skipped in answer.skipped)
 
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_job_that_never_was_is_not_found(server: Server, action: str) -> None:
-    assert server.act(action, 77, position=0)["skipped"] == [{"id": 77, "code": "not_found", "reason": "there is no job 77"}]
+    assert server.act(action, 77, position=0).skipped == [Skipped(77, "not_found", "there is no job 77")]
 
 
 def test_an_edit_changes_what_is_asked_and_the_plan_follows(server: Server) -> None:
@@ -83,8 +83,8 @@ def test_an_edit_that_makes_no_sense_changes_nothing(server: Server, changes: di
 
 def test_a_clone_is_a_new_job_of_the_same_kind(server: Server) -> None:
     job = server.submit(name="x", env={"A": "1"}, labels=("l",), hold=True)
-    (twin,) = server.act("clone", job)["ids"]
-    rows = server.controller.rows([job, twin])
+    twin = (server.act("clone", job).ids or [0])[0]
+    rows = server.rows([job, twin])
     assert rows[twin].name == "x" and rows[twin].env == rows[job].env and twin == job + 1
 
 
@@ -104,7 +104,7 @@ def test_a_signal_is_passed_on_and_changes_nothing(server: Server) -> None:
 def test_a_question_what_would_happen_leaves_no_trace(server: Server) -> None:
     server.submit(gpus=1)
     asked = [JobSpec("true"), JobSpec("true", gpus=2), JobSpec("true", hold=True)]
-    assert [a["would"] for a in server.ask(Ask("ada", asked))["jobs"]] == ["start", "wait", "wait"]
+    assert [job.would for job in server.ask(Ask("ada", asked)).jobs] == ["start", "wait", "wait"]
     assert not server.cluster.jobs and not server.cluster.conditions and not server.cluster.held
 
 
@@ -137,22 +137,15 @@ def test_a_forced_start_keeps_to_where_the_job_may_run(server: Server, asked: di
     server.submit(gpus=2)
     anywhere, bound = server.submit(hold=True), server.submit(hold=True)
     server.cluster.apply(ev.Edited(bound, NOW, job(bound, **asked), NO_CONDITIONS))  # it may have been possible once
-    assert server.act("start", anywhere)["done"] == [anywhere]
-    assert server.act("start", bound)["skipped"]
+    assert server.act("start", anywhere).done == [anywhere]
+    assert server.act("start", bound).skipped
 
 
 def test_what_is_done_to_many_ended_jobs_asks_the_store_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [server.submit() for _ in range(4)]
     for number in jobs:
         server.tell(exited(f"{number}.1"))
-    asked: list[Sequence[int]] = []
-    rows = server.controller.rows
-
-    def counted(ids: Sequence[int]) -> dict[int, JobRow]:
-        asked.append(ids)
-        return rows(ids)
-
-    monkeypatch.setattr(server.controller, "rows", counted)
+    asked = listen(server.store, monkeypatch, reads.jobs)
     (reply,) = server.round(Act("ada", "hold", jobs))
-    assert reply is not None and [skipped["id"] for skipped in reply.value["skipped"]] == jobs
+    assert reply is not None and [skipped.id for skipped in reply.value.skipped] == jobs
     assert asked == [jobs]

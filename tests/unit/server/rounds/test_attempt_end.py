@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.builders import Server, exited, started
 
+from roost.answers.jobs import Job
 from roost.core.states import State
 from roost.server.rounds.reports import NodeReport
 from roost.server.views import job_views
@@ -17,7 +18,7 @@ OOM_LINE = "CUDA out of memory (from the log): torch.OutOfMemoryError: CUDA out 
 
 
 def row(server: Server, job: int) -> JobRow:
-    return server.controller.rows([job])[job]
+    return server.rows([job])[job]
 
 
 def attempts(server: Server, job: int) -> list[AttemptRow]:
@@ -135,12 +136,12 @@ def test_out_of_memory_is_tried_again_alone(server: Server) -> None:
     assert server.cluster.active[job].gpus != server.cluster.active[beside].gpus
     assert server.cluster.active[job].job.shape.request.exclusive
     assert row(server, job).decoded().mem_mib == 4000
-    assert shown(server, job)["retry"] == "retry 1 of 1 after CUDA out of memory, alone on its GPU"
+    assert shown(server, job).retry == "retry 1 of 1 after CUDA out of memory, alone on its GPU"
     oom(server, job, 2)
     assert (row(server, job).outcome, row(server, job).oom_retried) == ("out_of_memory", 1)
 
 
-def shown(server: Server, job: int) -> dict[str, Any]:
+def shown(server: Server, job: int) -> Job:
     return job_views.job_view(server.cluster, row(server, job), attempts(server, job), server.now, None)
 
 
@@ -195,9 +196,9 @@ def test_a_retry_adds_to_its_output_files(server: Server) -> None:
 
 def test_what_waits_and_what_runs_says_that_it_is_a_retry(server: Server) -> None:
     job = server.submit(retries=2)
-    assert shown(server, job)["retry"] is None
+    assert shown(server, job).retry is None
     server.tell(exited(f"{job}.1", 3))
-    assert shown(server, job)["retry"] == "retry 1 of 2 after failed (3)"
-    assert shown(server, job)["begin_at"] is not None
+    assert shown(server, job).retry == "retry 1 of 2 after failed (3)"
+    assert shown(server, job).begin_at is not None
     run(server, job, 2, 0)
-    assert shown(server, job)["retry"] is None and shown(server, job)["retried"] == 1
+    assert shown(server, job).retry is None and shown(server, job).retried == 1

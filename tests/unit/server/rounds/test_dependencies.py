@@ -24,7 +24,7 @@ def test_a_job_whose_dependency_ended_otherwise_ends_with_it(server: Server) -> 
     second, third = server.submit(after=(first,)), 0
     third = server.submit(after_any=(second,))
     server.tell(exited(f"{first}.1", 3))
-    assert server.controller.rows([second])[second].outcome == "cannot_start"
+    assert server.rows([second])[second].outcome == "cannot_start"
     assert third in server.cluster.active
 
 
@@ -54,4 +54,4 @@ def test_an_edit_does_not_ask_again_for_what_was_met_and_is_no_more(server: Serv
     server.tell(exited(f"{first}.1"))
     server.act("rm", first)
     server.act("edit", second, changes={"name": "other"})
-    assert server.controller.rows([second])[second].name == "other"
+    assert server.rows([second])[second].name == "other"

@@ -79,7 +79,7 @@ async def test_what_comes_while_a_round_runs_is_one_batch() -> None:
         decide = engine.controller.decide
         engine.controller.decide = lambda inputs, now: batches.append(len(inputs)) or decide(inputs, now)  # type: ignore
         answers = await asyncio.gather(*(engine.ask(HELD) for _ in range(50)))
-        assert sorted(answer["ids"][0] for answer in answers) == list(range(1, 51))
+        assert sorted(answer.ids[0] for answer in answers) == list(range(1, 51))
         assert sum(batches) == 50 and len(batches) < 10
 
 
@@ -95,7 +95,7 @@ async def test_a_failed_commit_is_told_and_the_links_are_made_anew() -> None:
             await engine.ask(HELD)
         engine.controller.store.commit = commit  # type: ignore[method-assign]
         assert link.drops == ["the disk is full"] and "a commit failed" in engine.health[0]
-        assert (await engine.ask(HELD))["ids"] == [1]
+        assert (await engine.ask(HELD)).ids == [1]
 
 
 async def test_a_round_that_breaks_ends_alone_and_shows_in_health() -> None:
@@ -106,7 +106,7 @@ async def test_a_round_that_breaks_ends_alone_and_shows_in_health() -> None:
         with pytest.raises(RoostError, match="internal error"):
             await engine.ask(Strange("ada"))
         assert "KeyError" in engine.health[0] and link.drops
-        assert (await engine.ask(HELD))["ids"] == [1]
+        assert (await engine.ask(HELD)).ids == [1]
 
 
 async def test_a_begin_time_wakes_the_engine() -> None:
@@ -166,7 +166,7 @@ async def test_what_is_in_the_inbox_at_the_end_is_committed() -> None:
         rounds = asyncio.create_task(engine.run())
         await engine.stop()
         await rounds
-        assert (await asked)["ids"] == [1] and 1 in store.read(reads.jobs, [1])
+        assert (await asked).ids == [1] and 1 in store.read(reads.jobs, [1])
 
 
 async def test_watchers_hear_what_was_committed() -> None:
@@ -197,4 +197,4 @@ async def test_a_store_that_cannot_be_read_for_a_while_ends_no_server(monkeypatc
         with pytest.raises(RoostError, match="a broken invariant"):
             await engine.ask(HELD)
         await until(lambda: link.drops, lambda: engine.health)
-        assert (await engine.ask(HELD))["ids"] == [1]
+        assert (await engine.ask(HELD)).ids == [1]

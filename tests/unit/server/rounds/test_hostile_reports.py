@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.builders import MEM, NOW, exited, started
+from tests.builders import MEM, NOW, exited, listen, started
 from tests.far_nodes import FarNodes
 from tests.stores import fresh_store
 
@@ -19,6 +19,7 @@ from roost.core.states import State
 from roost.links import messages as m
 from roost.server.rounds.commands import LoseNode, RemoveNode
 from roost.server.rounds.reports import NodeReport
+from roost.store import reads
 
 FAR = 1 << 53
 
@@ -70,7 +71,7 @@ def test_words_about_another_nodes_run_change_nothing(lab: FarNodes, state: str)
         lab.say("evil", message, account="@mallory")
     lab.hello("evil", m.RunStarted(before.run, 1, NOW, gpus=["good-0"]))
     lab.hello("evil", m.RunExited(before.run, NOW, 0))
-    assert lab.cluster.active[job] == before and not lab.controller.results(job)
+    assert lab.cluster.active[job] == before and not lab.results(job)
     assert not lab.told("good") and not lab.cluster.haunted.keys() & {"good-0", "good-1", "gpu0"}
 
 
@@ -153,7 +154,7 @@ def test_a_clock_that_is_off_leaves_the_times_of_jobs_sane(lab: FarNodes, clock_
     assert NOW <= since <= lab.now
     lab.now += 5000
     lab.say("evil", m.RunExited(f"{job}.1", min(clock_ms + 5000, FAR), 0, started_ms=clock_ms))
-    row = lab.controller.rows([job])[job]
+    row = lab.rows([job])[job]
     assert row.started_ms is not None and row.ended_ms is not None
     assert NOW <= row.started_ms <= row.ended_ms <= lab.now
 
@@ -163,7 +164,7 @@ def test_an_end_before_its_beginning_counts_for_nothing(lab: FarNodes, times: tu
     job = lab.run_on("evil")
     lab.now += 5000
     lab.say("evil", m.RunExited(f"{job}.1", times[1], 0, started_ms=times[0], cpu_ms=FAR, util_mean=1e300))
-    row = lab.controller.rows([job])[job]
+    row = lab.rows([job])[job]
     assert row.ended_ms is not None and row.started_ms is not None and row.started_ms <= row.ended_ms <= lab.now
     done = lab.store.read(lambda db: db.exec_driver_sql("select gpu_ms, runs, waited_ms from usage").all())
     assert all(0 <= gpu_ms <= 6000 and runs == 1 and waited >= 0 for gpu_ms, runs, waited in done)
@@ -172,15 +173,11 @@ def test_an_end_before_its_beginning_counts_for_nothing(lab: FarNodes, times: tu
 # -- floods ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_hello_of_two_hundred_thousand_runs_is_a_few_questions_to_the_store(lab: FarNodes) -> None:
+def test_a_hello_of_two_hundred_thousand_runs_is_a_few_questions_to_the_store(
+    lab: FarNodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     last = lab.submit(times=200, hold=True) + 199
-    asked, rows = [], lab.controller.rows
-
-    def count(ids: Any) -> Any:
-        asked.append(len(ids))
-        return rows(ids)
-
-    lab.controller.rows = count  # type: ignore[method-assign]
+    asked = listen(lab.store, monkeypatch, reads.jobs)
     runs = [m.RunStarted(f"{n % last + 1}.{n}", 1, NOW) for n in range(10, 200_000)]
     lab.hello("evil", *runs)
     assert len(asked) < 50 and len(lab.sent) < 20_000
@@ -317,7 +314,7 @@ def test_no_word_breaks_a_round_or_reaches_another_node(seed: int) -> None:
                 lab.hello("good", started(f"{mine}.1"))
                 lab.hello("good", started(f"{his}.1"), account="bob")
             assert {job: lab.cluster.active.get(job) for job in before} == before
-            assert not any(lab.controller.results(job) for job in before)
+            assert not any(lab.results(job) for job in before)
             assert set(lab.cluster.nodes["good"].gpus) == {"good-0", "good-1"}
             assert set(lab.cluster.nodes["n1"].gpus) == {"gpu0", "gpu1"}
             assert {at for runs in lab.cluster.haunted.values() for at in runs.values()} <= {"evil"}

@@ -42,7 +42,7 @@ def test_a_run_of_a_lost_node_is_over_whatever_was_asked_of_it(
     assert job not in lab.cluster.active and not lab.cluster.claims
     assert set(lab.cluster.given_up) == {("far", f"{job}.1")}
     if asked == "rm":
-        assert lab.controller.rows([job]) == {} and job not in lab.cluster.jobs
+        assert lab.rows([job]) == {} and job not in lab.cluster.jobs
     elif asked == "kill":
         assert lab.outcome(job) in ("lost", "killed") and job not in lab.cluster.jobs
     else:
@@ -103,7 +103,7 @@ def test_a_node_that_was_removed_and_is_added_again_ends_what_it_still_runs(lab:
 
 def test_a_node_that_is_to_be_removed_ends_what_it_runs_and_takes_nothing_new(lab: FarNodes) -> None:
     job = lab.run_on("far", gpus=2)
-    assert lab.ask(EmptyNode("root", "far")) == {"lost": [job]}
+    assert lab.ask(EmptyNode("root", "far")) == [job]
     assert lab.told("far") == [f"stop {job}.1"] and lab.outcome(job) == "lost"
     other = lab.submit(nodes=("far",))
     lab.restart()  # in the middle: the node is still there, and is told again
@@ -111,7 +111,7 @@ def test_a_node_that_is_to_be_removed_ends_what_it_runs_and_takes_nothing_new(la
     assert lab.told("far") == [f"stop {job}.1"] and other in lab.cluster.jobs
     lab.say("far", exited(f"{job}.1", 143, "stale"))
     assert not lab.cluster.given_up and other in lab.cluster.jobs
-    assert lab.ask(RemoveNode("root", "far", force=True)) == {"lost": []}
+    assert lab.ask(RemoveNode("root", "far", force=True)) == []
 
 
 @pytest.mark.parametrize("restart", [False, True])

@@ -17,6 +17,7 @@ from tests.builders import MEM
 from tests.services import NoLinks
 from tests.stores import fresh_store
 
+from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.cluster import Cluster
 from roost.core.errors import Conflict, RoostError
 from roost.core.spec import JobSpec
@@ -30,7 +31,7 @@ from roost.server.rounds.engine import Engine, EngineInbox
 from roost.store.store import Store
 
 FAR = "far"
-ROOT = Caller("root", True, "socket", account="")
+ROOT = Caller("root", True, "socket", account=SERVER_ACCOUNT)
 OLD_KEY, NEW_KEY = "ssh-ed25519 AAAA", "ssh-ed25519 BBBB"
 DEADLINE_S = 20.0
 
@@ -115,7 +116,7 @@ class Server:
         self.is_dead = False
         self.wires: dict[str, Wire] = {}
         people = SimpleNamespace(own=SimpleNamespace(name="root"), is_root=True)
-        self.fleet = Fleet(self.engine, cast(People, people), cast(Any, self), lambda name: {"name": name})
+        self.fleet = Fleet(self.engine, cast(People, people), cast(Any, self), cast(Any, lambda name: name))
         for name in ("_end_former", "_come", "_check_new", "_end_runs"):
             setattr(self.fleet, name, self._stepping(name, getattr(self.fleet, name)))
         fleet, ask = cast(Any, self.fleet), self.engine.ask

@@ -16,7 +16,7 @@ from roost.store.rows import AttemptRow, JobRow
 
 
 def row(server: Server, job: int) -> JobRow:
-    return server.controller.rows([job])[job]
+    return server.rows([job])[job]
 
 
 def attempt(server: Server, job: int, number: int = 1) -> AttemptRow:
@@ -105,20 +105,20 @@ def test_a_stop_is_said_again_to_a_node_that_missed_it(server: Server, job: int)
 
 def test_only_one_that_said_so_and_has_run_long_enough(server: Server, job: int) -> None:
     server.ask(Change_("root", {"preempt.min_run_s": 600}))
-    (skipped,) = server.act("preempt", job)["skipped"]
-    assert skipped["reason"] == "it has not run for 10 min yet (setting preempt.min_run_s)"
-    (skipped,) = server.act("preempt", 2)["skipped"]
-    assert skipped["reason"] == "it is queued: only a running job can make room"
+    (skipped,) = server.act("preempt", job).skipped
+    assert skipped.reason == "it has not run for 10 min yet (setting preempt.min_run_s)"
+    (skipped,) = server.act("preempt", 2).skipped
+    assert skipped.reason == "it is queued: only a running job can make room"
     plain = server.submit(gpus=2, priority=1)
     server.act("kill", job)
     server.tell(exited(f"{job}.1", 143, "kill"))
     server.tell(started(f"{plain}.1"))
-    (skipped,) = server.act("preempt", plain)["skipped"]
-    assert skipped["reason"] == "it was not submitted as --preemptible"
+    (skipped,) = server.act("preempt", plain).skipped
+    assert skipped.reason == "it was not submitted as --preemptible"
 
 
 def test_the_planners_call_needs_nothing_but_a_turn(server: Server, job: int) -> None:
-    turn = Turn(server.cluster, server.controller, server.controller.interned, server.now, server.controller.last_job)
+    turn = Turn(server.cluster, server.store, server.controller.interned, server.now, server.controller.last_job)
     preempt(turn, job, 2)
     assert (
         server.cluster.active[job].stop == Stop(StopKind.PREEMPT, 2) and server.cluster.active[job].state is State.STOPPING

@@ -23,13 +23,13 @@ def test_an_environment_lives_on_when_a_new_job_takes_it_while_the_last_one_goes
     new = Submit("ada", [JobSpec("true", env=shell, hold=True)])
     _, reply = server.round(Act("ada", "rm", [old]), new)
     assert reply is not None and reply.error is None
-    row = server.controller.rows(reply.value["ids"])[reply.value["ids"][0]]
+    row = server.rows(reply.value.ids)[reply.value.ids[0]]
     assert server.store.environment(row.env) == shell
 
 
 def test_an_environment_goes_with_its_last_job(server: Server) -> None:
     job = server.submit(hold=True, env={"SECRET": "x"})
-    env = server.controller.rows([job])[job].env
+    env = server.rows([job])[job].env
     server.act("rm", job)
     assert server.store.environment(env) == {}
 
@@ -38,7 +38,7 @@ def test_a_job_that_is_edited_and_removed_twice_in_one_round_is_counted_once(ser
     job = server.submit(hold=True)
     acts = [Act("ada", "edit", [job], changes={"name": "x"}), Act("ada", "rm", [job]), Act("ada", "rm", [job])]
     *_, last = server.round(*acts)
-    assert last is not None and last.value["skipped"][0]["code"] == "not_found"
+    assert last is not None and last.value.skipped[0].code == "not_found"
     assert server.cluster.counts[State.ENDED] == 0
 
 

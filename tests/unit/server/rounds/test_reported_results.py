@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import FullDisk, Server, exited, started
+from tests.builders import FullDisk, Server, exited, listen, started
 from tests.far_nodes import FarNodes
 from tests.stores import fresh_store
 
 from roost.links import messages as m
 from roost.server.rounds.commands import Report
 from roost.server.rounds.reports import NodeReport
+from roost.store import reads
 from roost.store.store import CommitFailed
 
 
@@ -30,7 +31,7 @@ def reported(run: str, **results: Any) -> m.RunReported:
 
 def kept(server: Server, job: int) -> dict[str, tuple[str, int]]:
     """What the store has: value and attempt."""
-    return {row.key: (row.value, row.attempt) for row in server.controller.results(job)}
+    return {row.key: (row.value, row.attempt) for row in server.results(job)}
 
 
 def test_what_a_run_says_is_kept_of_its_attempt(lab: FarNodes) -> None:
@@ -107,15 +108,9 @@ def test_it_waits_for_the_next_commit_and_a_flood_of_it_is_one_row(lab: FarNodes
 
 def test_the_store_is_asked_once_a_round(lab: FarNodes, monkeypatch: pytest.MonkeyPatch) -> None:
     job = lab.run_on("far")
-    asked, results = [], lab.controller.results
-
-    def count(of: int) -> Any:
-        asked.append(of)
-        return results(of)
-
-    monkeypatch.setattr(lab.controller, "results", count)
+    asked = listen(lab.store, monkeypatch, reads.results)
     lab.say("far", *(reported(f"{job}.1", loss=n) for n in range(200)), *(reported(f"{n}.1", loss=n) for n in range(9, 99)))
-    assert asked == [job]
+    assert asked == [[job]]
 
 
 def test_a_job_has_as_many_results_as_it_may_and_no_more(lab: FarNodes) -> None:
@@ -137,7 +132,7 @@ def test_results_of_one_that_is_removed_go_with_it(lab: FarNodes) -> None:
     job = lab.run_on("far")
     lab.act("rm", job)
     lab.say("far", reported(f"{job}.1", loss=1), exited(f"{job}.1", 143, "rm"))
-    assert not lab.controller.rows([job]) and kept(lab, job) == {}
+    assert not lab.rows([job]) and kept(lab, job) == {}
 
 
 def test_after_a_commit_that_failed_it_is_said_again(tmp_path: Path) -> None:

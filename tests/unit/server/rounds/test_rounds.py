@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.builders import Server, exited, started
 
+from roost.answers.jobs import Submitted
 from roost.core.errors import DiskFull, TryLater
 from roost.core.spec import JobSpec
 from roost.core.states import State
@@ -12,6 +13,7 @@ from roost.links import messages as m
 from roost.server.rounds.commands import Act, Submit
 from roost.server.rounds.controller import STARTS_A_ROUND
 from roost.server.rounds.reports import NodeReport
+from roost.store import reads
 from roost.store.store import CommitFailed
 
 ONE = Submit("ada", [JobSpec("true")])
@@ -31,7 +33,7 @@ def test_after_a_failed_commit_nothing_starts_until_the_node_says_hello(server: 
     assert reply is not None and isinstance(reply.error, TryLater)
     assert server.cluster.active[job].state is State.STARTING and not server.cluster.nodes["n1"].attached
     server.attach(exited(f"{job}.1", 3))
-    assert server.controller.rows([job])[job].exit_code == 3
+    assert server.rows([job])[job].exit_code == 3
 
 
 def test_a_start_is_told_with_its_commit_and_not_before(server: Server) -> None:
@@ -89,14 +91,14 @@ def test_a_full_disk_refuses_submits_and_still_obeys(server: Server) -> None:
     server.controller.note_disk(True)
     with pytest.raises(DiskFull):
         server.submit()
-    assert server.act("kill", job)["done"] == [job]
+    assert server.act("kill", job).done == [job]
 
 
 def test_one_bad_job_of_a_batch_refuses_all_of_it_and_no_other(server: Server) -> None:
     bad = Submit("ada", [JobSpec("true"), JobSpec("true", gpus=99)])
     refused, taken = server.round(bad, ONE)
     assert refused is not None and refused.error is not None and refused.error.index == 1
-    assert taken is not None and taken.value == {"ids": [1]}
+    assert taken is not None and taken.value == Submitted([1], None)
 
 
 def test_what_waits_goes_out_the_moment_a_gpu_is_free(server: Server) -> None:
@@ -111,14 +113,14 @@ def test_a_submit_under_a_known_key_is_the_one_that_was_made(server: Server) -> 
     first, second = server.round(keyed, keyed)
     server.restart()
     (third,) = server.round(keyed)
-    assert [r.value for r in (first, second, third) if r] == [{"ids": [1]}] * 3
+    assert [r.value for r in (first, second, third) if r] == [Submitted([1], None)] * 3
 
 
 def test_a_rank_between_two_is_found_and_the_front_has_no_end(server: Server) -> None:
     jobs = [server.submit(hold=True) for _ in range(3)]
     server.act("move", jobs[2], position=0)
     server.act("move", jobs[1], position=1)
-    order = [job for job, *_ in server.controller.queue_head(9)]
+    order = [job for job, *_ in server.store.read(reads.queue_head, 9)]
     assert order == [jobs[2], jobs[1], jobs[0]]
 
 

@@ -14,7 +14,7 @@ def test_a_start_that_was_stopped_in_the_same_round_is_never_sent(server: Server
     server.round(Act("ada", "start", [job]), Act("ada", "kill", [job]))
     assert server.ops() == [f"stop {job}.1"]
     server.tell(m.RunGone(f"{job}.1"))
-    assert server.controller.rows([job])[job].outcome == "killed"
+    assert server.rows([job])[job].outcome == "killed"
 
 
 def test_a_stop_keeps_the_gpu_until_the_node_says_that_nothing_is_left(server: Server) -> None:
@@ -32,7 +32,7 @@ def test_a_killed_job_that_is_removed_before_it_ended_is_gone_afterwards(server:
     server.act("kill", job)
     server.act("rm", job)
     server.tell(exited(f"{job}.1", 143, "kill"))
-    assert server.controller.rows([job]) == {}
+    assert server.rows([job]) == {}
 
 
 def test_a_removed_job_that_is_killed_once_more_is_gone_after_a_restart_too(server: Server) -> None:
@@ -41,7 +41,7 @@ def test_a_removed_job_that_is_killed_once_more_is_gone_after_a_restart_too(serv
     server.act("kill", job)
     server.restart()
     server.attach(exited(f"{job}.1", 143, "kill"))
-    assert server.controller.rows([job]) == {}
+    assert server.rows([job]) == {}
 
 
 def test_a_run_that_is_stopping_and_not_named_at_attach_is_asked_for(server: Server) -> None:
@@ -60,4 +60,4 @@ def test_a_start_whose_job_is_gone_before_the_commit_breaks_nothing(server: Serv
     reports: list[m.Report] = [hello, exited(f"{job}.1")]
     server.round(*(NodeReport("n1", r) for r in reports), Act("ada", "rm", [job]))
     assert server.ops() == []
-    assert server.controller.rows([job]) == {}
+    assert server.rows([job]) == {}

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from tests.builders import SOCKET, Server, exited, started
 
+from roost.answers.sweeps import PlannedPoint, SweepMade
 from roost.core.errors import BadRequest, Conflict, NotFound, RoostError
 from roost.core.spec import JobSpec
 from roost.core.sweeps.points import Design
@@ -18,15 +19,14 @@ from roost.store import reads
 Json = dict[str, Any]
 
 
-def sweep(server: Server, params: dict[str, Any] | None = None, into: int | None = None, **more: Any) -> Json:
+def sweep(server: Server, params: dict[str, Any] | None = None, into: int | None = None, **more: Any) -> Any:
     """Make a sweep, or extend one."""
     job = JobSpec(more.pop("command", "t.py {a}"), cwd="/work", **more.pop("job", {}))
     asked = Design(job, params or {"a": "1..3"}, dir=more.pop("dir", None))
-    row = server.controller.sweep(into) if into is not None else None
+    row = server.store.read(reads.sweep, into) if into is not None else None
     known = msgspec.json.decode(row.design, type=Design) if row is not None else None
     design, jobs = expand(asked, known)
-    answer: Json = server.ask(MakeSweep("ada", jobs, more.pop("envs", []), design=design, sweep=into, **more))
-    return answer
+    return server.ask(MakeSweep("ada", jobs, more.pop("envs", []), design=design, sweep=into, **more))
 
 
 def points(server: Server, number: int) -> list[Any]:
@@ -35,8 +35,8 @@ def points(server: Server, number: int) -> list[Any]:
 
 def test_points_are_jobs_of_one_group_and_one_work(server: Server) -> None:
     answer = sweep(server, envs=[{"A": "1"}], job={"env": 0})
-    assert answer == {"sweep": 1, "ids": [1, 2, 3], "unused": []}
-    rows = server.controller.rows([1, 2, 3])
+    assert answer == SweepMade(sweep=1, ids=[1, 2, 3], unused=[])
+    rows = server.rows([1, 2, 3])
     assert {(row.sweep, row.work, row.env) for row in rows.values()} == {(1, "t.py", 1)}
     assert points(server, 1) == [{"a": "1"}, {"a": "2"}, {"a": "3"}]
     assert server.cluster.find(1).shape.group == 1  # type: ignore[union-attr]
@@ -47,14 +47,14 @@ def test_ids_go_on_and_two_in_one_round_are_two(server: Server) -> None:
     command = MakeSweep("ada", jobs, design=design)
     first, second = server.round(command, command)
     assert first is not None and second is not None
-    assert (first.value["sweep"], second.value["sweep"]) == (1, 2)
-    assert sweep(server)["sweep"] == 3
+    assert (first.value.sweep, second.value.sweep) == (1, 2)
+    assert sweep(server).sweep == 3
 
 
 def test_twice_under_one_key_is_once(server: Server) -> None:
     assert sweep(server, key="only-once") == sweep(server, key="only-once")
     server.restart()
-    assert sweep(server, key="only-once")["ids"] == [1, 2, 3]
+    assert sweep(server, key="only-once").ids == [1, 2, 3]
     assert server.store.read(reads.last_sweep) == 1
 
 
@@ -66,12 +66,7 @@ def test_all_are_checked_before_any_is_queued(server: Server) -> None:
 
 def test_a_dry_run_queues_nothing(server: Server) -> None:
     plan = sweep(server, dir="runs/{a}", dry_run=True, job={"env": 0})
-    assert plan["points"][1] == {
-        "point": {"a": "2"},
-        "command": "t.py 2",
-        "command_line": "t.py 2",
-        "cwd": "/work/runs/2",
-    }
+    assert plan.points[1] == PlannedPoint({"a": "2"}, "t.py 2", "t.py 2", "/work/runs/2")
     assert not server.cluster.jobs and server.store.read(reads.last_sweep) == 0
 
 
@@ -83,7 +78,7 @@ def test_a_limit_is_kept_changed_and_lifted(server: Server) -> None:
     server.ask(LimitSweep("ada", 1, 5))
     sweep(server, {"a": "9"}, into=1)
     assert server.cluster.groups == {1: 5}
-    row = server.controller.sweep(1)
+    row = server.store.read(reads.sweep, 1)
     assert row is not None and row.max_running == 5
     server.ask(LimitSweep("ada", 1, None))
     server.restart()
@@ -106,9 +101,9 @@ def test_a_sweep_that_never_was(server: Server) -> None:
 
 def test_extending_adds_what_is_missing_with_the_same_environment(server: Server) -> None:
     sweep(server, envs=[{"A": "1"}], job={"env": 0})
-    assert sweep(server, {"a": "2..5"}, into=1)["ids"] == [4, 5]
-    assert sweep(server, {"a": "2..5"}, into=1)["ids"] == []
-    assert {row.env for row in server.controller.rows([1, 4, 5]).values()} == {1}
+    assert sweep(server, {"a": "2..5"}, into=1).ids == [4, 5]
+    assert sweep(server, {"a": "2..5"}, into=1).ids == []
+    assert {row.env for row in server.rows([1, 4, 5]).values()} == {1}
     assert points(server, 1) == [{"a": str(n)} for n in range(1, 6)]
 
 
@@ -137,8 +132,8 @@ def test_only_the_server_calls_a_job_a_point(server: Server) -> None:
 
 def test_a_clone_leaves_the_sweep_and_keeps_its_values(server: Server) -> None:
     sweep(server)
-    (twin,) = server.act("clone", 2)["ids"]
-    row = server.controller.rows([twin])[twin]
+    twin = (server.act("clone", 2).ids or [0])[0]
+    row = server.rows([twin])[twin]
     assert (row.sweep, row.decoded().point) == (0, {"a": "2"})
     assert len(points(server, 1)) == 3
 
@@ -158,7 +153,7 @@ def test_the_last_word_on_a_result_stands(server: Server) -> None:
     server.tell(started(f"{job}.1"))
     server.ask(Report("ada", job, {"loss": 0.5, "note": "x"}))
     server.ask(Report("ada", job, {"loss": 0.25}, 1))
-    kept = server.controller.results(job)
+    kept = server.results(job)
     assert sorted((row.key, row.value, row.attempt) for row in kept) == [("loss", "0.25", 1), ("note", '"x"', 1)]
 
 
@@ -173,7 +168,7 @@ def test_an_attempt_that_is_over_has_no_word(server: Server) -> None:
         with pytest.raises(Conflict, match="is at attempt 2"):
             server.ask(Report("ada", job, {"loss": 2}, attempt))
     server.ask(Report("ada", job, {"loss": 3}, 2))
-    assert [(row.value, row.attempt) for row in server.controller.results(job)] == [("3", 2)]
+    assert [(row.value, row.attempt) for row in server.results(job)] == [("3", 2)]
 
 
 def test_results_are_bounded_over_all_reports(server: Server) -> None:
@@ -195,4 +190,4 @@ def test_results_go_with_their_job(server: Server) -> None:
     server.ask(Report("ada", job, {"loss": 1}))
     server.tell(exited(f"{job}.1"))
     server.act("rm", job)
-    assert server.controller.results(job) == []
+    assert server.results(job) == []

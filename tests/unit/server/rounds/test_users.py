@@ -111,10 +111,10 @@ def test_a_clone_and_a_rerun_are_submits(server: Server) -> None:
     for action in ("clone", "rerun"):
         with pytest.raises(OverQuota):
             server.act(action, ended)
-    skipped = server.act("clone", waiting, ended)["skipped"]
-    assert [s["code"] for s in skipped] == ["over_quota", "over_quota"]
+    skipped = server.act("clone", waiting, ended).skipped
+    assert [s.code for s in skipped] == ["over_quota", "over_quota"]
     rule(server, max_queued=2)
-    assert server.act("clone", waiting, ended)["done"] == [waiting]
+    assert server.act("clone", waiting, ended).done == [waiting]
 
 
 def test_a_dry_run_says_it_too(server: Server) -> None:
@@ -126,8 +126,8 @@ def test_a_dry_run_says_it_too(server: Server) -> None:
 def test_an_edit_is_none(server: Server) -> None:
     job = server.submit(hold=True)
     rule(server, max_queued=1)
-    assert server.act("edit", job, changes={"gpus": 2})["done"] == [job]
-    assert server.act("hold", job)["skipped"] and server.cluster.queued_by["ada"] == 1
+    assert server.act("edit", job, changes={"gpus": 2}).done == [job]
+    assert server.act("hold", job).skipped and server.cluster.queued_by["ada"] == 1
 
 
 def test_a_submit_whose_answer_was_lost_is_not_counted_twice(server: Server) -> None:
@@ -151,15 +151,15 @@ def test_everybody_with_rules_or_a_job_that_is_not_ended(server: Server) -> None
     rule(server, "zoe", max_gpus=1)
     server.submit(gpus=2)
     server.ask(Submit("bob", [JobSpec("true", hold=True), JobSpec("true")]))
-    gone = int(server.ask(Submit("cyd", [JobSpec("true", hold=True)]))["ids"][0])
+    gone = int(server.ask(Submit("cyd", [JobSpec("true", hold=True)])).ids[0])
     server.act("kill", gone)
-    shown = {v["user"]: (v["gpus"], v["running"], v["queued"]) for v in users_view(server.cluster, people(server))}
+    shown = {v.user: (v.gpus, v.running, v.queued) for v in users_view(server.cluster, people(server))}
     assert shown == {"ada": (2, 1, 0), "bob": (0, 0, 2), "zoe": (0, 0, 0)}
     assert user_view(server.cluster, people(server), "ada") == users_view(server.cluster, people(server))[0]
 
 
 def test_somebody_of_whom_nothing_is_known(server: Server) -> None:
-    assert user_view(server.cluster, people(server), "eve") == {
+    assert msgspec.structs.asdict(user_view(server.cluster, people(server), "eve")) == {
         "user": "eve",
         "gpus": 0,
         "running": 0,
@@ -173,6 +173,7 @@ def test_somebody_of_whom_nothing_is_known(server: Server) -> None:
         "unix": None,
         "password": False,
         "added": False,
+        "account": False,
         "seen_at": None,
     }
     with pytest.raises(BadRequest):

@@ -8,6 +8,8 @@ import pytest
 from msgspec.structs import replace
 from tests.builders import NOW, Server, exited, started
 
+from roost.answers.jobs import BriefJob
+from roost.answers.reasons import Reason as ReasonAnswer
 from roost.core.cluster import Cluster
 from roost.core.model import Job
 from roost.core.plan.planner import explain
@@ -17,11 +19,10 @@ from roost.server.views import job_rows
 from roost.server.views.job_rows import Moment, fixed
 from roost.store.overview import Lengths, look
 
-Json = dict[str, Any]
 ALL = Lengths(100, 100, 100)
 
 
-def rows(server: Server, etas: dict[int, int] | None = None) -> dict[int, Json]:
+def rows(server: Server, etas: dict[int, int] | None = None) -> dict[int, BriefJob]:
     """Every job in brief."""
     found = server.store.read(look, ALL, {}, [])
     moment = Moment(server.cluster, server.now, etas or {})
@@ -39,7 +40,7 @@ def test_a_reason_is_thought_out_once_for_jobs_that_are_alike(server: Server, mo
         return explain(cluster, job, *more)
 
     monkeypatch.setattr(job_rows, "explain", counted)
-    reasons = [row["reason"]["code"] for row in rows(server).values() if row["state"] == "queued"]
+    reasons = [row.reason and row.reason.code for row in rows(server).values() if row.state == "queued"]
     assert (reasons, len(asked)) == (["gpus_busy"] * 20, 1)
 
 
@@ -47,18 +48,19 @@ def test_a_reason_of_its_own_comes_first(server: Server) -> None:
     first = server.submit(gpus=2)
     held, after = server.submit(hold=True), server.submit(after=[first])
     shown = rows(server)
-    assert (shown[held]["reason"]["code"], shown[after]["reason"]["code"]) == ("held", "waits_for_job")
-    assert [shown[job]["queue_position"] for job in (held, after)] == [0, 1]
-    assert shown[first]["reason"] is None and shown[first]["queue_position"] is None
+    reasons = [shown[job].reason for job in (held, after)]
+    assert [reason and reason.code for reason in reasons] == ["held", "waits_for_job"]
+    assert [shown[job].queue_position for job in (held, after)] == [0, 1]
+    assert shown[first].reason is None and shown[first].queue_position is None
 
 
 def test_whoever_would_fit_is_told_his_own_place(server: Server) -> None:
     server.cluster.is_paused = True
     server.submit(times=3)
     server.cluster.is_paused = False
-    assert [row["reason"] for row in rows(server).values()][1:] == [
-        {"code": "behind", "text": "1 job is ahead of it", "jobs": 1},
-        {"code": "behind", "text": "2 jobs are ahead of it", "jobs": 2},
+    assert [row.reason for row in rows(server).values()][1:] == [
+        ReasonAnswer(code="behind", text="1 job is ahead of it", jobs=1),
+        ReasonAnswer(code="behind", text="2 jobs are ahead of it", jobs=2),
     ]
 
 
@@ -67,29 +69,29 @@ def test_a_start_that_is_not_yet_in_the_store_is_shown(server: Server) -> None:
     done = server.decide(NodeReport("n1", started(f"{job}.1")))
     assert not done.is_urgent  # it may wait for the next commit
     row = rows(server)[job]
-    assert (row["state"], row["started_at"], row["attempts"]) == ("running", "2027-01-15T08:00:00.000Z", 1)
-    assert (row["node"], row["gpu_indices"]) == ("n1", [0])
+    assert (row.state, row.started_at, row.attempts) == ("running", "2027-01-15T08:00:00.000Z", 1)
+    assert (row.node, row.gpu_indices) == ("n1", [0])
 
 
 def test_an_ended_job_says_how_and_where(server: Server) -> None:
     job = server.submit(gpus=2, labels=("x",), time_limit_s=60)
     server.tell(started(f"{job}.1"), exited(f"{job}.1", 3))
     row = rows(server)[job]
-    assert (row["state"], row["outcome"], row["exit_code"], row["gpu_indices"]) == ("ended", "failed", 3, [0, 1])
-    assert (row["labels"], row["time_limit_s"], row["eta"], row["reason"]) == (["x"], 60, None, None)
+    assert (row.state, row.outcome, row.exit_code, row.gpu_indices) == ("ended", "failed", 3, [0, 1])
+    assert (row.labels, row.time_limit_s, row.eta, row.reason) == (("x",), 60, None, None)
 
 
 def test_a_foretold_start_is_shown_in_whole_seconds_and_only_of_what_waits(server: Server) -> None:
     running, waiting = server.submit(gpus=2), server.submit()
     shown = rows(server, {running: NOW + 1500, waiting: NOW + 1500})
-    assert (shown[running]["eta"], shown[waiting]["eta"]) == (None, "2027-01-15T08:00:01.000Z")
+    assert (shown[running].eta, shown[waiting].eta) == (None, "2027-01-15T08:00:01.000Z")
 
 
 def test_a_long_command_is_cut(server: Server) -> None:
     job = server.submit(name="long")
     kept = server.store.read(look, ALL, {}, []).rows[job]
     long = replace(kept.row, spec=b'{"command":["%s"]}' % (b"x" * 999))
-    assert len(fixed(replace(kept, row=long))["command_line"]) == job_rows.LONGEST_COMMAND
+    assert len(fixed(replace(kept, row=long)).command_line) == job_rows.LONGEST_COMMAND
 
 
 def test_only_what_is_not_known_is_read(server: Server) -> None:

@@ -1,40 +1,41 @@
-"""roost defaults: what your jobs are like unless a submit says otherwise."""
+"""roost defaults, and set, unset, clear: what your jobs are like unless a submit says otherwise."""
 
 import sys
 
-from roost.cli.parse.options import Args, Verb
+from roost.cli.parse.job_options import api_keys
+from roost.cli.parse.options import Args, Json, Operand, TableVerb, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import clean, print_json, write
+from roost.cli.verbs.defaults.default_options import assigned, merged, typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
 
-VERB = Verb(
-    "defaults",
-    "show what your jobs are like unless told otherwise",
-    options=(JSON,),
-    examples=(
-        ("roost defaults", "as they would be typed"),
-        ("roost defaults set mem=8G time=2h label=ana", "for every job that does not say it"),
-        ("roost defaults unset time", "no time limit by itself"),
-        ("roost submit --without mem python train.py", "this one without it"),
-    ),
-    about="They are kept by the server: for this program, for the API and for the web page.\n"
-    "Further: roost defaults set, unset, clear.",
-)
+Spec = Json
 
 
-def run(args: Args) -> int:
-    """Print them."""
-    return shown(args, server().people.defaults())
+def _verb(
+    name: str,
+    summary: str,
+    change: "Callable[[Args], Callable[[Spec], Spec]] | None",
+    *examples: tuple[str, str],
+    operands: tuple[Operand, ...] = (),
+    about: str = "",
+) -> TableVerb:
+    """A row: `change` gives what makes new defaults of those there are; None changes nothing. All show them."""
+
+    def run(args: Args) -> int:
+        new = change(args) if change is not None else None  # what makes no sense is refused before the server is asked
+        people = server().people
+        defaults = people.defaults()
+        return _show(args, defaults if new is None else people.set_defaults(new(defaults)))
+
+    return TableVerb(Verb(name, summary, operands=operands, options=(JSON,), examples=examples, about=about), run)
 
 
-def shown(args: Args, defaults: "dict[str, Any]") -> int:
-    """Print these."""
-    from roost.cli.verbs.defaults.default_options import typed
-
+def _show(args: Args, defaults: Spec) -> int:
     if args.json:
         print_json({"version": 1, "defaults": defaults})
     elif defaults:
@@ -42,3 +43,33 @@ def shown(args: Args, defaults: "dict[str, Any]") -> int:
     else:
         print("roost: no defaults of yours; some: roost defaults set mem=8G time=2h", file=sys.stderr)
     return 0
+
+
+def _set(args: Args) -> "Callable[[Spec], Spec]":
+    new = assigned(args.pairs)
+    return lambda current: merged(current, new)
+
+
+def _unset(args: Args) -> "Callable[[Spec], Spec]":
+    gone = {key for word in args.keys for key in api_keys(word)}
+    return lambda current: {key: value for key, value in current.items() if key not in gone}
+
+
+_ROWS = (
+    _verb("defaults", "show what your jobs are like unless told otherwise", None,
+          ("roost defaults", "as they would be typed"),
+          ("roost defaults set mem=8G time=2h label=ana", "for every job that does not say it"),
+          ("roost defaults unset time", "no time limit by itself"),
+          ("roost submit --without mem python train.py", "this one without it"),
+          about="They are kept by the server: for this program, for the API and for the web page.\n"
+          "Further: roost defaults set, unset, clear."),
+    _verb("defaults set", "change some of your defaults; the others stay", _set,
+          ("roost defaults set gpus=1 mem=8G time=2h", ""),
+          ("roost defaults set label=ana,paper preemptible=on", "flags are on or off"),
+          operands=(Operand("pairs", "+", "KEY=VALUE",
+                            "a long option of `roost submit` and its value; on and off for flags"),)),
+    _verb("defaults unset", "take some of your defaults back", _unset, ("roost defaults unset mem time", ""),
+          operands=(Operand("keys", "+", "KEY", "as `roost defaults` shows them"),)),
+    _verb("defaults clear", "take all of your defaults back", lambda args: lambda current: {}, ("roost defaults clear", "")),
+)  # fmt: skip
+TABLE = {row.VERB.name: row for row in _ROWS}

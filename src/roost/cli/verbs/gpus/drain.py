@@ -1,26 +1,27 @@
-"""roost drain: start nothing new on nodes or GPUs; what runs goes on."""
+"""roost drain and undrain: start nothing new on nodes or GPUs, or use them again."""
 
-from roost.cli.parse.options import Args, Operand, Verb
+from roost.cli.parse.options import Args, Operand, TableVerb, Verb
 from roost.cli.parse.values import items
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import clean, print_json
+from roost.cli.text.output import clean, print_answer
 
-VERB = Verb(
-    "drain",
-    "start nothing new on nodes or GPUs; what runs goes on",
-    operands=(Operand("targets", "+", "TARGET", "a node, a GPU (2 or box:2), or all"),),
-    options=(JSON,),
-    examples=(("roost drain 2", "GPU 2"), ("roost drain box", "the whole node")),
-)
+_TARGETS = Operand("targets", "+", "TARGET", "a node, a GPU (2 or box:2), or all")
 
 
-def run(args: Args) -> int:
-    """Send the targets."""
-    targets = [name for word in args.targets for name in items(word)]
-    answer = server().drain(targets, undrain=False)
-    if args.json:
-        print_json({"version": 1, **answer})
-    else:
-        print(f"drained {clean(', '.join(targets))}")
-    return 0
+def _drain(name: str, summary: str, *examples: tuple[str, str]) -> TableVerb:
+    """A row: either of the two."""
+
+    def run(args: Args) -> int:
+        targets = [target for word in args.targets for target in items(word)]
+        answer = server().drain(targets, undrain=name == "undrain")
+        return print_answer(args, answer, f"{name}ed {clean(', '.join(targets))}")
+
+    return TableVerb(Verb(name, summary, operands=(_TARGETS,), options=(JSON,), examples=examples), run)
+
+
+TABLE = {
+    "drain": _drain("drain", "start nothing new on nodes or GPUs; what runs goes on",
+                    ("roost drain 2", "GPU 2"), ("roost drain box", "the whole node")),
+    "undrain": _drain("undrain", "use drained nodes or GPUs again", ("roost undrain 2", "GPU 2")),
+}  # fmt: skip

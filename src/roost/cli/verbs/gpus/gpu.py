@@ -1,14 +1,10 @@
 """roost gpu: take a GPU out, put it back, set how it is shared."""
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import ONE, Args, Json, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import clean, print_json
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _DONE = {
     "disable": "disabled",
@@ -42,7 +38,7 @@ VERB = Verb(
 
 def run(args: Args) -> int:
     """Send the action."""
-    parameters: dict[str, Any] = {}
+    parameters: Json = {}
     if args.slots is not None:
         parameters["slots"] = args.slots
     if args.alias is not None:

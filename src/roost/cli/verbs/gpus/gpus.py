@@ -1,16 +1,12 @@
 """roost gpus: every GPU, what is on it and whose."""
 
-from roost.cli.parse.options import ONE, Args, Option, UsageError, Verb
+from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.gpu_text import below, rows
 from roost.cli.text.output import Screen, print_json, screen, write
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Gpu = dict[str, Any]
+Gpu = Json
 
 VERB = Verb(
     "gpus",
@@ -37,14 +33,14 @@ def run(args: Args) -> int:
     return 0
 
 
-def _of_node(gpus: "list[Gpu]", node: str) -> "list[Gpu]":
+def _of_node(gpus: list[Gpu], node: str) -> list[Gpu]:
     found = [gpu for gpu in gpus if gpu["node"] == node]
     if not found:
         raise UsageError(f"no GPU is on a node named {node}", "roost nodes")
     return found
 
 
-def lines(answer: "dict[str, Any]", shown: Screen) -> list[str]:
+def lines(answer: Json, shown: Screen) -> list[str]:
     """The GPUs as text: a line each, below it what runs on it; those of many nodes, node by node."""
     gpus = answer.get("gpus") or []
     cpu = answer.get("cpu") or {}

@@ -3,16 +3,11 @@
 import os
 
 from roost.cli.parse import values
-from roost.cli.parse.options import MANY, ONE, Args, Option, UsageError, Verb
+from roost.cli.parse.options import MANY, ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import IDS, JSON, LABEL, USER, joined_ids
 from roost.cli.text.output import clean, print_json
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from roost.client.client import Roost
+from roost.client.client import Roost
 
 VERB = Verb(
     "archive",
@@ -38,7 +33,7 @@ def run(args: Args) -> int:
     """Ask the server to write it."""
     if not args.to:
         raise UsageError("to which file?", "roost archive --to done.jsonl")
-    select: dict[str, Any] = {"states": args.state or ["ended"]}
+    select: Json = {"states": args.state or ["ended"]}
     if args.ids:
         select["ids"] = joined_ids(args.ids)
     if args.label:
@@ -59,7 +54,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def _first(roost: "Roost", select: "dict[str, Any]", count: int) -> list[int]:
+def _first(roost: Roost, select: Json, count: int) -> list[int]:
     """The ids of the jobs that ended first, of those that are meant. Lists have the latest first."""
     narrow = {"state": select["states"], "user": select.get("user", ""), "label": select.get("labels", ())}
     found = [int(job["id"]) for job in roost.all_jobs(select.get("ids", ""), all=True, **narrow)]

@@ -3,19 +3,15 @@
 import os
 
 from roost.cli.parse import job_options
-from roost.cli.parse.options import TAIL, Args, Operand, UsageError
+from roost.cli.parse.options import TAIL, Args, Json, Operand, UsageError
 from roost.cli.parse.values import expand
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import one_job
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 COMMAND_TAIL = Operand("command", TAIL, "COMMAND", "behind --: the new command")
 
 
-def changes_of(args: Args) -> "dict[str, Any]":
+def changes_of(args: Args) -> Json:
     """The keys to change, and nothing else. A variable is added to those that the job has."""
     changes = job_options.spec_of(args)
     if "mem_mib" in changes:  # one takes the place of the other

@@ -1,18 +1,13 @@
 """roost kill: end jobs, every process of them."""
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Option, UsageError, Verb
+from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.job_actions import act, tell, tell_later
 from roost.cli.runtime.reconnect import persist
 from roost.cli.runtime.selection import ACTIVE, IDS, JSON, SELECTION, names_ids, selection
+from roost.client.client import Roost
 from roost.client.errors import RoostError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from roost.client.client import Roost
 
 VERB = Verb(
     "kill",
@@ -42,7 +37,7 @@ def run(args: Args) -> int:
         if args.wait:
             raise UsageError("--wait and --signal exclude one another", "roost wait waits for an end")
         return act(args, "kill", f"sent {args.signal} to", signal=args.signal.upper().removeprefix("SIG"))
-    parameters: dict[str, Any] = {}
+    parameters: Json = {}
     if args.now or args.grace is not None:
         parameters["grace_s"] = 0 if args.now else args.grace
     roost = server()
@@ -59,7 +54,7 @@ def run(args: Args) -> int:
     return tell(answer, said, named=names_ids(args), as_json=args.json)
 
 
-def _ending(roost: "Roost", killed: set[int]) -> set[int]:
+def _ending(roost: Roost, killed: set[int]) -> set[int]:
     """Those of the killed jobs that are still on their way out: what runs is asked to end, and takes its time.
 
     Asks for all that is active, which is never much, and not for what may be a million ids. Without an answer nothing is

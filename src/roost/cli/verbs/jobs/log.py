@@ -7,11 +7,8 @@ from roost.cli.parse.options import ONE, Args, Operand, Option, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.follower import Follower, write_all
 from roost.cli.runtime.selection import one_job
+from roost.client.client import Roost
 from roost.client.errors import ApiError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from roost.client.client import Roost
 
 VERB = Verb(
     "log",
@@ -64,7 +61,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def _say_how_it_is(roost: "Roost", job: int) -> None:
+def _say_how_it_is(roost: Roost, job: int) -> None:
     """To a person, a line about a job that has not started, or could not: its log says nothing of that."""
     if not sys.stderr.isatty():
         return
@@ -77,7 +74,7 @@ def _say_how_it_is(roost: "Roost", job: int) -> None:
         print(f"roost: {outcome_text(found)}", file=sys.stderr)
 
 
-def _never_ran(roost: "Roost", job: int) -> bool:
+def _never_ran(roost: Roost, job: int) -> bool:
     """True for a job that is there and that has no log because it could not start."""
     try:
         return not roost.job(job).get("started_at")
@@ -85,7 +82,7 @@ def _never_ran(roost: "Roost", job: int) -> bool:
         return False
 
 
-def _copy(roost: "Roost", job: int, stream: str, args: Args, descriptor: int) -> int:
+def _copy(roost: Roost, job: int, stream: str, args: Args, descriptor: int) -> int:
     """How much there was."""
     if args.lines is not None:
         data = roost.log(job, stream=stream, attempt=args.attempt, lines=args.lines)

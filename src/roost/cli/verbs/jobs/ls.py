@@ -3,7 +3,7 @@
 import sys
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Option, UsageError, Verb
+from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import IDS, JSON, LABEL, NODE, STATE, SWEEP, USER, joined_ids
 from roost.cli.text.output import Cell, Column, Screen, print_json, screen, table, write
@@ -11,7 +11,6 @@ from roost.cli.text.output import Cell, Column, Screen, print_json, screen, tabl
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
-    from typing import Any
 
 DEFAULT_LIMIT = 50
 _LARGEST_PAGE = 10_000
@@ -104,11 +103,11 @@ def run(args: Args) -> int:
     return 0
 
 
-def fetch(args: Args) -> "dict[str, Any]":
+def fetch(args: Args) -> Json:
     """The page that was asked for, put together from the server's pages."""
     roost = server()
     wanted = DEFAULT_LIMIT if args.limit is None else args.limit
-    narrow: dict[str, Any] = {
+    narrow: Json = {
         "state": args.state or (),
         "user": args.user or "",
         "label": args.label or (),
@@ -130,12 +129,12 @@ def fetch(args: Args) -> "dict[str, Any]":
     return page
 
 
-def has_many_nodes(page: "dict[str, Any]") -> bool:
+def has_many_nodes(page: Json) -> bool:
     """Whether GPUs are told apart by their node too."""
     return int(page.get("nodes") or 1) > 1
 
 
-def lines(jobs: "list[dict[str, Any]]", now: "datetime", shown: Screen, many_nodes: bool = False) -> list[str]:
+def lines(jobs: list[Json], now: "datetime", shown: Screen, many_nodes: bool = False) -> list[str]:
     """The list as text."""
     from roost.cli.text.job_text import about_text, gpus_text, state_colour, state_text, time_text
 
@@ -168,7 +167,7 @@ def is_narrow(args: Args) -> bool:
     return bool(args.state or args.user or args.label or args.sweep or args.node or args.search or args.sort)
 
 
-def footer(page: "dict[str, Any]", args: Args) -> str:
+def footer(page: Json, args: Args) -> str:
     """What the page does not show; without filters, how many are in which state."""
     if not page.get("next"):
         return ""

@@ -3,12 +3,12 @@
 import sys
 
 from roost.cli.parse import job_options
-from roost.cli.parse.options import Args, Option, Verb
+from roost.cli.parse.options import Args, Json, Option, Verb
 from roost.cli.runtime.connect import reach, server
 from roost.cli.runtime.exit_codes import exit_code_of
 from roost.cli.runtime.follower import Follower
 from roost.cli.verbs.jobs.submit import OPERAND, job_of, resolved
-from roost.client.client import new_key
+from roost.client.client import Roost, new_key
 from roost.client.errors import EXIT_INTERRUPTED, ApiError, RoostError
 
 TYPE_CHECKING = False
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import signal
     from types import FrameType
     from typing import Any
-
-    from roost.client.client import Roost
 else:
     import _signal as signal  # the C module: `signal` itself imports enum, which costs as much as Python's start
 
@@ -91,7 +89,7 @@ class Interrupts:
                 print(f"roost: {error.message}", file=sys.stderr, flush=True)
 
 
-def _tell(roost: "Roost", job: int, end: "dict[str, Any]") -> None:
+def _tell(roost: Roost, job: int, end: Json) -> None:
     """A line about an end that the exit code alone does not explain."""
     outcome = end.get("outcome")
     if outcome in ("succeeded", "failed"):

@@ -1,20 +1,19 @@
 """roost show: one job, whole."""
 
-from roost.cli.parse.options import Args, Option, UsageError, Verb
+from roost.cli.parse.options import Args, Json, Option, UsageError, Verb
 from roost.cli.parse.values import in_words, lasted, size
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import IDS, JSON, joined_ids
 from roost.cli.text.output import clean, cut, fields, print_json, screen, wrap, write
+from roost.client.client import Roost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
-    from typing import Any
 
     from roost.cli.text.output import Screen
-    from roost.client.client import Roost
 
-    Job = dict[str, Any]
+Job = Json
 
 VERB = Verb(
     "show",
@@ -46,13 +45,13 @@ def run(args: Args) -> int:
     return 0
 
 
-def _jobs(roost: "Roost", ids: str) -> "list[Job]":
+def _jobs(roost: Roost, ids: str) -> list[Job]:
     if ids.isdecimal():
         return [roost.job(int(ids))]
     return sorted(roost.all_jobs(ids), key=lambda job: int(job["id"]))
 
 
-def lines(job: "Job", now: "datetime", shown: "Screen") -> list[str]:
+def lines(job: Job, now: "datetime", shown: "Screen") -> list[str]:
     """A job as text."""
     from roost.cli.text.job_text import command_text, out_of_sight, state_colour, state_text
 
@@ -78,7 +77,7 @@ def lines(job: "Job", now: "datetime", shown: "Screen") -> list[str]:
     return found
 
 
-def _about(job: "Job", command: str) -> list[tuple[str, str]]:
+def _about(job: Job, command: str) -> list[tuple[str, str]]:
     pairs = [
         ("command", command),
         ("script", "its text is kept with the job" if job.get("script") else ""),
@@ -109,13 +108,13 @@ def _unless(name: str | None, user: str | None) -> str:
     return clean(name) if name and name != user else ""
 
 
-def _retries(job: "Job") -> str:
+def _retries(job: Job) -> str:
     """`1 of 2 used; after out of memory: 0 of 3 used`."""
     kinds = (("", "retries", "retried"), ("after out of memory: ", "retry_oom", "oom_retried"))
     return "; ".join(f"{what}{job.get(used) or 0} of {job[most]} used" for what, most, used in kinds if job.get(most))
 
 
-def _sweep(job: "Job") -> str:
+def _sweep(job: Job) -> str:
     """The sweep and the point of it."""
     values = " ".join(f"{name}={'null' if value is None else value}" for name, value in (job.get("point") or {}).items())
     return clean(f"{job['sweep']}: {values}") if job.get("sweep") else ""
@@ -135,7 +134,7 @@ def _place(position: int | None) -> str:
     return "" if position is None else f"{position} in the queue" + (", the head" if position == 0 else "")
 
 
-def _request(job: "Job") -> str:
+def _request(job: Job) -> str:
     from roost.cli.text.job_text import constraints
 
     request = job.get("request") or {}
@@ -157,11 +156,11 @@ def _request(job: "Job") -> str:
 _WANTS = {"success": "succeeded", "any": "ended", "failure": "failed"}
 
 
-def _after(after: "list[dict[str, Any]] | None") -> str:
+def _after(after: list[Json] | None) -> str:
     return ", ".join(f"{each['job']} {_WANTS.get(each['wants'], each['wants'])}" for each in after or [])
 
 
-def _times(job: "Job", now: "datetime") -> list[tuple[str, str]]:
+def _times(job: Job, now: "datetime") -> list[tuple[str, str]]:
     from roost.cli.text.job_text import local_time
 
     names = (("submitted", "submitted_at"), ("not before", "begin_at"), ("started", "started_at"),
@@ -169,7 +168,7 @@ def _times(job: "Job", now: "datetime") -> list[tuple[str, str]]:
     return [(name, local_time(job[key], now)) for name, key in names if job.get(key)]
 
 
-def _attempt(attempt: "Job", now: "datetime", width: int) -> list[str]:
+def _attempt(attempt: Job, now: "datetime", width: int) -> list[str]:
     from roost.cli.text.job_text import local_time, moment, state_text
 
     head = f"  attempt {attempt['attempt']}: {state_text(attempt)}"

@@ -4,20 +4,17 @@ import os
 import sys
 
 from roost.cli.parse import job_options, scripts
-from roost.cli.parse.options import COMMAND, ONE, Args, Operand, Option, UsageError, Verb, option_table, parse
+from roost.cli.parse.options import COMMAND, ONE, Args, Json, Operand, Option, UsageError, Verb, option_table, parse
 from roost.cli.runtime.connect import reach
 from roost.client import jsontext
-from roost.client.client import new_key
+from roost.client.client import Roost, new_key
 from roost.client.errors import ApiError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
-    from roost.client.client import Roost
-
-    Spec = dict[str, Any]
+Spec = Json
 
 _OF_A_SHELL = frozenset(" \t\n|&;<>()$`\\\"'*?[]#~=%{}!")
 OPERAND = Operand(
@@ -90,7 +87,7 @@ def job_of(verb: Verb, args: Args) -> "tuple[Args, Spec]":
     return args, spec
 
 
-def resolved(spec: "Spec", roost: "Roost") -> "Spec":
+def resolved(spec: Spec, roost: Roost) -> Spec:
     """The spec with ids in place of `10-20` and `@`."""
     for key in ("after", "after_any", "after_fail"):
         if key in spec and any(isinstance(item, str) for item in spec[key]):
@@ -98,7 +95,7 @@ def resolved(spec: "Spec", roost: "Roost") -> "Spec":
     return spec
 
 
-def _numbers(items: list[str], roost: "Roost") -> list[int]:
+def _numbers(items: list[str], roost: Roost) -> list[int]:
     from roost.cli.parse.values import expand
 
     if all(item[0].isdecimal() for item in items):
@@ -135,7 +132,7 @@ def _submit_many(args: Args) -> int:
 
     key = new_key()
 
-    def send(roost: "Roost") -> "tuple[Roost, list[int]]":
+    def send(roost: Roost) -> "tuple[Roost, list[int]]":
         jobs = _all_resolved(bulk.jobs, roost)
         return roost, roost.submit_many(jobs, bulk.envs, key)
 
@@ -152,7 +149,7 @@ def _submit_many(args: Args) -> int:
     return 0
 
 
-def _all_resolved(jobs: "list[Spec]", roost: "Roost") -> "list[Spec]":
+def _all_resolved(jobs: list[Spec], roost: Roost) -> list[Spec]:
     if any("after" in key for job in jobs for key in job):
         return [resolved(job, roost) for job in jobs]
     return jobs
@@ -176,7 +173,7 @@ def read_text(path: str) -> tuple[str, str]:
         raise UsageError(f"{name}:{line}: not UTF-8") from None
 
 
-def _dry_run(args: Args, jobs: "list[Spec]", envs: "list[dict[str, str]]", lines: list[int] | None) -> int:
+def _dry_run(args: Args, jobs: list[Spec], envs: "list[dict[str, str]]", lines: list[int] | None) -> int:
     answers = reach(lambda roost: roost.dry_run(_all_resolved(jobs, roost), envs))
     if args.json:
         print(jsontext.dumps({"version": 1, "jobs": answers}))
@@ -189,7 +186,7 @@ def _dry_run(args: Args, jobs: "list[Spec]", envs: "list[dict[str, str]]", lines
     return 0
 
 
-def _would(answer: "Spec") -> str:
+def _would(answer: Spec) -> str:
     if answer["would"] == "start":
         gpus = answer.get("gpus") or []
         if not gpus:
@@ -199,7 +196,7 @@ def _would(answer: "Spec") -> str:
     return "would wait" + (f": {reasons[0]['text']}" if reasons else "")
 
 
-def _print_further(answer: "Spec") -> None:
+def _print_further(answer: Spec) -> None:
     """The other reasons, a line each, and what is foreseen."""
     from roost.cli.text.estimate_text import foreseen_lines
     from roost.cli.text.job_text import utc_now
@@ -226,7 +223,7 @@ def _print_ids(args: Args, ids: list[int]) -> None:
         print(f"{len(ids):,} jobs queued; look: roost ls", file=sys.stderr)
 
 
-def _tell_notice(args: Args, roost: "Roost") -> None:
+def _tell_notice(args: Args, roost: Roost) -> None:
     if roost.notice is not None and not (args.quiet or args.json):
         from roost.cli.text.notice_text import tell
 

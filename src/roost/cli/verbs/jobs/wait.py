@@ -4,19 +4,14 @@ import sys
 import time
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Option, UsageError, Verb
+from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.exit_codes import exit_code_of
 from roost.cli.runtime.reconnect import persist
 from roost.cli.runtime.selection import IDS, JSON, SELECTION, UNENDED, joined_ids
 from roost.cli.text.output import print_json
+from roost.client.client import Roost
 from roost.client.errors import EXIT_TIMED_OUT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from roost.client.client import Roost
 
 FEW = 10
 _MOST_LINES = 20
@@ -51,7 +46,7 @@ def run(args: Args) -> int:
     deadline = None if args.timeout is None else time.monotonic() + args.timeout
     roost.jobs(ids, limit=1)  # nobody there at all is said at once
 
-    def once() -> "list[dict[str, Any]]":
+    def once() -> list[Json]:
         left = None if deadline is None else max(deadline - time.monotonic(), 0)
         return roost.wait(ids, left)
 
@@ -65,7 +60,7 @@ def run(args: Args) -> int:
     return next((code for job in jobs if (code := exit_code_of(job))), 0)
 
 
-def _ids(roost: "Roost", args: Args) -> str:
+def _ids(roost: Roost, args: Args) -> str:
     """The jobs as numbers, fixed now: what `@` and `all` mean may change while we wait."""
     ids = joined_ids(args.ids or ([] if _is_narrow(args) or args.all else ["@"]))
     everything = args.all or ids == "all"
@@ -85,7 +80,7 @@ def _is_narrow(args: Args) -> bool:
     return bool(args.label or args.state or args.user or args.sweep or args.node)
 
 
-def _tell(jobs: "list[dict[str, Any]]") -> None:
+def _tell(jobs: list[Json]) -> None:
     """A line about each; of many only about those that did not succeed, and how many ended how."""
     from roost.cli.text.job_text import outcome_text
 
@@ -99,7 +94,7 @@ def _tell(jobs: "list[dict[str, Any]]") -> None:
         print(f"roost: {len(jobs):,} jobs: {_summary(jobs)}", file=sys.stderr)
 
 
-def _summary(jobs: "list[dict[str, Any]]") -> str:
+def _summary(jobs: list[Json]) -> str:
     """`90 succeeded, 8 failed, 2 running`."""
     counts: dict[str, int] = {}
     for job in jobs:

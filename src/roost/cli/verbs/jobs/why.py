@@ -1,6 +1,6 @@
 """roost why: every reason why a job waits, until when probably, and what would start now; or what became of it."""
 
-from roost.cli.parse.options import Args, UsageError, Verb
+from roost.cli.parse.options import Args, Json, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import IDS, JSON, joined_ids
 from roost.cli.text.output import Screen, clean, print_json, screen, wrap, write
@@ -8,9 +8,6 @@ from roost.cli.text.output import Screen, clean, print_json, screen, wrap, write
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
-    from typing import Any
-
-    Json = dict[str, Any]
 
 MOST_REASONS = 16
 VERB = Verb(
@@ -42,7 +39,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def lines(job: "Json", now: "datetime", shown: Screen, foreseen: "Json | None" = None) -> list[str]:
+def lines(job: Json, now: "datetime", shown: Screen, foreseen: Json | None = None) -> list[str]:
     """The reasons, each with who holds what is missing, and what is foreseen; or where the job is, or how it ended."""
     if job["state"] == "ended":
         return _ended(job, now, shown)
@@ -60,7 +57,7 @@ def lines(job: "Json", now: "datetime", shown: Screen, foreseen: "Json | None" =
     return found
 
 
-def reason_lines(reasons: "list[Json]", shown: Screen) -> list[str]:
+def reason_lines(reasons: list[Json], shown: Screen) -> list[str]:
     """A line each; of a whole cluster of GPUs the sum of every node, and of many nodes those that come nearest."""
     left = 0
     if len(reasons) > MOST_REASONS:
@@ -74,7 +71,7 @@ def reason_lines(reasons: "list[Json]", shown: Screen) -> list[str]:
     return [*found, f"  and {left:,} more nodes: --json lists everything"] if left else found
 
 
-def _asked(job: "Json", shown: Screen) -> list[str]:
+def _asked(job: Json, shown: Screen) -> list[str]:
     """`it wants 2 GPUs, model A100 or H100, only on lab3`; nothing when any GPUs will do."""
     from roost.cli.parse.values import plural
     from roost.cli.text.job_text import constraints
@@ -87,7 +84,7 @@ def _asked(job: "Json", shown: Screen) -> list[str]:
     return wrap(", ".join([f"it wants {what}", *phrases]), shown.width, "  ", "    ")
 
 
-def _active(job: "Json", now: "datetime") -> str:
+def _active(job: Json, now: "datetime") -> str:
     """`job 5 is running on box, GPU 1,2, for 3s`."""
     from roost.cli.parse.values import brief
     from roost.cli.text.job_text import gpus_text, moment
@@ -108,7 +105,7 @@ def _active(job: "Json", now: "datetime") -> str:
     return text + ("; the node cannot be reached: roost nodes" if is_unknown else "")
 
 
-def _ended(job: "Json", now: "datetime", shown: Screen) -> list[str]:
+def _ended(job: Json, now: "datetime", shown: Screen) -> list[str]:
     """`job 11 has ended: timed out (ran 1m00s, ended 2h01m ago)`, and below it what went wrong."""
     from roost.cli.parse.values import brief
     from roost.cli.text.job_text import moment, state_text, time_text

@@ -2,22 +2,20 @@
 
 import sys
 
+from roost.cli.parse.options import Json
 from roost.cli.runtime.failures import say
 from roost.client.errors import ApiError, RoostError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from roost.cli.parse.options import Args
-
-    Json = dict[str, Any]
 
 UNKNOWN = "host_key_unknown"
 
 
-def believed(args: "Args", call: "Callable[[str | None], Json]") -> "Json":
+def believed(args: "Args", call: "Callable[[str | None], Json]") -> Json:
     """What the call gives; when it is refused for a host key that nobody has named, and somebody says yes, again with it.
 
     The refusal itself is raised where nobody can be asked, or a key was named that it does not have.

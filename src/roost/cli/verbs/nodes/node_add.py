@@ -3,18 +3,12 @@
 import sys
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Operand, Option, Verb
+from roost.cli.parse.options import ONE, Args, Json, Operand, Option, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import clean, print_json
 from roost.cli.verbs.nodes.host_key import believed
 from roost.cli.verbs.nodes.node_names import HOST_KEY, YES, on_server
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Json = dict[str, Any]
 
 VERB = Verb(
     "node add",
@@ -60,7 +54,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def added(node: "Json", gpus: "list[Json]") -> str:
+def added(node: Json, gpus: list[Json]) -> str:
     """`added lab3: 4 GPUs (A100-SXM4-80GB), Python 3.11, as root: jobs run as their users' accounts`."""
     from roost.cli.text.node_text import account_text, gpus_text
 
@@ -69,7 +63,7 @@ def added(node: "Json", gpus: "list[Json]") -> str:
     return f"added {clean(node['name'])}: {', '.join(filter(None, parts))}"
 
 
-def advice(node: "Json") -> list[str]:
+def advice(node: Json) -> list[str]:
     """What to look at when something is not as it should be."""
     from roost.cli.text.node_text import clock_text
 

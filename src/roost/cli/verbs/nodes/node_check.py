@@ -1,6 +1,6 @@
 """roost node check: what works on nodes, and what is missing, in words."""
 
-from roost.cli.parse.options import Args, Operand, UsageError, Verb
+from roost.cli.parse.options import Args, Json, Operand, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import Screen, clean, print_json, screen, wrap, write
@@ -9,9 +9,6 @@ from roost.client.errors import EXIT_FAILED, ApiError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
-
-    Json = dict[str, Any]
 
 VERB = Verb(
     "node check",
@@ -64,7 +61,7 @@ def _asked(names: list[str]) -> "Iterator[Json]":
     return ThreadPoolExecutor(_AT_ONCE).map(_one, names)
 
 
-def _one(name: str) -> "Json":
+def _one(name: str) -> Json:
     """What one of several says. That it could not be asked is said of it alone."""
     try:
         return server().fleet.check(name)
@@ -75,12 +72,12 @@ def _one(name: str) -> "Json":
         return {"version": 1, "node": name, "ok": False, "checks": [wrong]}
 
 
-def lines(answer: "Json", shown: Screen) -> list[str]:
+def lines(answer: Json, shown: Screen) -> list[str]:
     """Every check: a line, and below it what to do. Those of which the same is not known share one."""
     return [line for check in _joined(answer["checks"]) for line in _check(check, shown, "")]
 
 
-def _joined(checks: "list[Json]") -> "list[Json]":
+def _joined(checks: list[Json]) -> list[Json]:
     found: list[Json] = []
     for check in checks:
         last = found[-1] if found else {}
@@ -91,7 +88,7 @@ def _joined(checks: "list[Json]") -> "list[Json]":
     return found
 
 
-def brief_lines(answer: "Json", shown: Screen) -> list[str]:
+def brief_lines(answer: Json, shown: Screen) -> list[str]:
     """A node among others: one line when all is good, else what is missing, and what else can be done something about."""
     checks = answer["checks"]
     odd = [check for check in checks if check["ok"] is False or (check["ok"] is None and check.get("hint"))]
@@ -102,7 +99,7 @@ def brief_lines(answer: "Json", shown: Screen) -> list[str]:
     return [head, *(line for check in odd for line in _check(check, shown, "  "))]
 
 
-def _check(check: "Json", shown: Screen, indent: str) -> list[str]:
+def _check(check: Json, shown: Screen, indent: str) -> list[str]:
     mark, colour = _MARKS[check["ok"]]
     below = indent + "  "
     first, *more = wrap(f"{clean(check['name'])}: {clean(check['text'])}", shown.width, f"{indent}{mark} ", below)

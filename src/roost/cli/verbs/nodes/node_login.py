@@ -2,19 +2,12 @@
 
 import sys
 
-from roost.cli.parse.options import ONE, Args, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import ONE, Args, Json, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import Column, Screen, clean, print_json, screen, table, write
 from roost.cli.verbs.nodes.node_names import on_server
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from roost.client.client import Roost
-
-    Json = dict[str, Any]
+from roost.client.client import Roost
 
 VERB = Verb(
     "node login",
@@ -61,13 +54,13 @@ def run(args: Args) -> int:
     return 0
 
 
-def told(login: "Json") -> str:
+def told(login: Json) -> str:
     """`jobs of ana run on lab3 through ssh://ana@10.0.0.3`."""
     key = f" with {clean(login['key'])}" if login.get("key") else ""
     return f"jobs of {clean(login['user'])} run on {clean(login['node'])} through {clean(login['target'])}{key}"
 
 
-def _own_target(roost: "Roost", name: str, user: str | None) -> str:
+def _own_target(roost: Roost, name: str, user: str | None) -> str:
     """The node's own address, with the user's name in it."""
     target = roost.fleet.node(name).get("target")
     if not target:
@@ -76,7 +69,7 @@ def _own_target(roost: "Roost", name: str, user: str | None) -> str:
     return f"ssh://{user or roost.people.me()['user']}@{host}"
 
 
-def _list(roost: "Roost", args: Args) -> int:
+def _list(roost: Roost, args: Args) -> int:
     if args.rm or args.key:
         raise UsageError("of which node?", "roost node login lab3")
     found = [login for login in roost.fleet.logins() if args.user in (None, login["user"])]
@@ -89,6 +82,6 @@ def _list(roost: "Roost", args: Args) -> int:
     return 0
 
 
-def lines(logins: "list[Json]", shown: Screen) -> list[str]:
+def lines(logins: list[Json], shown: Screen) -> list[str]:
     """The logins as text, a line each."""
     return table(_COLUMNS, [(each["user"], each["node"], each["target"], each["key"] or "-") for each in logins], shown)

@@ -1,6 +1,6 @@
 """roost node show: one node, whole."""
 
-from roost.cli.parse.options import Args, Verb
+from roost.cli.parse.options import Args, Json, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import Screen, clean, fields, print_json, screen, write
@@ -9,9 +9,6 @@ from roost.cli.verbs.nodes.node_names import NAME
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
-    from typing import Any
-
-    Json = dict[str, Any]
 
 VERB = Verb(
     "node show",
@@ -36,7 +33,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def lines(node: "Json", gpus: "list[Json]", now: "datetime", shown: Screen) -> list[str]:
+def lines(node: Json, gpus: list[Json], now: "datetime", shown: Screen) -> list[str]:
     """A node as text."""
     from roost.cli.text import node_text
 
@@ -63,7 +60,7 @@ def lines(node: "Json", gpus: "list[Json]", now: "datetime", shown: Screen) -> l
     return [head, *fields([(name, value) for name, value in pairs if value], "  ", shown.width)]
 
 
-def _program(node: "Json") -> str:
+def _program(node: Json) -> str:
     """`1a2b3c4d5e6f, pid 4242, Python 3.11.2`."""
     program = clean(node.get("program") or "")
     parts = [program[:12], f"pid {node['pid']}" if node.get("pid") else "", f"Python {clean(node.get('python') or '')}"]

@@ -1,6 +1,6 @@
 """roost nodes: every node, what is free on it, and why one cannot be reached."""
 
-from roost.cli.parse.options import Args, Verb
+from roost.cli.parse.options import Args, Json, Verb
 from roost.cli.parse.values import plural
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
@@ -9,9 +9,6 @@ from roost.cli.text.output import Cell, Column, Screen, clean, print_json, scree
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
-    from typing import Any
-
-    Json = dict[str, Any]
 
 VERB = Verb(
     "nodes",
@@ -46,7 +43,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def lines(nodes: "list[Json]", gpus: "list[Json]", now: "datetime", shown: Screen) -> list[str]:
+def lines(nodes: list[Json], gpus: list[Json], now: "datetime", shown: Screen) -> list[str]:
     """The nodes as text: a line each, below one that cannot be reached why; at the end what there is in all."""
     from roost.cli.text.node_text import in_order
 
@@ -62,14 +59,14 @@ def lines(nodes: "list[Json]", gpus: "list[Json]", now: "datetime", shown: Scree
     return found
 
 
-def _free(gpus: "list[Json]") -> dict[str, int]:
+def _free(gpus: list[Json]) -> dict[str, int]:
     found: dict[str, int] = {}
     for gpu in gpus:
         found[gpu["node"]] = found.get(gpu["node"], 0) + (gpu["state"] == "free")
     return found
 
 
-def _row(node: "Json", free: int) -> "tuple[str | Cell, ...]":
+def _row(node: Json, free: int) -> "tuple[str | Cell, ...]":
     from roost.cli.text.node_text import address, colour
 
     is_gone = node["state"] == "unreachable"
@@ -85,7 +82,7 @@ def _row(node: "Json", free: int) -> "tuple[str | Cell, ...]":
     )
 
 
-def _below(node: "Json", now: "datetime", shown: Screen) -> list[str]:
+def _below(node: Json, now: "datetime", shown: Screen) -> list[str]:
     """Why it cannot be reached, for how long, and what that means for its jobs."""
     from roost.cli.text.node_text import gone_for
 
@@ -97,7 +94,7 @@ def _below(node: "Json", now: "datetime", shown: Screen) -> list[str]:
     return wrap(f"{gone_for(node, now)}{reason}{fate}", shown.width, _INDENT, _INDENT)
 
 
-def summary(nodes: "list[Json]", gpus: "list[Json]") -> str:
+def summary(nodes: list[Json], gpus: list[Json]) -> str:
     """`50 nodes: 47 up, 1 drained, 2 unreachable; 212 of 400 GPUs free`."""
     states = [str(node["state"]) for node in nodes]
     parts = [f"{states.count(state):,} {state}" for state in ("up", "drained", "unreachable") if state in states]

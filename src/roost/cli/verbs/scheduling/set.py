@@ -1,14 +1,10 @@
 """roost set: the settings, listed, shown, changed."""
 
-from roost.cli.parse.options import Args, Operand, UsageError, Verb
+from roost.cli.parse.options import Args, Json, Operand, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import Screen, clean, print_json, screen, write
 from roost.client import jsontext
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 VERB = Verb(
     "set",
@@ -50,7 +46,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def entries(answer: "dict[str, Any]") -> "list[dict[str, Any]]":
+def entries(answer: Json) -> list[Json]:
     """The settings, each with its key."""
     settings = answer.get("settings", answer)
     if isinstance(settings, list):
@@ -58,7 +54,7 @@ def entries(answer: "dict[str, Any]") -> "list[dict[str, Any]]":
     return [{"key": key, **value} for key, value in settings.items() if isinstance(value, dict)]
 
 
-def lines(found: "list[dict[str, Any]]", shown: Screen) -> list[str]:
+def lines(found: list[Json], shown: Screen) -> list[str]:
     """The settings as text: key and value, the meaning below."""
     from textwrap import wrap
 

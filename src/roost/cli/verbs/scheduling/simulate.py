@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from roost.sim.simulating import Workload
+    from roost.sim.comparison import Workload
 
     Found = dict[str, dict[str, float]]
 
@@ -70,7 +70,7 @@ def run(args: Args) -> int:
     """Read, replay, print."""
     if bool(args.trace) == bool(args.history):
         raise UsageError("a trace or --history is meant", "roost simulate trace.csv.gz --nodes 20 --gpus 8")
-    from roost.sim import simulating as sim
+    from roost.sim import comparison as sim
 
     try:
         names = sim.policies(args.policy or ())
@@ -93,7 +93,7 @@ def run(args: Args) -> int:
 
 
 def _of_trace(args: Args) -> "tuple[Workload, tuple[int, ...]]":
-    from roost.sim import simulating as sim
+    from roost.sim import comparison as sim
 
     if args.since is not None:
         raise UsageError("--since goes with --history; --from and --to cut a trace")
@@ -111,7 +111,7 @@ def _of_server(args: Args) -> "tuple[Workload, tuple[int, ...]]":
     import time
 
     from roost.cli.runtime.connect import server
-    from roost.sim import simulating as sim
+    from roost.sim import comparison as sim
 
     for name in _OF_A_TRACE:
         if args.given(name):

@@ -1,25 +1,21 @@
-"""roost bench: measure this installation, beside what the machine itself can do."""
+"""roost bench: measure this installation, beside what the machine itself can do, on a server that is only for that."""
 
-import os
+import signal
 import subprocess
 import sys
 import time
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Option, Verb
-from roost.cli.runtime.connect import reach
+from roost.cli.parse.options import ONE, Args, Json, Option, Verb
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import Column, print_json, screen, table, write
 from roost.client import paths
 from roost.client.client import Roost
-from roost.client.errors import EXIT_TRY_LATER, ApiError, RoostError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
-LABEL = "roost-bench"
 VERB = Verb(
     "bench",
     "measure this installation beside the machine's own floor",
@@ -28,39 +24,34 @@ VERB = Verb(
         JSON,
     ),
     examples=(("roost bench", ""), ("roost bench -n 2000 --json", "more jobs, for programs")),
-    about=f"Its jobs carry the label {LABEL}, use CPU slots, and are removed at the end.",
+    about="It starts a server of its own, with simulated GPUs, in the temporary directory.\n"
+    "A server that runs here is not touched, and nothing is left behind.",
 )
+_SIM = "4x24G"
 _COLUMNS = (Column("MEASURED"), Column("ROOST", right=True), Column("FLOOR", right=True), Column("THE FLOOR IS"))
 
 
-class NothingStarts(RoostError):
-    """It would wait for ever."""
-
-    exit_code = EXIT_TRY_LATER
-
-
 def run(args: Args) -> int:
-    """Measure, print, clean up."""
+    """Start a server, measure it, end it, print the figures."""
+    from roost.cli.verbs.server.scratch_server import scratch_server
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
     count = max(args.jobs or 500, 20)
-    status, roost = reach(lambda found: (found.status(), found))
-    if status["server"]["scheduling"] == "paused":
-        raise NothingStarts("scheduling is paused: none of its jobs would start", "roost scheduler resume")
-    try:
+    with scratch_server(_SIM) as roost:
         results = measure(roost, count)
-    finally:
-        _clean(roost)
     if args.json:
         print_json({"version": 1, "jobs": count, "results": results})
-        return 0
-    rows = [
-        (entry["name"], _amount(entry["value"], entry["unit"]), _amount(entry["floor"], entry["unit"]), entry["floor_is"])
-        for entry in results
-    ]
-    write(table(_COLUMNS, rows, screen()))
+    else:
+        write(table(_COLUMNS, [_row(entry) for entry in results], screen()))
     return 0
 
 
-def measure(roost: Roost, count: int) -> "list[dict[str, Any]]":
+def _leave(number: int, _: object) -> None:
+    sys.exit(128 + number)
+
+
+def measure(roost: Roost, count: int) -> list[Json]:
     """Every measurement: `name`, `value`, `unit`, `floor`, `floor_is`."""
     commit_ms = _median_ms(_commit_once(paths.home()), 50)
     spawn_ms = _median_ms(lambda: subprocess.run(["/bin/true"], check=True), 30)
@@ -68,8 +59,8 @@ def measure(roost: Roost, count: int) -> "list[dict[str, Any]]":
     single_ms = _median_ms(lambda: roost.submit_many([_held()]), 50)
     bulk = _rate(count * 10, lambda: roost.submit_many([_held() for _ in range(count * 10)]))
     submit_ms = _median_ms(_cli_submit, 15)
-    _clean(roost)
-    _say("running jobs")
+    roost.act("rm", {"all": True})
+    print("roost: running jobs", file=sys.stderr)
     throughput = _throughput(roost, count)
     gap_ms, start_ms = _gap_and_latency(roost)
     return [
@@ -82,8 +73,13 @@ def measure(roost: Roost, count: int) -> "list[dict[str, Any]]":
     ]
 
 
-def _entry(name: str, value: float | None, unit: str, floor: float | None, floor_is: str) -> "dict[str, Any]":
+def _entry(name: str, value: float | None, unit: str, floor: float | None, floor_is: str) -> Json:
     return {"name": name, "value": value, "unit": unit, "floor": floor, "floor_is": floor_is}
+
+
+def _row(entry: Json) -> tuple[str, ...]:
+    unit = entry["unit"]
+    return entry["name"], _amount(entry["value"], unit), _amount(entry["floor"], unit), entry["floor_is"]
 
 
 def _amount(value: float | None, unit: str) -> str:
@@ -92,11 +88,11 @@ def _amount(value: float | None, unit: str) -> str:
     return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.2f} {unit}"
 
 
-def _held() -> "dict[str, Any]":
-    return {"command": ["/bin/true"], "cwd": "/", "gpus": 0, "hold": True, "labels": [LABEL], "env": {}}
+def _held() -> Json:
+    return {"command": ["/bin/true"], "cwd": "/", "gpus": 0, "hold": True, "env": {}}
 
 
-def _job() -> "dict[str, Any]":
+def _job() -> Json:
     return {**_held(), "hold": False}
 
 
@@ -129,7 +125,7 @@ def _gap_and_latency(roost: Roost) -> tuple[float | None, float | None]:
     roost.release(f"{chain_ids[0]}-{chain_ids[-1]}")
     roost.wait(chain_ids)
 
-    def at(job: "dict[str, Any]", key: str) -> float:
+    def at(job: Json, key: str) -> float:
         return datetime.fromisoformat(job[key]).timestamp() * 1000
 
     for job in (roost.job(number) for number in ids):
@@ -144,17 +140,15 @@ def _gap_and_latency(roost: Roost) -> tuple[float | None, float | None]:
 
 def _cli_submit() -> None:
     command = [sys.executable, "-c", "import sys; from roost.cli import main; sys.exit(main())", "submit", "-q", "-g", "0",
-               "--hold", "--label", LABEL, "/bin/true", "x"]  # fmt: skip
+               "--hold", "/bin/true", "x"]  # fmt: skip
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def _commit_once(directory: str) -> "Callable[[], None]":
-    """A commit as durable as Roost's, on the disk that Roost uses."""
+    """A commit as durable as Roost's, on the disk that the server uses."""
     import sqlite3
-    import tempfile
 
-    folder = tempfile.TemporaryDirectory(dir=directory if os.path.isdir(directory) else None, prefix="bench-")
-    database = sqlite3.connect(folder.name + "/floor.db", isolation_level=None)
+    database = sqlite3.connect(directory + "/floor.db", isolation_level=None)
     database.execute("PRAGMA journal_mode=WAL")
     database.execute("PRAGMA synchronous=FULL")
     database.execute("CREATE TABLE t (x)")
@@ -163,7 +157,6 @@ def _commit_once(directory: str) -> "Callable[[], None]":
         database.execute("BEGIN IMMEDIATE")
         database.execute("INSERT INTO t VALUES (zeroblob(500))")
         database.execute("COMMIT")
-        assert folder
 
     return commit
 
@@ -185,15 +178,3 @@ def _rate(count: int, call: "Callable[[], object]") -> float:
 
 def _middle(numbers: list[float]) -> float | None:
     return sorted(numbers)[len(numbers) // 2] if numbers else None
-
-
-def _clean(roost: Roost) -> None:
-    try:
-        roost.act("rm", {"labels": [LABEL]})
-    except ApiError as error:
-        if error.code != "not_found":
-            raise
-
-
-def _say(text: str) -> None:
-    print(f"roost: {text}", file=sys.stderr)

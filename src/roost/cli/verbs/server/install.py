@@ -14,7 +14,7 @@ from roost.cli.verbs.server.systemd import run as run_command
 from roost.cli.verbs.server.unit_text import unit_text
 from roost.client import paths
 from roost.client.errors import EXIT_TRY_LATER, RoostError
-from roost.client.start import server_command
+from roost.client.server_process import server_command
 
 LINGERING = "/var/lib/systemd/linger"
 VERB = Verb(

@@ -7,7 +7,7 @@ import sys
 from roost.cli.parse.options import Args, Operand, Option, UsageError, Verb
 from roost.client import paths
 from roost.client.errors import EXIT_FAILED, RoostError
-from roost.client.start import answers, server_command
+from roost.client.server_process import answers, server_command
 
 VERB = Verb(
     "restore",

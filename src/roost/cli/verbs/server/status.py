@@ -1,6 +1,6 @@
 """roost status: the server, its nodes, what it has to do, and whether it is well."""
 
-from roost.cli.parse.options import Args, Verb
+from roost.cli.parse.options import Args, Json, Verb
 from roost.cli.parse.values import plural
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
@@ -9,7 +9,6 @@ from roost.cli.text.output import Screen, clean, fields, print_json, screen, wri
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
-    from typing import Any
 
 _STATES = ("running", "starting", "paused", "stopping", "unknown", "queued", "held")
 _FEW_NODES = 8
@@ -37,7 +36,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def lines(answer: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]:
+def lines(answer: Json, now: "datetime", shown: Screen) -> list[str]:
     """The status as text."""
     from roost.cli.text.job_text import local_time
 
@@ -63,7 +62,7 @@ def lines(answer: "dict[str, Any]", now: "datetime", shown: Screen) -> list[str]
     return fields([(name, value) for name, value in pairs if value], width=shown.width)
 
 
-def _you(you: "dict[str, Any] | None") -> str:
+def _you(you: Json | None) -> str:
     """`ana, administrator, jobs run as ana`."""
     if you is None:
         return ""
@@ -72,7 +71,7 @@ def _you(you: "dict[str, Any] | None") -> str:
     return clean(", ".join(filter(None, (you["user"], "administrator" if you["admin"] else "", jobs))))
 
 
-def jobs_text(counts: "dict[str, Any]") -> str:
+def jobs_text(counts: Json) -> str:
     """`3 running, 1 queued, 16 ended (10 succeeded, 6 failed)`."""
     parts = [_counts({state: counts[state]}) for state in _STATES if counts.get(state)]
     ended = counts.get("ended", 0)
@@ -83,17 +82,17 @@ def jobs_text(counts: "dict[str, Any]") -> str:
     return ", ".join(parts)
 
 
-def _counts(counts: "dict[str, Any]") -> str:
+def _counts(counts: Json) -> str:
     return ", ".join(f"{count:,} {clean(name).replace('_', ' ')}" for name, count in counts.items() if count)
 
 
-def _out_of_sight(answer: "dict[str, Any]") -> str:
+def _out_of_sight(answer: Json) -> str:
     """How many of those that run are unknown now."""
     gone = sum(int(node.get("jobs") or 0) for node in answer.get("nodes") or [] if node.get("state") == "unreachable")
     return f"; {gone:,} unknown, on nodes that cannot be reached" if gone else ""
 
 
-def _nodes(nodes: "list[dict[str, Any]]", now: "datetime") -> list[tuple[str, str]]:
+def _nodes(nodes: list[Json], now: "datetime") -> list[tuple[str, str]]:
     """A line each; of many, how many are in which state, and those that are not up."""
     from roost.cli.text.node_text import in_order
 
@@ -110,7 +109,7 @@ def _nodes(nodes: "list[dict[str, Any]]", now: "datetime") -> list[tuple[str, st
     ]
 
 
-def _node(node: "dict[str, Any]", now: "datetime") -> str:
+def _node(node: Json, now: "datetime") -> str:
     from roost.cli.text.node_text import gone_for
 
     gpus = node.get("gpus")

@@ -61,7 +61,7 @@ def run(args: Args) -> int:
 
 def _detached(arguments: tuple[str, ...]) -> int:
     from roost.client.client import Roost
-    from roost.client.start import start_server
+    from roost.client.server_process import start_server
 
     address = paths.own_socket_path()
     if not start_server(paths.home(), address, arguments):

@@ -1,7 +1,7 @@
 """roost sweep: queue a job for every point of a grid, a list, a table or by chance."""
 
 from roost.cli.parse import job_options, values
-from roost.cli.parse.options import ONE, Args, Option, UsageError, Verb
+from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import reach
 from roost.cli.verbs.jobs.submit import OPERAND, job_of, resolved
 from roost.cli.verbs.sweeps.sweep_options import (
@@ -14,14 +14,7 @@ from roost.cli.verbs.sweeps.sweep_options import (
     print_points,
     say_unused,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from roost.client.client import Roost
-
-    Json = dict[str, Any]
+from roost.client.client import Roost
 
 _LONG_ONLY = {"priority": "--priority"}  # -p is a parameter here
 VERB = Verb(
@@ -73,7 +66,7 @@ def run(args: Args) -> int:
     return told(args, answer)
 
 
-def send(roost: "Roost", body: "Json", *, dry_run: bool) -> "Json":
+def send(roost: Roost, body: Json, *, dry_run: bool) -> Json:
     """Queue it. Directories are made when all of it is known to be good, and before anything may start in them."""
     body["job"] = resolved(body["job"], roost)
     if dry_run or "dir" in body:
@@ -84,7 +77,7 @@ def send(roost: "Roost", body: "Json", *, dry_run: bool) -> "Json":
     return roost.make_sweep(body)
 
 
-def told(args: Args, answer: "Json", more: str = "") -> int:
+def told(args: Args, answer: Json, more: str = "") -> int:
     """Say what was queued, or would be."""
     if args.json:
         from roost.cli.text.output import print_json

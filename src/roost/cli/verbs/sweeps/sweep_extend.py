@@ -1,18 +1,11 @@
 """roost sweep extend: further values; what is there already is not run again."""
 
-from roost.cli.parse.options import Args, Option, UsageError, Verb
+from roost.cli.parse.options import Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import reach
 from roost.cli.runtime.selection import JSON
 from roost.cli.verbs.sweeps.sweep import told
 from roost.cli.verbs.sweeps.sweep_options import CSV, ID, PARAM, SAMPLES, WHERE, asked, make_directories, sweep_id
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from roost.client.client import Roost
-
-    Json = dict[str, Any]
+from roost.client.client import Roost
 
 VERB = Verb(
     "sweep extend",
@@ -49,7 +42,7 @@ def run(args: Args) -> int:
     return told(args, {**answer, "unused": []}, "more ")
 
 
-def send(roost: "Roost", args: Args, body: "Json") -> "Json":
+def send(roost: Roost, args: Args, body: Json) -> Json:
     """Queue it; directories are made before anything may start in them."""
     number = sweep_id(roost, args.sweep)
     plan = roost.extend_sweep(number, {**body, "dry_run": True})

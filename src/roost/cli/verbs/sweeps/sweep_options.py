@@ -4,16 +4,13 @@ import os
 import sys
 
 from roost.cli.parse import values
-from roost.cli.parse.options import MANY, ONE, Args, Operand, Option, UsageError
+from roost.cli.parse.options import MANY, ONE, Args, Json, Operand, Option, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
 
     from roost.client.client import Roost
-
-    Json = dict[str, Any]
 
 ID = Operand("sweep", "1", "ID", "the sweep's number; @ is your last one")
 _POINTS = "points"
@@ -24,7 +21,7 @@ WHERE = Option("--where", "only points for which this holds, like 'lr*seed < 1'"
 SAMPLES = Option("--samples", "how often to draw log:, uniform: and int:", ONE, "N", values.count, group=_POINTS)
 
 
-def asked(args: Args) -> "Json":
+def asked(args: Args) -> Json:
     """The parameters and points of a command line, as the API takes them."""
     body: Json = {"params": _params(args.param or ())}
     if args.csv is not None:
@@ -75,7 +72,7 @@ def table_of(path: str) -> "list[dict[str, str | None]]":
     return points
 
 
-def make_directories(points: "list[Json]") -> None:
+def make_directories(points: list[Json]) -> None:
     """The directories of the points, made by whoever asks for them."""
     for point in points:
         try:
@@ -94,7 +91,7 @@ def sweep_id(roost: "Roost", word: str) -> int:
     return int(word)
 
 
-def print_points(points: "list[Json]") -> None:
+def print_points(points: list[Json]) -> None:
     """The points of a dry run: a line each, values and the command."""
     from roost.cli.text.output import Column, screen, table, write
     from roost.cli.text.sweep_table import value_text

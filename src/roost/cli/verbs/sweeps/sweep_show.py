@@ -2,17 +2,11 @@
 
 import sys
 
-from roost.cli.parse.options import ONE, Args, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import ONE, Args, Json, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import Screen, bar, clean, cut, print_json, screen, wrap, write
 from roost.cli.verbs.sweeps.sweep_options import sweep_id
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Json = dict[str, Any]
 
 VERB = Verb(
     "sweep show",
@@ -61,7 +55,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def ordered(sweep: "Json", key: str, reverse: bool) -> "list[Json]":
+def ordered(sweep: Json, key: str, reverse: bool) -> list[Json]:
     """The points by that column: numbers, then texts, and what is missing at the end, whichever way round."""
     if key not in (*sweep["keys"], *sweep["params"], "job", "state", "time"):
         known = ", ".join([*sweep["keys"], *sweep["params"], "job", "state", "time"])
@@ -73,7 +67,7 @@ def ordered(sweep: "Json", key: str, reverse: bool) -> "list[Json]":
     return [point for _, point in (*numbers, *texts)] + missing
 
 
-def _sortable(point: "Json", key: str) -> "float | str | None":
+def _sortable(point: Json, key: str) -> "float | str | None":
     if key in point["results"]:
         value = point["results"][key]
         return float(value) if isinstance(value, (int, float)) else str(value)
@@ -91,7 +85,7 @@ def _number(text: "str | None") -> "float | str | None":
         return text
 
 
-def _seconds(point: "Json") -> float | None:
+def _seconds(point: Json) -> float | None:
     from roost.cli.text.job_text import moment
 
     start, end = moment(point["started_at"]), moment(point["ended_at"])
@@ -108,7 +102,7 @@ def counts_text(counts: dict[str, int], *, zeros: bool = True) -> str:
     return ", ".join(f"{merged.get(name, 0):,} {name.replace('_', ' ')}" for name in named)
 
 
-def head_text(sweep: "Json", shown: Screen) -> list[str]:
+def head_text(sweep: Json, shown: Screen) -> list[str]:
     """What it is, and how far."""
     title = f"sweep {sweep['id']}  {clean(sweep['name'])}"
     limit = f", at most {sweep['max_running']} at once" if sweep["max_running"] else ""
@@ -123,7 +117,7 @@ def head_text(sweep: "Json", shown: Screen) -> list[str]:
     ]
 
 
-def write_csv(sweep: "Json") -> None:
+def write_csv(sweep: Json) -> None:
     """Every column, values as they are."""
     import csv
 

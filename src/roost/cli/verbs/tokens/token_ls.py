@@ -2,7 +2,7 @@
 
 import sys
 
-from roost.cli.parse.options import Args, Option, Verb
+from roost.cli.parse.options import Args, Json, Option, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import Column, Screen, print_json, screen, table, write
@@ -10,7 +10,6 @@ from roost.cli.text.output import Column, Screen, print_json, screen, table, wri
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
-    from typing import Any
 
 VERB = Verb(
     "token ls",
@@ -42,7 +41,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def lines(tokens: "list[dict[str, Any]]", now: "datetime", shown: Screen) -> list[str]:
+def lines(tokens: list[Json], now: "datetime", shown: Screen) -> list[str]:
     """The tokens as text, a line each."""
     rows = [
         (

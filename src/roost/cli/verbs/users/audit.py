@@ -3,14 +3,10 @@
 import sys
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Option, UsageError, Verb
+from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import Column, Screen, print_json, screen, table, write
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _MOST = 50
 VERB = Verb(
@@ -57,7 +53,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def lines(found: "list[dict[str, Any]]", shown: Screen) -> list[str]:
+def lines(found: list[Json], shown: Screen) -> list[str]:
     """The audit as text, a line each."""
     from roost.cli.text.job_text import moment
 

@@ -4,15 +4,11 @@ import contextlib
 import os
 import sys
 
-from roost.cli.parse.options import ONE, Args, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import ONE, Args, Json, Operand, Option, UsageError, Verb
 from roost.cli.runtime import prompt
 from roost.client import logins, paths
 from roost.client.client import Roost
 from roost.client.errors import RoostError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 VERB = Verb(
     "login",
@@ -54,7 +50,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def _by_password(url: str, user: str | None) -> "dict[str, Any]":
+def _by_password(url: str, user: str | None) -> Json:
     from getpass import getuser
 
     name = user or prompt.answer(f"User at {url}", getuser())
@@ -62,7 +58,7 @@ def _by_password(url: str, user: str | None) -> "dict[str, Any]":
     return {"user": found["user"], "token": found["token"], "id": found["id"]}
 
 
-def _by_token(url: str, user: str | None) -> "dict[str, Any]":
+def _by_token(url: str, user: str | None) -> Json:
     token = prompt.secret("Token").strip()
     me = Roost(url, token=token).people.me()
     if user not in (None, me["user"]):
@@ -70,7 +66,7 @@ def _by_token(url: str, user: str | None) -> "dict[str, Any]":
     return {"user": me["user"], "token": token, "id": me["token"]}
 
 
-def _revoke(url: str, before: "dict[str, Any]", now: "dict[str, Any]") -> None:
+def _revoke(url: str, before: Json, now: Json) -> None:
     """The token of an earlier login has nobody any more who would use it."""
     if before["token"] == now["token"]:
         return

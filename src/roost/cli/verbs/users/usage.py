@@ -3,14 +3,10 @@
 import sys
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Option, Verb
+from roost.cli.parse.options import ONE, Args, Json, Option, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import Column, Screen, print_json, screen, table, write
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _SHOWN = 4
 VERB = Verb(
@@ -44,7 +40,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def lines(found: "dict[str, Any]", shown: Screen) -> list[str]:
+def lines(found: Json, shown: Screen) -> list[str]:
     """The table: the newest weeks each by itself, those before them as one."""
     weeks = found["weeks"][-_SHOWN:]
     earlier = len(found["weeks"]) - len(weeks)
@@ -57,7 +53,7 @@ def lines(found: "dict[str, Any]", shown: Screen) -> list[str]:
     return table(columns, [_row(user, earlier) for user in found["users"]], shown)
 
 
-def _row(user: "dict[str, Any]", earlier: int) -> list[str]:
+def _row(user: Json, earlier: int) -> list[str]:
     hours, waited = user["gpu_hours"], user["waited_s_mean"]
     parts = [*([sum(hours[:earlier])] if earlier else []), *hours[earlier:], sum(hours)]
     mean = "-" if waited is None else values.brief(waited)

@@ -2,15 +2,11 @@
 
 import sys
 
-from roost.cli.parse.options import ONE, Args, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import ONE, Args, Json, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import clean, print_json, width_of, write
 from roost.cli.verbs.users.user_names import check_names, names_in
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 VERB = Verb(
     "user add",
@@ -57,7 +53,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def lines(made: "list[dict[str, Any]]") -> list[str]:
+def lines(made: list[Json]) -> list[str]:
     """Names and links, below one another. A link is never cut: somebody will copy it."""
     widest = max(width_of(clean(user["user"])) for user in made)
     return [f"{clean(user['user']):<{widest}}  {user['link']}" for user in made]

@@ -2,7 +2,7 @@
 
 import sys
 
-from roost.cli.parse.options import Args, Option, Verb
+from roost.cli.parse.options import Args, Json, Option, Verb
 from roost.cli.parse.values import plural
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.prompt import is_meant
@@ -10,10 +10,6 @@ from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import clean, print_json
 from roost.cli.verbs.users.user_names import NAMES, known
 from roost.client.errors import EXIT_FAILED
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 VERB = Verb(
     "user del",
@@ -45,7 +41,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def tell(gone: "dict[str, Any]") -> None:
+def tell(gone: Json) -> None:
     """What became of him."""
     name, ended = clean(gone["user"]), len(gone["ended"])
     print(f"roost: {name} is deleted, {plural(ended, 'job')} ended", file=sys.stderr)

@@ -1,11 +1,10 @@
 """Which users are meant: names on the command line, or a file with one a line. All are looked at before any is changed."""
 
-from roost.cli.parse.options import Operand, UsageError
+from roost.cli.parse.options import Json, Operand, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from roost.client.client import Roost
 
@@ -53,7 +52,7 @@ def names_in(text: str, source: str) -> dict[str, str | None]:
     return found
 
 
-def known(roost: "Roost", names: "Sequence[str]") -> "list[dict[str, Any]]":
+def known(roost: "Roost", names: "Sequence[str]") -> list[Json]:
     """Those users as the server shows them; a UsageError before anything is done when one of them is not there."""
     users = [roost.user(name) for name in check_names(names)]
     missing = [user["user"] for user in users if not (user["added"] or user["account"])]

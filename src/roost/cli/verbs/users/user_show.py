@@ -1,16 +1,12 @@
 """roost user show: what users may have, and what they have now."""
 
-from roost.cli.parse.options import Args, Operand, Verb
+from roost.cli.parse.options import Args, Json, Operand, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import clean, fields, print_json, write
 from roost.cli.verbs.users.user_names import check_names
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    User = dict[str, Any]
+User = Json
 
 VERB = Verb(
     "user show",
@@ -34,7 +30,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def lines(user: "User") -> list[str]:
+def lines(user: User) -> list[str]:
     """A user as text: who he is, what he has, and the most that he may have."""
     pairs = [
         ("role", role(user)),
@@ -48,12 +44,12 @@ def lines(user: "User") -> list[str]:
     return [f"user {clean(user['user'])}", *fields([(name, value) for name, value in pairs if value], "  ")]
 
 
-def role(user: "User") -> str:
+def role(user: User) -> str:
     """`administrator, locked`; nothing for everybody else."""
     return ", ".join(word for word, is_so in (("administrator", user.get("admin")), ("locked", user.get("locked"))) if is_so)
 
 
-def account(user: "User") -> str:
+def account(user: User) -> str:
     """The UNIX account that he is tied to, where it is not the one of his name."""
     if user.get("added") and user.get("unix") is None:
         return "nobody: no UNIX account is tied"

@@ -2,14 +2,10 @@
 
 import sys
 
-from roost.cli.parse.options import Args, Verb
+from roost.cli.parse.options import Args, Json, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import Cell, Column, Screen, clean, print_json, screen, table, write
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 VERB = Verb(
     "users",
@@ -41,7 +37,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def lines(users: "list[dict[str, Any]]", shown: Screen) -> list[str]:
+def lines(users: list[Json], shown: Screen) -> list[str]:
     """The users as text, a line each."""
     rows = [
         (
@@ -57,7 +53,7 @@ def lines(users: "list[dict[str, Any]]", shown: Screen) -> list[str]:
     return table(_COLUMNS, rows, shown)
 
 
-def _note(user: "dict[str, Any]") -> str:
+def _note(user: Json) -> str:
     """What else there is to say of him."""
     from roost.cli.verbs.users.user_show import role
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from roost.cli.verbs.server.unit_text import MARK, exec_line, quoted, unit_text
-from roost.client.start import server_command
+from roost.client.server_process import server_command
 
 NASTY = "/srv/my jobs/100%/a$b\"c\\d'e;ü"
 COMMAND = server_command("/var/lib/roost", ("--sim", "4x24G"))

@@ -45,9 +45,4 @@ export const others: readonly Pair[] = [
   ["Invalid enum value {value}", "不允许的值 {value}"],
   ["Invalid enum value {value} - at {place}", "{place}：不允许的值 {value}"],
   ["Number out of range", "数值超出范围"],
-  ["Input should be a valid integer, unable to parse string as an integer", "应为整数"],
-  ["Input should be a valid number, unable to parse string as a number", "应为数字"],
-  ["Input should be a valid boolean, unable to interpret input", "应为 true 或 false"],
-  ["String should have at least {n} character«s»", "至少应有 {n} 个字符"],
-  ["Field required", "必填"],
 ];

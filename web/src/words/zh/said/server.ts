@@ -4,6 +4,12 @@ import type { Pair } from "../said";
 export const server: readonly Pair[] = [
   ["{name} must be at least {low}, not {value}", "{name} 不得小于 {low}，而不是 {value}"],
   ["{name} must be at most {high}, not {value}", "{name} 不得大于 {high}，而不是 {value}"],
+  ["{name} must be one of {known}, not {value}", "{name} 必须是 {known} 之一，而不是 {value}"],
+  ["{name} must be a whole number, not {value}", "{name} 必须是整数，而不是 {value}"],
+  ["{name} must be a number, not {value}", "{name} 必须是数字，而不是 {value}"],
+  ["{name} must be true or false, not {value}", "{name} 必须是 true 或 false，而不是 {value}"],
+  ["{name} must not be empty", "{name} 不能为空"],
+  ["{name} is required", "{name} 必填"],
   ["there is nothing at {path}", "{path} 处没有内容"],
   ["see /api/v1/openapi.json", "见 /api/v1/openapi.json"],
   ["internal error: {what}", "内部错误：{what}"],

@@ -1,0 +1,34 @@
+"""The one shape of every error."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from roost.core.errors import HostKeyUnknown, RoostError
+
+
+class ErrorBody(msgspec.Struct, kw_only=True):
+    """What was tried, why not, and what to do next; `index` where several jobs were sent: the position of the bad one;
+    `host_key` with `host_key_unknown`: the fingerprint of the key that the node has."""
+
+    code: Annotated[str, msgspec.Meta(extra_json_schema={"enum": sorted(kind.code for kind in RoostError.__subclasses__())})]
+    message: str
+    hint: str | None
+    index: int | UnsetType = UNSET
+    host_key: str | UnsetType = UNSET
+
+
+class Error(msgspec.Struct):
+    """A refusal."""
+
+    error: ErrorBody
+
+
+def error_answer(error: RoostError) -> Error:
+    """The answer that an error is."""
+    index = UNSET if error.index is None else error.index
+    host_key = error.host_key if isinstance(error, HostKeyUnknown) else UNSET
+    return Error(ErrorBody(code=error.code, message=error.message, hint=error.hint, index=index, host_key=host_key))

@@ -1,0 +1,249 @@
+"""Authentication: who is asking, whether a foreign page made the browser ask, and whether they ask too often.
+
+Before any route, and before a body is read. What a route then asks of the caller is its `Right`. What a request
+says of itself (where it comes from, by which scheme, for which host) is read here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import logging
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from enum import Enum
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from roost.api.edge import cookies
+from roost.api.edge.forms import check_form
+from roost.api.edge.peer_credentials import SCOPE_KEY
+from roost.api.edge.request_limits import RequestLimit
+from roost.api.edge.security_headers import SecurityHeaders
+from roost.core.errors import BadRequest, NotKnown, NotPermitted, RoostError, TooFast
+from roost.core.networks import Network, networks
+from roost.server.identity.people import Caller
+from roost.server.identity.throttle import Pace
+from roost.server.process.proxies import Client, client_of
+from roost.server.service import Service
+
+CSRF_HEADER = b"roost-csrf"
+API = "/api/"
+MAX_AT_ONCE = 250
+"""Requests of one user that may be open at once, the long ones that wait or follow among them."""
+Refuse = Callable[[Scope, RoostError], Response]
+_CLIENT = "roost.client"
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_ONCE = frozenset({b"authorization", b"host", b"origin", b"sec-fetch-site", b"content-type", b"content-length", CSRF_HEADER})
+_HOST = re.compile(rb"[A-Za-z0-9._~-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
+_log = logging.getLogger("roost.api")
+
+
+class Right(Enum):
+    """What a route asks of its caller."""
+
+    PUBLIC = "anybody, also without a login"
+    USER = "whoever is known"
+    OWN = "whoever is known, for what is their own; administrators for all"
+    ADMIN = "administrators"
+    HERE = "the server's own account and root, on the machine itself"
+
+
+class Authentication:
+    """Lets requests in with who makes them. `refuse` words a refusal for a program or a browser."""
+
+    def __init__(self, app: ASGIApp, service: Service, refuse: Refuse) -> None:
+        self._app, self._service, self._refuse = app, service, refuse
+        self._pace = Pace()
+        self._open: Counter[str] = Counter()
+        self._proxies: tuple[str, tuple[Network, ...]] = ("", ())
+        self._limit = RequestLimit(lambda: service.engine.is_busy)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        scope[_CLIENT] = self._client(scope)
+        answer = SecurityHeaders(send, scheme_of(scope))
+        try:
+            caller = self._admit(scope)
+            scope.setdefault("state", {})["caller"] = caller
+            with self._counted(caller):
+                async with self._limit.passed(caller is not None) as give_up_seat:
+                    scope["state"]["give_up_seat"] = give_up_seat
+                    await self._app(scope, receive, answer)
+        except RoostError as error:
+            await self._refuse(scope, error)(scope, receive, answer)
+        except Exception as error:
+            _log.error("%s %s failed", scope["method"], scope["path"])
+            if not answer.has_begun:
+                broken = RoostError(f"internal error: {type(error).__name__}", "roost log server")
+                await self._refuse(scope, broken)(scope, receive, answer)
+            raise
+
+    def _client(self, scope: Scope) -> Client:
+        """Who is at the other end, through a proxy that is trusted."""
+        said = str(self._service.cluster.settings["http.proxies"] or "")
+        if said != self._proxies[0]:
+            self._proxies = (said, networks(said))
+        peer = scope.get("client")
+        return client_of(str(peer[0]) if peer else None, scope["headers"], self._proxies[1])
+
+    def _admit(self, scope: Scope) -> Caller | None:
+        headers = headers_of(scope)
+        check_host(scope, headers)
+        check_origin(scope, headers)
+        caller = self._identify(scope, headers)
+        check_type(scope, headers, caller)
+        self._check_pace(caller)
+        if caller is not None:
+            self._service.people.saw(caller)
+        return caller
+
+    def _identify(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller | None:
+        """Who it is: by the kernel's word on a UNIX socket, else by a token, else by a session."""
+        people, uid = self._service.people, scope.get(SCOPE_KEY)
+        if uid is not None:
+            return people.by_uid(uid)
+        address = address_of(scope)
+        kind, _, secret = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        if kind:
+            if kind.lower() != "bearer" or not secret.strip():
+                raise NotKnown("a token is sent as `Authorization: Bearer roost_…`")
+            return people.by_token(secret.strip(), address)
+        cookie = cookies.read(headers.get(b"cookie", b""), cookies.SESSION, scheme_of(scope))
+        caller = people.by_session(cookie, address) if cookie is not None else None
+        if caller is not None and scope["method"] not in SAFE_METHODS and is_api(scope):
+            _check_csrf(caller, headers)
+        return caller
+
+    def _check_pace(self, caller: Caller | None) -> None:
+        if caller is None or _is_own(caller):
+            return
+        settings = self._service.cluster.settings
+        rate, burst = float(settings["http.rate"] or 1), float(settings["http.burst"] or 1)
+        if (wait_s := self._pace.takes(caller.name, rate, burst, time.monotonic())) > 0:
+            raise TooFast(f"more than {rate:g} requests a second", wait_s)
+
+    @contextlib.contextmanager
+    def _counted(self, caller: Caller | None) -> Iterator[None]:
+        """One user does not hold every connection there is."""
+        if caller is None or _is_own(caller):
+            yield
+            return
+        if self._open[caller.name] >= MAX_AT_ONCE:
+            raise TooFast(f"more than {MAX_AT_ONCE} requests at once", 5)
+        self._open[caller.name] += 1
+        try:
+            yield
+        finally:
+            self._open[caller.name] -= 1
+            if not self._open[caller.name]:
+                del self._open[caller.name]
+
+
+def _is_own(caller: Caller) -> bool:
+    return caller.is_admin and caller.via == "socket"
+
+
+async def check_page_form(request: Request, right: Right) -> None:
+    """Read and check the form that a page sends, so that no page can forget it."""
+    caller: Caller | None = request.state.caller
+    secret = None if right is Right.PUBLIC or caller is None else caller.csrf or ""
+    request.state.form = await check_form(request, secret, scheme_of(request.scope))
+
+
+def check_right(right: Right, caller: Caller | None) -> None:
+    """Raise unless the caller has that right."""
+    if right is Right.PUBLIC:
+        return
+    if caller is None:
+        raise NotKnown("log in first", "roost login URL, or a token in the header Authorization")
+    if right is Right.ADMIN and not caller.is_admin:
+        raise NotPermitted("only an administrator may do that", "roost users shows who is one")
+    if right is Right.HERE and not (caller.via == "socket" and caller.account == "" and caller.is_admin):
+        raise NotPermitted("only the server's own account may do that, on its own machine", "sudo roost …, over there")
+
+
+# -- what a request says of itself, and a trusted proxy of it -------------------------------------------------------
+
+
+def address_of(scope: Scope) -> str:
+    """Where the request comes from; empty on a UNIX socket."""
+    client: Client = scope[_CLIENT]
+    return client.address or ""
+
+
+def scheme_of(scope: Scope) -> str:
+    """`https` where the browser speaks TLS."""
+    client: Client = scope[_CLIENT]
+    return client.scheme or str(scope.get("scheme", "http"))
+
+
+def host_of(scope: Scope) -> bytes:
+    """The host and port that the browser meant, in small letters."""
+    client: Client = scope[_CLIENT]
+    return (client.host or "").lower().encode("latin-1")
+
+
+def is_api(scope: Scope) -> bool:
+    """Whether a program is answered; else it is a page."""
+    return str(scope["path"]).startswith(API)
+
+
+def headers_of(scope: Scope) -> dict[bytes, bytes]:
+    """The headers. One that decides something must not come twice: two readers would believe two different ones."""
+    found: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        if name in found and name in _ONCE:
+            raise BadRequest(f"the header {name.decode('latin-1')} came twice")
+        found[name] = found[name] + b"; " + value if name == b"cookie" and name in found else value
+    return found
+
+
+# -- checks ---------------------------------------------------------------------------------------------------------
+
+
+def check_host(scope: Scope, headers: dict[bytes, bytes]) -> None:
+    """A host is a name or an address, perhaps with a port."""
+    host = headers.get(b"host")
+    if host is None and scope.get("http_version") == "1.0":
+        return
+    if host is None or len(host) > 300 or not _HOST.fullmatch(host):
+        raise BadRequest("the header Host is missing or makes no sense")
+
+
+def check_origin(scope: Scope, headers: dict[bytes, bytes]) -> None:
+    """A page of somebody else's makes a browser ask: it says whose page it is, and that is not ours."""
+    origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
+    if scope["method"] in SAFE_METHODS:
+        return
+    if site is not None and site not in (b"same-origin", b"none"):
+        raise NotPermitted("a page of another site asked for this", "open Roost's own page")
+    if origin is None:
+        return
+    scheme, _, host = origin.lower().partition(b"://")
+    if scheme not in (b"http", b"https") or host != host_of(scope):
+        raise NotPermitted(f"a page of {origin.decode('latin-1')[:100]} asked for this", "open Roost's own page")
+
+
+def check_type(scope: Scope, headers: dict[bytes, bytes], caller: Caller | None) -> None:
+    """The API takes JSON and says so: what a form of any page can send, it does not take.
+
+    A body without a type is taken from programs that are known by a token or by the kernel.
+    """
+    if scope["method"] in SAFE_METHODS or not is_api(scope):
+        return
+    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+    is_program = caller is not None and caller.csrf is None
+    if kind != b"application/json" and has_body and (kind or not is_program):
+        raise BadRequest("the body must be JSON and say so", "Content-Type: application/json")
+
+
+def _check_csrf(caller: Caller, headers: dict[bytes, bytes]) -> None:
+    if not caller.csrf or not hmac.compare_digest(headers.get(CSRF_HEADER, b""), caller.csrf.encode()):
+        raise NotPermitted("the header Roost-CSRF is missing or wrong", "GET /api/v1/me tells it")

@@ -1,0 +1,64 @@
+"""How many connections are held at once, so that descriptors are left for work, and who goes when there are too many.
+
+Whoever has most of them loses one: the oldest that only holds the door open, or whose request nobody known has made.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections import Counter
+from collections.abc import Hashable
+from functools import cached_property
+from typing import Protocol
+
+SPARE_DESCRIPTORS = 256
+"""Descriptors that are not given to connections: the database, logs, nodes, and what is opened for a moment."""
+MAX_CONNECTIONS = 8192
+
+
+class Held(Protocol):
+    """A connection."""
+
+    owner: Hashable
+    """Whose it is: a uid of this machine, or an address."""
+
+    @property
+    def is_dispensable(self) -> bool:
+        """Whether nobody known waits for an answer on it."""
+
+    def drop(self) -> None:
+        """Cut it."""
+
+
+class Connections:
+    """The connections of a server."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self._wanted = most
+        self._held: dict[Held, None] = {}  # in the order of their arrival
+
+    @cached_property
+    def most(self) -> int:
+        """How many there may be: what the process may open, less what is spared."""
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return self._wanted or max(64, min(MAX_CONNECTIONS, (soft if soft > 0 else MAX_CONNECTIONS) - SPARE_DESCRIPTORS))
+
+    def admit(self, newcomer: Held) -> None:
+        """Take one more; when there are too many, somebody goes, perhaps the newcomer."""
+        self._held[newcomer] = None
+        if len(self._held) <= self.most:
+            return
+        victim = self._victim(newcomer)
+        self._held.pop(victim, None)
+        victim.drop()
+
+    def leave(self, connection: Held) -> None:
+        """It is gone."""
+        self._held.pop(connection, None)
+
+    def _victim(self, newcomer: Held) -> Held:
+        sizes = Counter(held.owner for held in self._held)
+        safe = (0, os.geteuid())
+        spare = [held for held in self._held if held is not newcomer and held.owner not in safe and held.is_dispensable]
+        return max(spare, key=lambda held: sizes[held.owner], default=newcomer)

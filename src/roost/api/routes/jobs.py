@@ -1,0 +1,168 @@
+"""Routes about jobs: submitting, listing, acting, waiting."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from roost.answers.jobs import (
+    Acted,
+    AskedFor,
+    BriefPage,
+    DryRun,
+    Ends,
+    Environment,
+    JobFacets,
+    JobPage,
+    JobShown,
+    Submitted,
+    Why,
+)
+from roost.api.calls import Call
+from roost.api.edge.authentication import Right
+from roost.api.job_defaults import filled_in
+from roost.api.parameters import (
+    Ids,
+    JobCursor,
+    Limit,
+    Listed,
+    Node,
+    Search,
+    Seconds,
+    Skip,
+    SomeIds,
+    Sort,
+    States,
+    documented,
+)
+from roost.api.route_table import Routes
+from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, OverQuota
+from roost.core.spec import MAX_GRACE_S, SIGNALS, JobSpec
+from roost.server.rounds.commands import Act, Submit
+from roost.server.views.selection import Select, check_sort
+from roost.store.listing import QUEUE, Cut
+
+routes = Routes("jobs")
+KNOWN_SIGNALS = (*SIGNALS, "KILL", "STOP", "WINCH")
+
+
+class SubmitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Jobs to queue, all or none."""
+
+    jobs: Annotated[list[JobSpec], documented(minItems=1)]
+    envs: list[dict[str, str]] = []
+    dry_run: bool = False
+    key: Annotated[str, Meta(min_length=8, max_length=100)] | None = None
+    """A random text of the client's: the same request under the same key is queued once, however often it is sent."""
+
+
+class ActionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something to do to the selected jobs."""
+
+    action: Literal["kill", "pause", "resume", "hold", "release", "rerun", "preempt", "move", "start", "edit", "clone", "rm"]
+    select: Select
+    changes: Annotated[dict[str, Any], documented(allOf=[{"$ref": "#/components/schemas/JobChanges"}])] = {}
+    grace_s: Annotated[int, Meta(ge=0, le=MAX_GRACE_S)] | None = None
+    signal: Annotated[str, Meta(pattern=f"^(SIG)?({'|'.join(KNOWN_SIGNALS)})$")] | None = None
+    position: Annotated[int, documented(minimum=0)] | None = None
+    gpu_ids: list[str] = []
+
+
+@routes.post("/jobs", Right.USER, NotFound, Impossible, OverQuota, created=(Submitted,), fill=filled_in("jobs"))
+async def submit(call: Call, body: SubmitBody) -> Submitted | DryRun:
+    """Queue jobs: all are checked before any is queued. Answers with the ids after they are on the disk."""
+    who, here = call.caller, call.service
+    if not body.jobs:
+        raise BadRequest("there is no job in it")
+    accounts = here.people.accounts_for(who, {job.user for job in body.jobs})
+    if body.dry_run:
+        return call.veil.dry_run(await here.dry_run(who, body.jobs))
+    made: Submitted = await here.ask(who, Submit(who.name, body.jobs, body.envs, who.home, body.key, accounts))
+    return Submitted(made.ids, here.notice())
+
+
+@routes.get("/jobs", Right.USER, NotFound)
+async def list_jobs(
+    call: Call,
+    ids: Ids = "",
+    state: States = "",
+    user: Listed = "",
+    label: Listed = "",
+    sweep: int | None = None,
+    all: bool = False,
+    limit: Limit = 50,
+    cursor: JobCursor = None,
+    brief: bool = False,
+    node: Node = None,
+    search: Search = "",
+    sort: Sort = QUEUE,
+    offset: Skip = 0,
+) -> JobPage | BriefPage:
+    """A page of jobs, and how many match. Without `all`, a state, ids or a sweep, jobs that ended long ago are left out."""
+    if cursor is not None and offset:
+        raise BadRequest("cursor and offset are two ways to say where to go on", "leave one of them out")
+    cut = Cut(limit, cursor, check_sort(sort), offset)
+    select = Select(ids, _listed(label), _listed(state), user or None, True, sweep, node or None, search)
+    is_recent = not (all or ids or select.states or sweep is not None)
+    page = await call.service.page(call.caller, select, cut, is_brief=brief, is_recent=is_recent)
+    return call.veil.page(page)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.split(",")))
+
+
+@routes.get("/jobs/facets", Right.USER)
+async def facets(call: Call) -> JobFacets:
+    """What a listing can be narrowed to: states, names in use, the labels most used lately. Some seconds old, perhaps."""
+    return await call.service.facets(call.veil.viewer)
+
+
+@routes.get("/jobs/wait", Right.USER, NotFound)
+async def wait(call: Call, ids: SomeIds, timeout_s: Seconds = None) -> Ends:
+    """Answers when all of these have ended, or when the time is over."""
+    here = call.service
+    chosen = await here.select(call.caller, Select(ids=ids))
+    for job in chosen if len(chosen) == 1 else ():
+        await here.row(job)
+    veil = call.veil
+    return Ends(jobs=[veil.ended(row) for row in await here.wait(chosen, timeout_s)])
+
+
+@routes.get("/jobs/{job}", Right.USER, NotFound)
+async def show(call: Call, job: int) -> JobShown:
+    """One job."""
+    return call.veil.job(await call.service.job_shown(job))
+
+
+@routes.get("/jobs/{job}/spec", Right.OWN, NotFound)
+async def asked_for(call: Call, job: int) -> AskedFor:
+    """A job as it was asked for, to ask for another like it; without its environment, but with its script."""
+    row = await call.service.own(call.caller, job, "what was asked")
+    return AskedFor(spec=msgspec.structs.replace(row.decoded(), sweep=None, point=None))
+
+
+@routes.get("/jobs/{job}/env", Right.OWN, NotFound)
+async def environment(call: Call, job: int) -> Environment:
+    """A job's environment, for its owner."""
+    return Environment(env=await call.service.environment(call.caller, job))
+
+
+@routes.get("/jobs/{job}/why", Right.USER, NotFound)
+async def why(call: Call, job: int) -> Why:
+    """Every reason why a job waits, until when probably, and what would start now."""
+    view = await call.service.why(job)
+    return call.veil.why(view, (await call.service.row(job)).user)
+
+
+@routes.post("/jobs/actions", Right.OWN, NotFound, Conflict, Impossible, OverQuota)
+async def act(call: Call, body: ActionBody) -> Acted:
+    """Do something to the selected jobs, each for itself."""
+    who, here = call.caller, call.service
+    owner = body.changes.get("user")
+    accounts = here.people.accounts_for(who, [owner]) if isinstance(owner, str) else {}
+    signal = body.signal.removeprefix("SIG") if body.signal else None
+    how = (body.changes, body.grace_s, signal, body.position, body.gpu_ids, who.home, accounts)
+    return await here.act(who, Act(who.name, body.action, [], *how), body.select)

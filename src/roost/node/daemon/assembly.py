@@ -1,0 +1,92 @@
+"""Makes the parts of a daemon and hands each what it needs: the only place where all of them meet."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import NamedTuple, Optional
+
+from roost.node.claims.claims import Claims
+from roost.node.daemon.attachments import Attachments
+from roost.node.daemon.daemon import Daemon
+from roost.node.daemon.departure import Departure
+from roost.node.daemon.dispatch import Dispatch
+from roost.node.daemon.gpu_samples import GpuSamples
+from roost.node.daemon.greeting import Greeter
+from roost.node.daemon.journal import Journal
+from roost.node.daemon.uplink import Uplink
+from roost.node.gpus.inventory import Inventory
+from roost.node.gpus.real_driver import open_real_driver
+from roost.node.gpus.simulated import SimDriver, sim_name
+from roost.node.logs.followers import Followers
+from roost.node.runs.adoption import Source
+from roost.node.runs.run_parts import make_run_parts
+from roost.node.runs.supervisor import Supervisor
+from roost.node.state_dir import StateDir, state_id
+from roost.node.system.cgroup import Cgroups, open_cgroups, open_cgroups_at
+from roost.node.system.clock import boot_id
+from roost.node.system.event_loop import Loop
+
+
+class Options(NamedTuple):
+    """How a daemon is started."""
+
+    program: str
+    sim: Optional[str]
+    use_cgroups: bool
+    claims: str
+    identity: Optional[str] = None
+    """The name of the state directory of a root server's own program, when this one works as an account under it."""
+    cgroup: Optional[str] = None
+    sim_dir: Optional[str] = None
+    leave_s: float = 600.0
+    """How long it stays without a server when nothing runs: the next contact starts another."""
+
+
+def assemble(state: StateDir, options: Options, listener: socket.socket) -> Daemon:
+    """A daemon that has all its parts and has not begun."""
+    journal = Journal(state.log)
+    loop = Loop(journal.write)
+    uplink = Uplink()
+    departure = Departure(loop, options.leave_s, journal.write)
+    identity = options.identity or state_id(state)
+    cgroups = _cgroups_of(options, identity)
+    claims = Claims(options.claims, journal.write, _own_claims(state, options))
+    sim_dir = (options.sim_dir or state.sim) if options.sim is not None else None
+    driver = SimDriver(sim_dir, identity, options.sim) if sim_dir is not None and options.sim is not None else None
+    inventory = Inventory(driver.list() if driver is not None else None)
+    source = Source(state, identity, boot_id())
+    followers = Followers(loop, uplink.send, lambda: uplink.is_congested)
+    spawner, runners, life, memory, notices = make_run_parts(
+        loop, source, cgroups, claims, inventory,
+        sim_dir=sim_dir, send=uplink.send, report=journal.write, on_end=followers.run_ended,
+    )  # fmt: skip
+    samples = GpuSamples(
+        loop, uplink, life, claims, inventory, identity=identity,
+        open_driver=open_real_driver if driver is None else lambda: driver, tells_samples=options.identity is None,
+    )  # fmt: skip
+    greeter = Greeter(uplink, life, samples, memory, inventory, state=state, program=options.program, sim_dir=sim_dir)
+    supervisor = Supervisor(source, loop, spawner, life, claims, inventory, samples.see_claims)
+    dispatch = Dispatch(supervisor, life, followers, samples, departure, send=uplink.send, report=journal.write)
+    attachments = Attachments(
+        loop, listener, uplink, dispatch, followers, greeter, departure, life, inventory,
+        program=options.program, sim=options.sim, report=journal.write,
+    )  # fmt: skip
+    return Daemon(
+        loop, journal, uplink, life, runners=runners, notices=notices, samples=samples, inventory=inventory, claims=claims,
+        memory=memory, attachments=attachments, departure=departure, cgroups=cgroups, identity=identity,
+    )  # fmt: skip
+
+
+def _own_claims(state: StateDir, options: Options) -> Optional[str]:
+    """Simulated GPUs without a name are this directory's alone: nobody else need see their claims."""
+    if options.sim is None or sim_name(options.sim)[0] is not None:
+        return None
+    os.makedirs(state.sim, mode=0o700, exist_ok=True)
+    return state.sim
+
+
+def _cgroups_of(options: Options, identity: str) -> Optional[Cgroups]:
+    if not options.use_cgroups:
+        return None
+    return open_cgroups_at(options.cgroup) if options.cgroup is not None else open_cgroups(identity)

@@ -1,0 +1,106 @@
+"""The daemon's socket: an `attach` connects, hands over its descriptors, and they become the link to the server."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Optional
+
+from roost.node.daemon.departure import Departure
+from roost.node.daemon.descriptors import receive_descriptors
+from roost.node.daemon.dispatch import Dispatch
+from roost.node.daemon.greeting import Greeter
+from roost.node.daemon.link import Link
+from roost.node.daemon.uplink import Uplink
+from roost.node.gpus.inventory import Inventory
+from roost.node.logs.followers import Followers
+from roost.node.runs.lifecycle import Lifecycle
+from roost.node.system.event_loop import READABLE, Loop
+
+_WAIT_FOR_GPUS_S = 2.0
+
+
+@dataclass(eq=False)
+class Attachments:
+    """Makes the newest `attach` the link, unless it wants a daemon of another version."""
+
+    loop: Loop
+    listener: socket.socket
+    uplink: Uplink
+    dispatch: Dispatch
+    followers: Followers
+    greeter: Greeter
+    departure: Departure
+    life: Lifecycle
+    inventory: Inventory
+    program: str
+    sim: Optional[str]
+    report: Callable[[str], None]
+
+    def listen(self) -> None:
+        self.loop.watch(self.listener.fileno(), READABLE, self._accept)
+
+    def stop_listening(self) -> None:
+        if self.listener.fileno() >= 0:
+            self.loop.unwatch(self.listener.fileno())
+            with contextlib.suppress(OSError):  # also for a child of ours that has just been forked and still has it
+                self.listener.shutdown(socket.SHUT_RDWR)
+            self.listener.close()
+
+    def _accept(self, _: int) -> None:
+        try:
+            connection, _address = self.listener.accept()
+        except OSError as problem:  # out of descriptors, most likely: asking again at once would not help
+            self.report(f"cannot accept: {problem}")
+            self.loop.unwatch(self.listener.fileno())
+            self.loop.after(1.0, self.listen)
+            return
+        connection.setblocking(False)
+        self.loop.watch(connection.fileno(), READABLE, lambda _: self._take_descriptors(connection))
+
+    def _take_descriptors(self, connection: socket.socket) -> None:
+        """With them `attach` says which program and simulation it would have started."""
+        self.loop.unwatch(connection.fileno())
+        try:
+            text, fds = receive_descriptors(connection)
+            wish = json.loads(text)
+        except (OSError, ValueError):
+            fds, wish = [], None
+        if len(fds) == 2 and isinstance(wish, dict) and not self._must_give_way(wish):
+            self._take_link(connection, fds)
+            return
+        for fd in fds:
+            os.close(fd)
+        if len(fds) == 2 and isinstance(wish, dict):
+            self.stop_listening()  # before it asks again: it must not reach us
+            connection.sendall(b"again\n")
+            self.loop.stop()
+        connection.close()
+
+    def _must_give_way(self, wish: Dict[str, Any]) -> bool:
+        sim = wish.get("sim")
+        if wish.get("program") not in (None, self.program):
+            return True
+        return sim is not None and sim != self.sim and not self.life.is_busy
+
+    def _take_link(self, connection: socket.socket, fds: List[int]) -> None:
+        self.departure.stay()
+        link = Link(self.loop, connection, fds, self.dispatch.line, self._closed, self.followers.push_all)
+        self.uplink.replace(link, self.greeter.greet)
+        try:
+            link.open()
+        except OSError as problem:
+            link.close(f"cannot wait on its descriptors: {problem}")
+            return
+        if self.inventory.is_known:
+            self.uplink.open()
+        else:
+            self.loop.after(_WAIT_FOR_GPUS_S, self.uplink.open)
+
+    def _closed(self, reason: str) -> None:
+        self.uplink.detach()
+        self.followers.clear()
+        self.report(f"link closed: {reason}")

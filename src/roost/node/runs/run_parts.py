@@ -1,0 +1,55 @@
+"""Makes what starts runs and what watches them, and hands each what it needs."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Callable, NamedTuple, Optional, Set
+
+from roost.node.claims.claims import Claims
+from roost.node.gpus.inventory import Inventory
+from roost.node.protocol import Message
+from roost.node.runs.adoption import Source
+from roost.node.runs.lifecycle import Lifecycle
+from roost.node.runs.notices import Notices, open_notice_pipe
+from roost.node.runs.reports import Reports
+from roost.node.runs.run import Run
+from roost.node.runs.runner import Runners
+from roost.node.runs.spawn import Spawner
+from roost.node.runs.usage import MemoryUse
+from roost.node.system.cgroup import Cgroups
+from roost.node.system.event_loop import Loop
+
+
+class RunParts(NamedTuple):
+    """The parts that deal with runs."""
+
+    spawner: Spawner
+    runners: Optional[Runners]
+    life: Lifecycle
+    memory: MemoryUse
+    notices: Notices
+
+
+def make_run_parts(
+    loop: Loop,
+    source: Source,
+    cgroups: Optional[Cgroups],
+    claims: Claims,
+    inventory: Inventory,
+    *,
+    sim_dir: Optional[str],
+    send: Callable[[Message], None],
+    report: Callable[[str], None],
+    on_end: Callable[[Run], None],
+) -> RunParts:
+    """Runners are used only where there are cgroups, and memory files to give them orders in."""
+    own_children: Set[int] = set()
+    reader, writer = open_notice_pipe()
+    runners = None
+    if cgroups is not None and hasattr(os, "memfd_create"):
+        runners = Runners(loop, cgroups, source.state.active, writer, own_children, claims, inventory)
+    node = socket.gethostname()
+    spawner = Spawner(source.state, cgroups, source.boot, node, writer, claims, runners, sim_dir)
+    life = Lifecycle(loop, source, claims, runners, own_children, Reports(send, report), send, on_end)
+    return RunParts(spawner, runners, life, MemoryUse(send), Notices(reader, life, runners))

@@ -1,0 +1,31 @@
+"""The machine as a whole: its memory, its load, and what its kernel killed for want of memory."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict
+
+
+def host_load() -> Dict[str, Any]:
+    """Memory and load, as `sample` carries them."""
+    memory = _read_numbers("/proc/meminfo", "MemTotal:", "MemAvailable:")
+    return {
+        "mem_available_mib": memory.get("MemAvailable:", 0) >> 10,
+        "mem_mib": memory.get("MemTotal:", 0) >> 10,
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def host_oom_kills() -> int:
+    """How many processes the kernel has killed for want of memory since it booted."""
+    return _read_numbers("/proc/vmstat", "oom_kill").get("oom_kill", 0)
+
+
+def _read_numbers(path: str, *names: str) -> Dict[str, int]:
+    """The numbers behind these names; a name that is not there is left out."""
+    try:
+        with open(path, encoding="ascii") as file:
+            lines = [line.split() for line in file]
+    except OSError:
+        return {}
+    return {words[0]: int(words[1]) for words in lines if len(words) > 1 and words[0] in names}

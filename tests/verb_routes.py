@@ -1,0 +1,87 @@
+"""The routes that each verb of the command line asks for: whoever may ask for them may type it."""
+
+from __future__ import annotations
+
+_SUBMIT = ("POST /jobs",)
+_FOLLOW = ("GET /jobs/{job}/log/follow", "GET /jobs/{job}", "GET /jobs", "GET /jobs/{job}/log", "GET /jobs/wait")
+_ACT = ("POST /jobs/actions",)
+_CHANGE_USER = ("PATCH /users/{name}", "GET /users/{name}")
+_ROUTES_OF: dict[str, tuple[str, ...]] = {
+    "run": (*_SUBMIT, *_FOLLOW, *_ACT),
+    "submit": _SUBMIT,
+    "ls": ("GET /jobs", "GET /status"),
+    "show": ("GET /jobs/{job}", "GET /jobs", "GET /jobs/{job}/env"),
+    "log": (*_FOLLOW, "GET /log/server"),
+    "why": ("GET /jobs/{job}/why", "GET /jobs", "GET /jobs/{job}"),
+    "wait": ("GET /jobs/wait", "GET /jobs", "GET /jobs/{job}"),
+    **dict.fromkeys(
+        ("pause", "resume", "hold", "release", "rerun", "preempt", "move", "start", "edit", "clone", "rm"), _ACT
+    ),
+    "kill": (*_ACT, "GET /jobs", "GET /jobs/wait"),
+    "clean": (*_ACT, "GET /jobs"),
+    "archive": ("POST /archive", "GET /jobs"),
+    "sweep": ("POST /sweeps",),
+    "sweep show": ("GET /sweeps/{sweep}", "GET /sweeps/last"),
+    "sweep ls": ("GET /sweeps",),
+    "sweep extend": ("POST /sweeps/{sweep}/extend",),
+    "sweep limit": ("POST /sweeps/{sweep}/limit",),
+    "sweep kill": _ACT,
+    "sweep rerun": (*_ACT, "GET /sweeps/{sweep}", "GET /jobs"),
+    "report": ("POST /jobs/{job}/results",),
+    **dict.fromkeys(("notify", "notify ls"), ("GET /notify",)),
+    "notify add": ("POST /notify",),
+    "notify test": ("POST /notify/{target}/test", "GET /notify"),
+    "notify rm": ("DELETE /notify/{target}", "GET /notify"),
+    "notify failures": ("GET /notify/failures",),
+    "gpus": ("GET /gpus",),
+    "top": ("GET /gpus", "GET /jobs", "GET /status"),
+    "gpu": ("POST /gpus/actions", "GET /gpus"),
+    **dict.fromkeys(("nodes", "node"), ("GET /nodes", "GET /gpus")),
+    "node show": ("GET /nodes/{node}", "GET /gpus"),
+    "node add": ("POST /nodes", "GET /gpus"),
+    "node check": ("POST /nodes/{node}/check", "GET /nodes"),
+    "node rm": ("DELETE /nodes/{node}",),
+    "node lost": ("POST /nodes/{node}/lost",),
+    "node trust": ("POST /nodes/{node}/trust",),
+    "node login": (
+        "GET /logins",
+        "PUT /nodes/{node}/login",
+        "DELETE /nodes/{node}/login",
+        "GET /nodes/{node}",
+        "GET /me",
+    ),
+    **dict.fromkeys(("drain", "undrain"), ("POST /drain",)),
+    "scheduler": ("POST /scheduler", "GET /status"),
+    "policy": ("GET /policy", "PUT /policy"),
+    "simulate": ("GET /history", "GET /gpus", "GET /users", "GET /settings", "GET /status"),
+    "set": ("GET /settings", "PUT /settings"),
+    **dict.fromkeys(("user", "user show"), ("GET /users/{name}", "GET /me")),
+    "defaults": ("GET /defaults",),
+    **dict.fromkeys(("defaults set", "defaults unset", "defaults clear"), ("GET /defaults", "PUT /defaults")),
+    "login": ("POST /login", "GET /me"),
+    "logout": ("POST /logout", "GET /me", "GET /tokens", "DELETE /tokens/{token}"),
+    "web": ("POST /me/link",),
+    "password": ("POST /me/password", "GET /me"),
+    **dict.fromkeys(("token", "token ls"), ("GET /tokens",)),
+    "token new": ("POST /tokens",),
+    "token revoke": ("DELETE /tokens/{token}",),
+    "users": ("GET /users",),
+    "user add": ("POST /users",),
+    "user del": ("DELETE /users/{name}", "GET /users/{name}"),
+    **dict.fromkeys(("user lock", "user unlock", "user admin", "user set"), _CHANGE_USER),
+    "user link": ("POST /users/{name}/link", "GET /users/{name}"),
+    "usage": ("GET /usage",),
+    "notice": ("GET /notice", "PUT /notice"),
+    "audit": ("GET /audit",),
+    "up": ("GET /status", "POST /administrator/link"),
+    "down": ("POST /shutdown", "GET /status"),
+    "status": ("GET /status", "GET /me"),
+    "backup": ("POST /backup",),
+    "bench": (*_SUBMIT, *_FOLLOW, *_ACT, "GET /status", "GET /gpus"),
+    **dict.fromkeys(("install", "uninstall", "restore"), ("GET /status",)),
+    **dict.fromkeys(("sim-job", "sim-gpu"), ("GET /status", "GET /gpus")),
+    **dict.fromkeys(("help", "completion", "version"), ()),
+}
+VERBS: dict[str, tuple[str, ...]] = {
+    verb: tuple(route.replace(" ", " /api/v1", 1) for route in routes) for verb, routes in _ROUTES_OF.items()
+}
