@@ -111,10 +111,9 @@ class Engine:
                 self._links.drop(rounds.undo(done, error))
         for answer, reply in rounds.answers(done):
             _answer(answer, reply)
-        if self.watchers:
+        for watcher in list(self.watchers):
             for event in done.turn.events:
-                for watcher in list(self.watchers):
-                    watcher(event)
+                watcher(event)
 
     async def _commit(self, done: Round) -> dict[int, JobRow]:
         """On a quick disk a small commit takes less than handing it to a thread would; all else goes to the thread."""
