@@ -43,7 +43,7 @@ SAY_IN: dict[str, dict[str, int]] = {
     "node/commands/attach.py": {"write": 1},
     "node/daemon/dispatch.py": {"BadMessage": 0},
     "node/runs/supervisor.py": {"BadSpec": 0},
-    "server/rounds/engine.py": {"append": 0},
+    "server/rounds/loop.py": {"append": 0},
     "server/nodes/node_links.py": {"lost": 1, "append": 0},
 }
 """The same of one file: calls that mean something else elsewhere."""
@@ -51,15 +51,14 @@ SAY_IN: dict[str, dict[str, int]] = {
 RETURN = {
     "api/app.py": ("_parameter_words",),
     "core/estimates/queue_ahead.py": ("why_first",),
-    "core/plan/preemption.py": ("preempted_words",),
-    "core/plan/retries.py": ("difference",),
+    "core/plan/retries.py": ("difference", "preempted_words"),
     "links/bootstrap.py": ("_words",),
     "links/link.py": ("_attach", "_explained"),
     "node/commands/check.py": ("_cannot_write",),
     "node/runs/command.py": ("explain_text", "output_error"),
     "node/runs/out_of_memory.py": ("_words",),
     "server/notify/sender.py": ("_check", "words_for"),
-    "server/rounds/start_errors.py": ("name_node", "_advice"),
+    "server/rounds/start_errors.py": ("name_node",),
     "server/identity/pam.py": ("complaint",),
     "server/identity/passwords.py": ("why_weak",),
     "server/rounds/reports.py": ("_outcome",),

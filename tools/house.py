@@ -120,14 +120,14 @@ def breaches(house: House, roots: Mapping[str, str] = ROOTS, tables: Mapping[str
 
 def report(house: House) -> Iterator[str]:
     """The house for people."""
-    yield f"Files per folder, of {len(house.files)} folders under {' and '.join(COUNTED)}:"
-    for folder, count in sorted(house.files.items(), key=lambda one: (-one[1], one[0]))[:8]:
+    yield f"Files per folder under {' and '.join(COUNTED)}, at most {MAX_FILES}:"
+    for folder, count in sorted(house.files.items()):
         yield f"  {count:6}  {folder}"
     yield "Lines of Python per package:"
     for package, count in sorted(house.lines.items()):
         yield f"  {count:6}  {package}"
-    yield f"  {house.source_lines:6}  total"
-    yield f"Largest out-degree, of {len(house.imports)} modules:"
+    yield f"  {house.source_lines:6}  total, at most {MAX_SOURCE_LINES}"
+    yield f"Largest out-degree of {len(house.imports)} modules, at most {MAX_IMPORTS}:"
     for module, others in sorted(house.imports.items(), key=lambda one: (-len(one[1]), one[0]))[:8]:
         yield f"  {len(others):6}  {module}{_because(ROOTS.get(module))}"
     yield f"Import cycles: {len(house.cycles)}"

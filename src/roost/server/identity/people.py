@@ -17,9 +17,12 @@ from typing import Any
 import msgspec
 from sqlalchemy import Executable
 
+from roost.answers.login import You
+from roost.answers.users import Notice
 from roost.core.accounts import NO_ACCOUNT, SERVER_ACCOUNT, Account
 from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotKnown, NotPermitted, TryLater
 from roost.core.users import check_user
+from roost.server.clock import rfc3339
 from roost.server.identity.unix_accounts import Unix, unix_name, unix_of_uid
 from roost.server.rounds.commands import Who
 from roost.store import people as kept
@@ -205,6 +208,22 @@ class People:
         if row is not None and row.is_locked:
             raise NotPermitted(f"{row.name} is locked", "ask an administrator: roost user unlock " + row.name)
 
+    def you(self, caller: Caller) -> You:
+        """Who the caller is, what they may do, and as which account their jobs run; None: no account, they are refused."""
+        runs_as = None if caller.account == NO_ACCOUNT else caller.account or self.own.name
+        return You(user=caller.name, admin=caller.is_admin, via=caller.via, unix=caller.unix, runs_as=runs_as)
+
+    def shown_notice(self) -> Notice | None:
+        """What everybody is to see."""
+        found = self.notice
+        return None if found is None else Notice(found["text"], found["by"], rfc3339(found["at_ms"]))
+
+    def check_known(self, name: str) -> None:
+        """Raise `NotFound` unless there is such a user, or an account on this machine that may become one."""
+        check_user(name)
+        if name not in self.accounts and self.unix_of(name) is None:
+            raise NotFound(f"there is no user {name}", f"roost user add {name}")
+
     # -- as whom ----------------------------------------------------------------------------------------------------
 
     def unix_of(self, name: str) -> Unix | None:
@@ -367,7 +386,7 @@ class People:
         secret, now = TOKEN_PREFIX + secrets.token_urlsafe(30), self._now_ms()
         expires = None if lives_s is None else now + 1000 * lives_s
         row = TokenRow(0, caller.name, label, digest_of(secret), now, expires, None)
-        await self._write(kept.add_token(row), self._line(caller.who, "token new", label, ""))
+        await self._write(kept.add(row), self._line(caller.who, "token new", label, ""))
         found = await asyncio.to_thread(self._store.read, kept.token, row.digest)
         assert found is not None
         self.tokens[row.digest] = found
@@ -378,7 +397,9 @@ class People:
         row = next((t for t in self.tokens.values() if t.id == token_id), None)
         if row is None or (row.user != caller.name and not caller.is_admin):
             raise NotFound(f"there is no token {token_id}", "roost token ls")
-        await self._write(kept.drop_tokens([row.id]), self._line(caller.who, "token revoke", row.label, f"of {row.user}"))
+        await self._write(
+            kept.drop(schema.tokens, "id", [row.id]), self._line(caller.who, "token revoke", row.label, f"of {row.user}")
+        )
         self.tokens.pop(row.digest, None)
         return row
 
@@ -443,14 +464,16 @@ class People:
     async def set_defaults(self, by: Who, user: str, values: dict[str, Any]) -> None:
         """Keep what a user's jobs are like unless he says otherwise."""
         data = msgspec.json.encode(values).decode() if values else None
-        await self._write(kept.put_defaults(user, data), self._line(by, "defaults", user, " ".join(sorted(values))))
+        await self._write(
+            kept.put_text(schema.defaults, user, data), self._line(by, "defaults", user, " ".join(sorted(values)))
+        )
         self.defaults[user] = values
 
     async def set_notice(self, by: Who, text: str | None) -> None:
         """Keep what everybody is to see."""
         notice = None if text is None else {"text": text, "by": by.name, "at_ms": self._now_ms()}
         value = None if notice is None else msgspec.json.encode(notice).decode()
-        await self._write(kept.put_meta("notice", value), self._line(by, "notice", text or "none", ""))
+        await self._write(kept.put_text(schema.meta, "notice", value), self._line(by, "notice", text or "none", ""))
         self.notice = notice
 
     async def note(self, by: Who, action: str, target: str, detail: str = "") -> None:
@@ -472,7 +495,7 @@ class People:
                 self.tokens[row.digest] = msgspec.structs.replace(row, used_ms=used[row.id])
 
     def _line(self, by: Who, action: str, target: str, detail: str) -> Executable:
-        return kept.note(AuditRow(0, self._now_ms(), by.name, by.via, by.address, action, target, detail))
+        return kept.add(AuditRow(0, self._now_ms(), by.name, by.via, by.address, action, target, detail))
 
     async def _write(self, *statements: Executable) -> None:
         try:
