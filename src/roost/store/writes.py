@@ -248,7 +248,7 @@ class Writer:
                 self._run(cursor, "login", [{"node": e.node, "user": e.user, "login": _json(e.login)}])
 
 
-def _over(events: Sequence[ev.Event]) -> set[int]:
+def _over(events: Iterable[ev.Event]) -> set[int]:
     """Jobs whose end, in the same batch, says all that their start says: that is not written first."""
     ended = (e for e in events if isinstance(e, ev.Ended))
     return {e.id for e in ended if e.usage.pid is not None and e.usage.started_ms is not None}
