@@ -1,8 +1,6 @@
-"""The controlling link: two descriptors that an `attach` handed over, lines in, lines out.
+"""The link to a server: two descriptors that an `attach` handed over, lines in, lines out. Never blocks.
 
-Never blocks. What cannot be written waits in memory; while too much waits, nothing more is read from the other side, so
-a server that reads slowly slows down only itself. Reports are never dropped here; who sends samples and logs looks at
-`is_congested` first.
+Reports are never dropped; who sends samples and logs looks at `is_congested` first. While too much waits, nothing is read.
 """
 
 from __future__ import annotations
@@ -21,8 +19,6 @@ _CHUNK_BYTES = 256 * 1024
 
 
 class Link:
-    """One attached server."""
-
     def __init__(
         self,
         loop: Loop,

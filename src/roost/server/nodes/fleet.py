@@ -44,14 +44,17 @@ SETTLE_S = 10.0
 SETTLE_LOOK_S = 0.02
 _log = logging.getLogger("roost.nodes")
 
+Fetched = Callable[[str, float], Awaitable[object]]
+"""Waits, for so many seconds, until all that is wanted of a node was fetched."""
+
 
 class Fleet:
     """The nodes."""
 
-    def __init__(self, engine: Engine, people: People, links: NodeLinks, show: Callable[[str], Node]) -> None:
-        self._engine, self._people, self._links, self._show = engine, people, links, show
-        self.before_leaving: Callable[[str, float], Awaitable[object]] | None = None
-        """Waits, for so many seconds, until all that is wanted of a node was fetched."""
+    def __init__(
+        self, engine: Engine, people: People, links: NodeLinks, show: Callable[[str], Node], fetched: Fetched | None = None
+    ) -> None:
+        self._engine, self._people, self._links, self._show, self._fetched = engine, people, links, show, fetched
 
     @property
     def _cluster(self) -> Cluster:
@@ -203,8 +206,8 @@ class Fleet:
             lost += await self._ask(caller, EmptyNode(caller.name, name))
         if force or not has_runs:  # else it is refused
             await self._end_runs(name)
-            if self.before_leaving is not None and name in self._cluster.nodes:
-                await self.before_leaving(name, SETTLE_S)
+            if self._fetched is not None and name in self._cluster.nodes:
+                await self._fetched(name, SETTLE_S)
         lost += await self._ask(caller, RemoveNode(caller.name, name, force))
         await self._links.forget(name)
         return lost

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 from tests.builders import MEM
-from tests.services import NoLinks
+from tests.servers import NoLinks
 from tests.stores import fresh_store
 
 from roost.core.accounts import SERVER_ACCOUNT

@@ -3,9 +3,8 @@
 import sys
 
 from roost.cli.parse import values
-from roost.cli.parse.options import MANY, ONE, Args, Operand, Option, UsageError, Verb
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import Column, Screen, clean, print_json, screen, table, write
+from roost.cli.parse.options import JSON, MANY, ONE, Args, Operand, Option, UsageError, Verb
+from roost.cli.text.output import Column, Screen, clean, note, print_json, screen, table, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,9 +171,9 @@ def _number(args: Args, name: str, low: float, high: float) -> float | None:
 
 def _say_left_out(without_gpus: int, too_wide: int) -> None:
     if without_gpus:
-        print(f"roost: left out: {values.plural(without_gpus, 'job')} without a GPU", file=sys.stderr)
+        note(f"roost: left out: {values.plural(without_gpus, 'job')} without a GPU")
     if too_wide:
-        print(f"roost: left out: {values.plural(too_wide, 'job')} wider than the whole cluster", file=sys.stderr)
+        note(f"roost: left out: {values.plural(too_wide, 'job')} wider than the whole cluster")
 
 
 def _progress() -> "Callable[[str], None]":
