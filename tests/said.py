@@ -51,8 +51,7 @@ SAY_IN: dict[str, dict[str, int]] = {
 RETURN = {
     "api/app.py": ("_parameter_words",),
     "core/estimates/queue_ahead.py": ("why_first",),
-    "core/plan/preemption.py": ("preempted_words",),
-    "core/plan/retries.py": ("difference",),
+    "core/plan/retries.py": ("difference", "preempted_words"),
     "links/bootstrap.py": ("_words",),
     "links/link.py": ("_attach", "_explained"),
     "node/commands/check.py": ("_cannot_write",),

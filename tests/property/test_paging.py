@@ -16,9 +16,9 @@ from tests.stores import fresh_store
 
 from roost.core.states import Outcome, State
 from roost.store import filters, listing
+from roost.store.filters import searched_text
 from roost.store.listing import SORTS, Cut
 from roost.store.rows import Filter
-from roost.store.search_text import searched_text
 from roost.store.store import Store
 
 NAMES = ["", "a", "A_b", "a%b", "/x", "Straße", "学习", "b"]

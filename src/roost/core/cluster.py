@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -36,14 +36,11 @@ NO_CONDITIONS = Conditions()
 ANYBODY = UserRules()
 
 
-class Line:
+class Line(msgspec.Struct, eq=False):
     """The waiting jobs of one shape, first come first. Those that left are dropped when they come to the head."""
 
-    __slots__ = ("heap", "shape")
-
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
-        self.heap: list[tuple[int, int]] = []
+    shape: Shape
+    heap: list[tuple[int, int]] = []
 
 
 class Cluster(Machines):
@@ -269,10 +266,7 @@ class Cluster(Machines):
     def _start_refused(self, e: ev.StartRefused) -> None:
         active = self._active(e.id, Change.REFUSE)
         after(e.id, active.state, Change.REFUSE)
-        self._release(active)
-        del self.active[e.id]
-        self._wait(active.job, Conditions((), e.again_ms), held=False)
-        self._count(active.state, State.QUEUED)
+        self._back_to_queue(active, active.job, e.again_ms)
 
     def _paused(self, e: ev.Paused) -> None:
         active = self._active(e.id, Change.PAUSE)
@@ -305,9 +299,12 @@ class Cluster(Machines):
         active = self._active(e.id, Change.REQUEUE)
         after(e.id, active.state, Change.REQUEUE)
         self._learn(e)
+        self._back_to_queue(active, e.job, e.again_ms)
+
+    def _back_to_queue(self, active: Active, job: Job, again_ms: int) -> None:
         self._release(active)
-        del self.active[e.id]
-        self._wait(e.job, Conditions((), e.again_ms), held=False)
+        del self.active[job.id]
+        self._wait(job, Conditions((), again_ms), held=False)
         self._count(active.state, State.QUEUED)
 
     def _dependency_ended(self, waiting: int, ended: int, outcome: Outcome, at_ms: int) -> None:
@@ -481,43 +478,11 @@ def claim(job: int, request: Request, gpu: Gpu | None, rules: GpuRules) -> Claim
 
 _TEACHES_NOTHING = frozenset({Outcome.CANNOT_START, Outcome.LOST})
 
-_APPLY: dict[type[ev.Event], Callable[[Cluster, Any], None]] = {
-    ev.Submitted: Cluster._submitted,
-    ev.Rerun: Cluster._rerun,
-    ev.JobHeld: Cluster._held,
-    ev.Released: Cluster._released,
-    ev.Moved: Cluster._moved,
-    ev.Edited: Cluster._edited,
-    ev.StartIntended: Cluster._start_intended,
-    ev.Started: Cluster._started,
-    ev.StartRefused: Cluster._start_refused,
-    ev.Paused: Cluster._paused,
-    ev.Resumed: Cluster._resumed,
-    ev.StopAsked: Cluster._stop_asked,
-    ev.Ended: Cluster._ended,
-    ev.Requeued: Cluster._requeued,
-    ev.Removed: Cluster._removed,
-    ev.SettingChanged: Cluster._setting_changed,
-    ev.SchedulingSwitched: Cluster._scheduling_switched,
-    ev.GpuRuled: Cluster._gpu_ruled,
-    ev.UserRuled: Cluster._user_ruled,
-    ev.GroupLimited: Cluster._group_limited,
-    ev.NodeDrained: Cluster._node_drained,
-    ev.NodeSeen: Cluster._node_seen,
-    ev.NodeAttached: Cluster._node_attached,
-    ev.NodeDetached: Cluster._node_detached,
-    ev.NodeKnown: Cluster._node_known,
-    ev.NodeRemoved: Cluster._node_removed,
-    ev.LoginSet: Cluster._login_set,
-    ev.GivenUp: Cluster._given_up,
-    ev.Accounted: Cluster._accounted,
-    ev.FilesLeft: Cluster._files_left,
-    ev.FilesGone: Cluster._files_gone,
-    ev.Haunted: Cluster._haunted,
-    ev.Laid: Cluster._laid,
-    ev.Barred: Cluster._barred,
-    ev.Sampled: Cluster._sampled,
-    ev.Measured: Cluster._measured,
-    ev.TimeCame: Cluster._time_came,
-    ev.Kept: Cluster._kept,
-}
+
+def _appliers() -> dict[type[ev.Event], Callable[[Cluster, Any], None]]:
+    """The method that takes in each event: the one whose parameter `e` is of its type."""
+    methods = [getattr(Cluster, name) for name in dir(Cluster)]
+    return {get_type_hints(m)["e"]: m for m in methods if "e" in getattr(m, "__annotations__", ())}
+
+
+_APPLY = _appliers()

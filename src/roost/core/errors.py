@@ -1,19 +1,4 @@
-"""Errors that a person meets.
-
-    RoostError                 code, message, hint
-    ├── BadRequest             400  the words are wrong: type, value, unknown key
-    ├── Impossible             422  understood, and it can never run
-    ├── NotFound               404
-    ├── Conflict               409  the state does not allow it
-    ├── HostKeyUnknown         409  nobody has said that a node's key is the right one
-    ├── NotKnown               401  nobody says who is asking
-    ├── NotPermitted           403
-    ├── TooLarge               413
-    ├── OverQuota              429  no more may wait now: the user's quota, or the queue's
-    ├── TooFast                429  too many requests, or too many wrong passwords
-    ├── NotInstalled           501  it needs a package that is not there
-    ├── TryLater               503  shutting down, starting
-    └── DiskFull               507
+"""Errors that a person meets, each with its code and its HTTP status.
 
 Expected refusals inside the scheduler are values (`reasons`), not exceptions.
 """
@@ -39,6 +24,8 @@ class BadRequest(RoostError):
 
 
 class Impossible(RoostError):
+    """Understood, and it can never run."""
+
     code, status = "impossible", 422
 
 
@@ -51,6 +38,8 @@ class Conflict(RoostError):
 
 
 class HostKeyUnknown(RoostError):
+    """Nobody has said that a node's key is the right one."""
+
     code, status = "host_key_unknown", 409
 
     def __init__(self, node: str, host_key: str, kind: str, was: str | None = None) -> None:
@@ -64,6 +53,8 @@ class HostKeyUnknown(RoostError):
 
 
 class NotKnown(RoostError):
+    """Nobody says who is asking."""
+
     code, status = "not_known", 401
 
 
@@ -76,6 +67,8 @@ class TooLarge(RoostError):
 
 
 class OverQuota(RoostError):
+    """No more may wait now: the user's quota, or the queue's."""
+
     code, status = "over_quota", 429
 
 
@@ -88,10 +81,14 @@ class TooFast(RoostError):
 
 
 class NotInstalled(RoostError):
+    """It needs a package that is not there."""
+
     code, status = "not_installed", 501
 
 
 class TryLater(RoostError):
+    """Shutting down, starting, or a node that cannot be reached."""
+
     code, status = "try_later", 503
 
 

@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
+
+import msgspec
 
 from roost.core import events as ev
 from roost.core.accounts import NODE_CHANNEL, Account, Channel, account_channel, login_channel
@@ -15,30 +18,24 @@ ALL = "*"
 NO_RULES = GpuRules()
 
 
-class Node:
+class Node(msgspec.Struct, eq=False):
     """A machine with GPUs: what it has, and whether we can talk to it."""
 
-    __slots__ = (
-        "access", "attached", "away_ms", "cpu_used", "cpus", "drained", "gpus", "host", "mem_mib", "name", "reason",
-        "skew_ms",
-    )  # fmt: skip
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.access: Access | None = None
-        """How it is reached; None: it is the server's own machine."""
-        self.cpus = 0
-        self.mem_mib = 0
-        self.gpus: dict[str, Gpu] = {}
-        self.host: Host | None = None
-        self.attached = False
-        self.reason = "not attached yet"
-        self.away_ms: int | None = None
-        """Since when it cannot be reached, as far as this server knows."""
-        self.skew_ms = 0
-        """What must be added to its clock to have the server's."""
-        self.drained = False
-        self.cpu_used = 0
+    name: str
+    access: Access | None = None
+    """How it is reached; None: it is the server's own machine."""
+    cpus: int = 0
+    mem_mib: int = 0
+    gpus: dict[str, Gpu] = {}
+    host: Host | None = None
+    attached: bool = False
+    reason: str = "not attached yet"
+    away_ms: int | None = None
+    """Since when it cannot be reached, as far as this server knows."""
+    skew_ms: int = 0
+    """What must be added to its clock to have the server's."""
+    drained: bool = False
+    cpu_used: int = 0
 
 
 class Machines:
@@ -89,12 +86,11 @@ class Machines:
         for uuid in gone.gpus:
             self.node_of.pop(uuid, None)
             self.rules.pop(uuid, None)
-        for key in [key for key in self.logins if key[0] == e.node]:
-            del self.logins[key]
-        for known in (self.barred, self.old_files):
+        by_node: tuple[dict[tuple[str, Any], Any], ...] = (self.logins, self.barred, self.old_files)
+        for known in by_node:
             for key in [key for key in known if key[0] == e.node]:
                 del known[key]
-        self.gpu_count = sum(len(known.gpus) for known in self.nodes.values())
+        self.gpu_count = sum(len(node.gpus) for node in self.nodes.values())
         self.touched.add(e.node)
 
     def _login_set(self, e: ev.LoginSet) -> None:
@@ -133,8 +129,7 @@ class Machines:
         node.away_ms = node.away_ms if node.away_ms is not None else e.at_ms
         for uuid in node.gpus:
             self.seen.pop(uuid, None)
-        self._lay_all(e.node)
-        self.touched.add(e.node)
+        self._lay(e.node)
 
     def _sampled(self, e: ev.Sampled) -> None:
         self.node(e.node).host = e.host
@@ -172,22 +167,14 @@ class Machines:
             self.haunted.setdefault(uuid, {})[run] = node
         self.touched.add(node)
 
-    def _lay(self, node: str, run: str) -> None:
-        for uuid in [uuid for uuid, runs in self.haunted.items() if runs.get(run) == node]:
-            self._leave(uuid, [run])
-        self.touched.add(node)
-
-    def _lay_all(self, node: str) -> None:
-        """Nothing of a node haunts any more, not even a GPU that has fallen off since."""
+    def _lay(self, node: str, run: str | None = None) -> None:
+        """That run of a node is over, or all of them; also on a GPU that has fallen off since."""
         for uuid, runs in list(self.haunted.items()):
-            self._leave(uuid, [run for run, at in runs.items() if at == node])
-
-    def _leave(self, uuid: str, gone: list[str]) -> None:
-        runs = self.haunted[uuid]
-        for run in gone:
-            del runs[run]
-        if not runs:
-            del self.haunted[uuid]
+            for gone in [name for name, at in runs.items() if at == node and run in (None, name)]:
+                del runs[gone]
+            if not runs:
+                del self.haunted[uuid]
+        self.touched.add(node)
 
     def _barred(self, e: ev.Barred) -> None:
         if e.why is None:

@@ -117,13 +117,11 @@ class Outlook:
         return max(0.0, self.ends_by(seconds) - gone) / (1 - gone)
 
 
-class Fared:
+class Fared(msgspec.Struct):
     """How much longer than it had to a user's job took, as a fading mean."""
 
-    __slots__ = ("sum", "weight")
-
-    def __init__(self) -> None:
-        self.sum, self.weight = 0.0, 0.0
+    sum: float = 0.0
+    weight: float = 0.0
 
     def add(self, slowdown: float, half_life: float) -> None:
         """Count one job."""

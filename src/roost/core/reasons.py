@@ -6,7 +6,7 @@ for CLI, API and pages; other languages have a sentence for each code, in `web/s
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -17,9 +17,12 @@ from roost.core.model import Claimant, Process
 class Reason(msgspec.Struct, frozen=True, tag_field="code", kw_only=True):
     """One answer to "why does it wait?" or "why not there?"."""
 
+    words: ClassVar[str] = ""
+    """Its text, with the names of its fields in braces; for those that need no more."""
+
     def text(self) -> str:
         """The reason in a line of plain words."""
-        raise NotImplementedError
+        return self.words.format_map(msgspec.structs.asdict(self))
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -31,13 +34,11 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class Held(Reason, frozen=True, tag="held"):
-    def text(self) -> str:
-        return "held: it waits for `roost release`"
+    words = "held: it waits for `roost release`"
 
 
 class SchedulingPaused(Reason, frozen=True, tag="scheduling_paused"):
-    def text(self) -> str:
-        return "scheduling is paused: `roost scheduler resume` goes on"
+    words = "scheduling is paused: `roost scheduler resume` goes on"
 
 
 class WaitsForJob(Reason, frozen=True, tag="waits_for_job"):
@@ -65,9 +66,7 @@ class NotBefore(Reason, frozen=True, tag="not_before"):
 class NodeAway(Reason, frozen=True, tag="node_unreachable"):
     node: str
     why: str
-
-    def text(self) -> str:
-        return f"{self.node} cannot be reached: {self.why}"
+    words = "{node} cannot be reached: {why}"
 
 
 class NodeBarred(Reason, frozen=True, tag="node_barred"):
@@ -75,16 +74,12 @@ class NodeBarred(Reason, frozen=True, tag="node_barred"):
 
     node: str
     why: str
-
-    def text(self) -> str:
-        return f"{self.node} cannot run it: {self.why}"
+    words = "{node} cannot run it: {why}"
 
 
 class NodeIsDrained(Reason, frozen=True, tag="node_drained"):
     node: str
-
-    def text(self) -> str:
-        return f"{self.node} is drained: `roost undrain {self.node}` opens it"
+    words = "{node} is drained: `roost undrain {node}` opens it"
 
 
 class NodeKept(Reason, frozen=True, tag="node_kept"):
@@ -93,9 +88,7 @@ class NodeKept(Reason, frozen=True, tag="node_kept"):
     node: str
     job: int
     until_ms: int
-
-    def text(self) -> str:
-        return f"{self.node} is kept free for job {self.job}, which needs more at once and has waited long"
+    words = "{node} is kept free for job {job}, which needs more at once and has waited long"
 
 
 class QuotaReached(Reason, frozen=True, tag="quota"):
@@ -120,18 +113,14 @@ class SweepFull(Reason, frozen=True, tag="sweep_limit"):
     sweep: int
     running: int
     most: int
-
-    def text(self) -> str:
-        return f"{self.running} jobs of sweep {self.sweep} run, {self.most} may (`roost sweep limit {self.sweep} N`)"
+    words = "{running} jobs of sweep {sweep} run, {most} may (`roost sweep limit {sweep} N`)"
 
 
 class NobodyElse(Reason, frozen=True, tag="nobody_else"):
     """While a job of a user with a negative weight waits, nobody else's starts."""
 
     user: str
-
-    def text(self) -> str:
-        return f"a job of {self.user} waits, and nobody else's starts before it (negative weight)"
+    words = "a job of {user} waits, and nobody else's starts before it (negative weight)"
 
 
 class HostMemory(Reason, frozen=True, tag="host_memory"):
@@ -220,9 +209,7 @@ class GpuBusy(GpuReason, frozen=True, tag="gpu_utilization"):
 
 class GpuFault(GpuReason, frozen=True, tag="gpu_fault"):
     fault: str
-
-    def text(self) -> str:
-        return f"GPU {self.gpu} is set aside: {self.fault}"
+    words = "GPU {gpu} is set aside: {fault}"
 
 
 class GpuClaimed(GpuReason, frozen=True, tag="gpu_claimed"):
@@ -244,8 +231,7 @@ class GpuHaunted(GpuReason, frozen=True, tag="gpu_haunted"):
 
 
 class GpuUnknown(GpuReason, frozen=True, tag="gpu_unknown"):
-    def text(self) -> str:
-        return f"GPU {self.gpu} has not been read yet"
+    words = "GPU {gpu} has not been read yet"
 
 
 class GpuClosed(GpuReason, frozen=True, tag="gpu_drained"):
@@ -264,8 +250,7 @@ class GpuNotAsked(GpuReason, frozen=True, tag="gpu_not_asked"):
 
 
 class NoNodes(Reason, frozen=True, tag="no_nodes"):
-    def text(self) -> str:
-        return "no node is known yet"
+    words = "no node is known yet"
 
 
 class Ahead(Reason, frozen=True, tag="behind"):

@@ -53,7 +53,7 @@ def _in_line(line: bytes) -> dict[str, Result]:
         return {}
     own = value.get("roost")
     found = sound(own if isinstance(own, dict) else value)
-    has_number = any(not isinstance(v, str) or _is_strange(v) for v in found.values())
+    has_number = any(not isinstance(v, str) or v in ("nan", "inf", "-inf") for v in found.values())
     return found if isinstance(own, dict) or has_number else {}
 
 
@@ -72,10 +72,6 @@ def sound(value: Mapping[str, Any]) -> dict[str, Result]:
 def _plain(value: Result) -> Result:
     """As JSON can carry it: what is no finite number is its name."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _is_strange(text: str) -> bool:
-    return text in ("nan", "inf", "-inf")
 
 
 def _is_key(key: str) -> bool:

@@ -16,185 +16,125 @@ class Setting(msgspec.Struct, frozen=True):
 
     key: str
     default: Value
-    kind: type
     meaning: str
-    low: float | None = None
-    high: float | None = None
+    range: tuple[float, float] | tuple[None, None] = (None, None)
     choices: tuple[str, ...] = ()
     fits: Callable[[str], object] | None = None
     """Raises ValueError with the reason when a text is none that it takes."""
 
+    @property
+    def kind(self) -> type:
+        """What its values are: the same as its default."""
+        return type(self.default)
+
 
 TABLE: tuple[Setting, ...] = (
-    Setting("policy", "swift", str, "in which order waiting jobs are looked at"),
+    Setting("policy", "swift", "in which order waiting jobs are looked at"),
     Setting(
         "policy.alpha",
         8.0,
-        float,
         "swift: a job's target start is its submit plus so many times its probable run time; 0: first come first served",
-        0,
-        10_000,
+        (0, 10_000),
     ),
     Setting(
         "policy.fairness_s",
         20_000,
-        int,
         "swift: how far the jobs of a user go back who holds twice his part of the GPUs",
-        0,
-        10_000_000,
+        (0, 10_000_000),
     ),
     Setting(
         "policy.evenness_s",
         40_000,
-        int,
         "swift: how far the jobs of a user who fared worse than others lately go ahead, and of one who fared better, back",
-        0,
-        10_000_000,
+        (0, 10_000_000),
     ),
     Setting(
         "policy.patience_s",
         3600,
-        int,
         "a job that needs several GPUs at once waits so long before any are kept free for it",
-        0,
-        10_000_000,
+        (0, 10_000_000),
     ),
-    Setting("policy.purse", 0.02, float, "part of all GPU time that may be kept idle for such jobs; 0: never", 0, 0.5),
-    Setting("mem.margin", 0.15, float, "what `--mem auto` adds to the most that earlier runs used", 0, 10),
-    Setting("queue.max", 0, int, "jobs that may wait at once, held ones too; 0: any number", 0, 1 << 40),
-    Setting("cpu.slots", 0, int, "jobs without a GPU that may run at once on a node; 0: one a core", 0, 100_000),
-    Setting(
-        "safety.host_mem",
-        0.02,
-        float,
-        "part of a node's memory that must be available for anything to start",
-        0,
-        0.95,
-    ),
-    Setting("safety.gpu_mem", 0.0, float, "part of a GPU's memory that sharing jobs may not take", 0, 0.95),
-    Setting("job.grace_s", 30, int, "seconds between TERM and KILL, unless the job says otherwise", 0, 86_400),
+    Setting("policy.purse", 0.02, "part of all GPU time that may be kept idle for such jobs; 0: never", (0, 0.5)),
+    Setting("mem.margin", 0.15, "what `--mem auto` adds to the most that earlier runs used", (0, 10)),
+    Setting("queue.max", 0, "jobs that may wait at once, held ones too; 0: any number", (0, 1 << 40)),
+    Setting("cpu.slots", 0, "jobs without a GPU that may run at once on a node; 0: one a core", (0, 100_000)),
+    Setting("safety.host_mem", 0.02, "part of a node's memory that must be available for anything to start", (0, 0.95)),
+    Setting("safety.gpu_mem", 0.0, "part of a GPU's memory that sharing jobs may not take", (0, 0.95)),
+    Setting("job.grace_s", 30, "seconds between TERM and KILL, unless the job says otherwise", (0, 86_400)),
     Setting(
         "job.evict_s",
         60,
-        int,
         "seconds after the grace at which a root server ends a run itself that its account's program does not end",
-        1,
-        86_400,
+        (1, 86_400),
     ),
+    Setting("job.warn_s", 90, "seconds before a time limit at which the warning signal comes; 0: none", (0, 86_400)),
     Setting(
-        "job.warn_s",
-        90,
-        int,
-        "seconds before a time limit at which the warning signal comes; 0: none",
-        0,
-        86_400,
+        "preempt.min_run_s", 600, "seconds that a preemptible job may run before it can be asked to make room", (0, 10**9)
     ),
-    Setting(
-        "preempt.min_run_s",
-        600,
-        int,
-        "seconds that a preemptible job may run before it can be asked to make room",
-        0,
-        10**9,
-    ),
-    Setting(
-        "log.max_mib",
-        1024,
-        int,
-        "size past which the middle of a job's own log is dropped; 0: never",
-        0,
-        1 << 30,
-    ),
+    Setting("log.max_mib", 1024, "size past which the middle of a job's own log is dropped; 0: never", (0, 1 << 30)),
     Setting(
         "log.keep_mib",
         16,
-        int,
         "how much of each log of an ended run on another node is copied to the server, its first and its last; 0: nothing",
-        0,
-        1 << 20,
+        (0, 1 << 20),
     ),
     Setting(
         "log.keep_total_mib",
         20_480,
-        int,
         "how much all these copies may take on the server's disk; the oldest go first",
-        0,
-        1 << 30,
+        (0, 1 << 30),
     ),
-    Setting("ls.recent_h", 24, int, "hours for which `roost ls` shows an ended job", 0, 100_000),
+    Setting("ls.recent_h", 24, "hours for which `roost ls` shows an ended job", (0, 100_000)),
     Setting(
-        "archive.keep",
-        0,
-        int,
-        "ended jobs to keep; older ones move to the archive file by themselves; 0: all",
-        0,
-        1 << 40,
+        "archive.keep", 0, "ended jobs to keep; older ones move to the archive file by themselves; 0: all", (0, 1 << 40)
     ),
-    Setting("node.sample_ms", 500, int, "how often a node with running jobs reads its GPUs", 50, 600_000),
-    Setting(
-        "node.retry_s",
-        30.0,
-        float,
-        "longest pause between two attempts to reach a node; they grow up to it",
-        0.1,
-        86_400,
-    ),
+    Setting("node.sample_ms", 500, "how often a node with running jobs reads its GPUs", (50, 600_000)),
+    Setting("node.retry_s", 30.0, "longest pause between two attempts to reach a node; they grow up to it", (0.1, 86_400)),
     Setting(
         "node.lost_s",
         3600,
-        int,
         "seconds after which the jobs of a node that cannot be reached are lost; 0: never by themselves",
-        0,
-        10**9,
+        (0, 10**9),
     ),
-    Setting("notify.enabled", True, bool, "whether people are told what they asked to be told, see `roost notify`"),
-    Setting("notify.idle_min", 30.0, float, "minutes of no use of a GPU after which its holder is told", 0.001, 100_000),
-    Setting(
-        "notify.free_s", 30.0, float, "seconds that nobody uses or waits for a GPU before it is told as free", 0, 86_400
-    ),
-    Setting("notify.log_lines", 20, int, "last lines of a job's log in a message; 0: none", 0, 200),
+    Setting("notify.enabled", True, "whether people are told what they asked to be told, see `roost notify`"),
+    Setting("notify.idle_min", 30.0, "minutes of no use of a GPU after which its holder is told", (0.001, 100_000)),
+    Setting("notify.free_s", 30.0, "seconds that nobody uses or waits for a GPU before it is told as free", (0, 86_400)),
+    Setting("notify.log_lines", 20, "last lines of a job's log in a message; 0: none", (0, 200)),
     Setting(
         "notify.retry_s",
         10.0,
-        float,
         "pause after a message could not be sent; the next ones are 3, 12, 60 and 360 times as long",
-        0.001,
-        86_400,
+        (0.001, 86_400),
     ),
     Setting(
         "http.proxies",
         "",
-        str,
         "addresses or networks, with commas between, of reverse proxies whose X-Forwarded headers are believed",
         fits=networks,
     ),
     Setting(
         "job.max_priority",
         1_000_000,
-        int,
         "the highest priority that somebody who is no administrator may give a job",
-        -1_000_000,
-        1_000_000,
+        (-1_000_000, 1_000_000),
     ),
-    Setting("users.private", False, bool, "whether commands, names and labels of others' jobs are hidden"),
+    Setting("users.private", False, "whether commands, names and labels of others' jobs are hidden"),
     Setting(
         "users.admit",
         "everybody",
-        str,
         "who of this machine a root server serves: everybody, or only those added with `roost user add`",
         choices=("everybody", "known"),
     ),
-    Setting("login.session_h", 168, int, "hours after which a browser must log in again", 1, 100_000),
+    Setting("login.session_h", 168, "hours after which a browser must log in again", (1, 100_000)),
     Setting(
         "login.pam",
         "",
-        str,
         "PAM service that checks the passwords of UNIX accounts at a login from elsewhere, like `login`; empty: none",
     ),
-    Setting("http.rate", 100, int, "requests a second that one user may make, after a burst", 1, 1_000_000),
-    Setting("http.burst", 2000, int, "requests that one user may make at once", 1, 1_000_000),
-    Setting("audit.keep_days", 730, int, "days for which the audit is kept; 0: for ever", 0, 100_000),
-    Setting("disk.min_mib", 64, int, "free disk space under which nothing new is accepted", 0, 1 << 30),
+    Setting("http.rate", 100, "requests a second that one user may make, after a burst", (1, 1_000_000)),
+    Setting("http.burst", 2000, "requests that one user may make at once", (1, 1_000_000)),
+    Setting("audit.keep_days", 730, "days for which the audit is kept; 0: for ever", (0, 100_000)),
+    Setting("disk.min_mib", 64, "free disk space under which nothing new is accepted", (0, 1 << 30)),
 )
 
 BY_KEY = {row.key: row for row in TABLE}
@@ -217,9 +157,9 @@ def check(key: str, value: object) -> Value:
     if row is None:
         raise BadSetting(f"no setting named {key!r}; `roost set` lists them")
     converted = _convert(row, value)
-    is_number = isinstance(converted, (int, float)) and row.low is not None and row.high is not None
-    if is_number and not row.low <= converted <= row.high:  # type: ignore[operator]
-        raise BadSetting(f"{key} must lie between {row.low:g} and {row.high:g}, not {converted}")
+    low, high = row.range
+    if low is not None and high is not None and isinstance(converted, (int, float)) and not low <= converted <= high:
+        raise BadSetting(f"{key} must lie between {low:g} and {high:g}, not {converted}")
     if row.choices and converted not in row.choices:
         raise BadSetting(f"{key} is one of {', '.join(row.choices)}, not {converted!r}")
     if row.fits is not None:

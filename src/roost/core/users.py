@@ -5,6 +5,7 @@ Pure. Knows nothing of accounts: whether there is one of that name is asked else
 
 from __future__ import annotations
 
+import re
 from math import isfinite
 from typing import Any
 
@@ -18,16 +19,13 @@ NAME_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9_.+@-]*[$]?$"
 """What `check_user` takes, for those who read schemas."""
 MAX_WEIGHT = 1e6
 MAX_QUOTA = 1_000_000_000
-_FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
-_FURTHER = _FIRST | frozenset(".-+@")
 
 
 def check_user(name: str) -> None:
     """Raise `BadRequest` when no account could have that name."""
     if len(name) > MAX_NAME:
         raise BadRequest(f"a user name has at most {MAX_NAME} characters, not {len(name):,}")
-    bare = name.removesuffix("$")
-    if not bare or bare[0] not in _FIRST or not _FURTHER.issuperset(bare):
+    if not re.fullmatch(NAME_PATTERN, name):
         raise BadRequest(f"not a name of a user: {name!r}", "letters, digits and _ . - + @, like ana")
 
 

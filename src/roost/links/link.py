@@ -24,7 +24,6 @@ import msgspec
 from roost.links import messages as m
 from roost.links.bootstrap import PUSH
 
-FIRST_PAUSE_S = 0.02
 ANSWER_S = 30.0
 """How long the one answer to a question may take."""
 MOST_WAITING = 512
@@ -50,7 +49,7 @@ class Bounds(msgspec.Struct, frozen=True):
     longest_pause_s: float = 5.0
     silent_s: float | None = None
     """Whoever has said nothing for so long is asked whether it is there; three times as long, and the link ends."""
-    first_pause_s: float = FIRST_PAUSE_S
+    first_pause_s: float = 0.02
 
 
 TRUSTED = Bounds()
@@ -115,15 +114,11 @@ class Link:
                 return
             # A node that says hello and dies at once is as bad as one that says nothing: the pauses grow.
             lasted = self.hello is not None and time.monotonic() - began > self._bounds.lasting_s
-            pause = self._bounds.first_pause_s if lasted else min(pause * 2, self._longest_pause_s)
+            longest_s = self.route.longest_pause_s() if self.route.longest_pause_s else self._bounds.longest_pause_s
+            pause = self._bounds.first_pause_s if lasted else min(pause * 2, longest_s)
             self.hello = None
             self._on_lost(self.node, reason)
             await self._rest(pause)
-
-    @property
-    def _longest_pause_s(self) -> float:
-        asked = self.route.longest_pause_s
-        return self._bounds.longest_pause_s if asked is None else asked()
 
     async def _rest(self, pause: float) -> None:
         """Wait before the next attempt. Not all at the same moment: a switch that comes back has fifty nodes behind it."""
@@ -178,7 +173,8 @@ class Link:
             reason = await wire.lost
             watch.cancel()
             self._wire = None
-            self._hang_up()
+            for queue in self._asked.values():
+                queue.put_nowait(None)
             words = await _last_words(process, errors)  # also when the reason is known: it must be reaped
             return plain(reason or self._explained(words, process.returncode))
 
@@ -239,10 +235,6 @@ class Link:
         elif isinstance(message, m.NodeError) and self._complaints < MOST_COMPLAINTS:
             self._complaints += 1
             _log.warning("%s says: %s", self.node, plain(message.message))
-
-    def _hang_up(self) -> None:
-        for queue in self._asked.values():
-            queue.put_nowait(None)
 
     def send(self, messages: list[dict[str, Any]]) -> None:
         """Say these, in order. What is said while the link is down is said again by reconciling at the next hello."""
@@ -314,7 +306,6 @@ class _Wire(asyncio.Protocol):
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport) or hasattr(transport, "write")
         self._transport = transport  # type: ignore[assignment]
 
     def data_received(self, data: bytes) -> None:

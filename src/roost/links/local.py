@@ -10,6 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from roost.links.ssh import attach_words, become_words, evict_words
 from roost.node.build import build
 from roost.node.state_dir import StateDir, state_id
 
@@ -18,29 +19,31 @@ def command(home: Path, sim: str | None) -> list[str]:
     """The command line that attaches to the node program of this home."""
     directory = home / "node"
     directory.mkdir(mode=0o700, exist_ok=True)
-    program = build(str(directory)).path
-    # -I: nothing of the server's environment or directory may reach the imports of the node program.
-    line = [sys.executable, "-I", program, "attach", "--state", str(directory), "--sim", sim or "off"]
-    return [*line, "--sim-dir", _sim(home)] if sim else line
+    if sim:
+        _make_sim(home)
+    return _line(home, build(str(directory)).path, attach_words(sim or None))
 
 
 def account_command(home: Path, account: str, sim: str | None) -> list[str]:
     """The command line by which root attaches to the node program of an account."""
-    program = _shared_program(home)
     accounts = home / "accounts"
     accounts.mkdir(exist_ok=True)
     accounts.chmod(0o711)
-    identity = state_id(StateDir(str(home / "node")))
-    line = [sys.executable, "-I", program, "become", "--account", account, "--state", str(accounts / account)]
-    line += ["--identity", identity, "--sim", sim or "off"]
-    return [*line, "--sim-dir", _sim(home)] if sim else line
+    if sim:
+        _make_sim(home)
+    return _line(home, _shared_program(home), become_words(account, sim or None))
 
 
 def evict_command(home: Path, account: str, run: str, seen: list[int]) -> list[str]:
     """The command line by which root ends a run that the program of an account does not end."""
-    identity = state_id(StateDir(str(home / "node")))
-    line = [sys.executable, "-I", build(str(home / "node")).path, "evict", "--account", account, "--identity", identity]
-    return [*line, "--run", run, "--seen", *map(str, seen)]
+    return _line(home, build(str(home / "node")).path, evict_words(account, run, seen))
+
+
+def _line(home: Path, program: str, words: list[str]) -> list[str]:
+    identity = state_id(StateDir(str(home / "node"))) if "{IDENTITY}" in words else ""
+    # -I: nothing of the server's environment or directory may reach the imports of the node program.
+    line = [sys.executable, "-I", program]
+    return line + [word.replace("{BASE}", str(home)).replace("{IDENTITY}", identity) for word in words]
 
 
 def _shared_program(home: Path) -> str:
@@ -59,12 +62,11 @@ def _shared_program(home: Path) -> str:
     return str(shared)
 
 
-def _sim(home: Path) -> str:
-    """Where simulated processes say what they use; those of every account, under root."""
+def _make_sim(home: Path) -> None:
+    """The directory where simulated processes say what they use; those of every account, under root."""
     directory = home / "sim"
     procs = directory / "procs"
     procs.mkdir(parents=True, exist_ok=True)
     if os.geteuid() == 0:
         directory.chmod(0o755)
         procs.chmod(0o1777)
-    return str(directory)

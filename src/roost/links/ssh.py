@@ -37,7 +37,9 @@ def command(way: Way, wanted: Wanted, program: Pushed) -> list[str]:
     if way.target == PIPE:
         return ["/bin/sh", "-c", script(wanted, program)]
     target = parse(way.target)
-    known = ["-o", "StrictHostKeyChecking=yes", *_known(way)]
+    assert way.known_hosts is not None
+    known = ["-o", "StrictHostKeyChecking=yes", "-o", f"HostKeyAlias={way.node}"]
+    known += ["-o", f"UserKnownHostsFile={_quoted(way.known_hosts)}", "-o", "GlobalKnownHostsFile=/dev/null"]
     return ["ssh", *_OPTIONS, *known, *_whom(target, way.key), "--", target.host, remote_line(wanted, program)]
 
 
@@ -59,14 +61,6 @@ _OPTIONS = [
     *("-o", "PermitLocalCommand=no", "-o", "RemoteCommand=none", "-o", "RequestTTY=no", "-o", "EscapeChar=none"),
     *("-o", "LogLevel=ERROR", "-o", "UpdateHostKeys=no", "-o", "CheckHostIP=no", "-o", "VerifyHostKeyDNS=no"),
 ]
-
-
-def _known(way: Way) -> list[str]:
-    assert way.known_hosts is not None
-    return [
-        *("-o", f"HostKeyAlias={way.node}", "-o", f"UserKnownHostsFile={_quoted(way.known_hosts)}"),
-        *("-o", "GlobalKnownHostsFile=/dev/null"),
-    ]
 
 
 def _whom(target: Target, key: str | None) -> list[str]:

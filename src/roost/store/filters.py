@@ -6,7 +6,7 @@ that what matches is found without reading a job. Where a word of the filter lea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -15,12 +15,15 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal_co
 from roost.core.states import ACTIVE, UNKNOWN, WAITING, Outcome, State
 from roost.store import schema as t
 from roost.store.rows import Filter
-from roost.store.search_text import holding, matches
 
 COUNTED = 10_000
 """So many matching jobs are counted; beyond it is only said that there are more."""
 FEW = 5_000
 """Where a word leaves no more jobs than these, they are looked at one by one."""
+MOST_OF_COMMAND = 2000
+"""So much of a command line is looked in."""
+_BETWEEN = "\x1f"
+_ESCAPE = "/"
 PARTS = (t.ACTIVE, t.WAITING, t.ENDED)
 """The parts of the listing, in the order in which they are shown."""
 _NAMES = tuple(frozenset(map(str, names)) for names in ({*ACTIVE, UNKNOWN}, WAITING, {State.ENDED, *Outcome}))
@@ -146,3 +149,38 @@ def count(db: Connection, asked: Question, most: int) -> int:
     one: Any = literal_column("1")
     found = union_all(*(select(one).select_from(t.jobs).where(where) for _, where in sources)).limit(most).subquery()
     return db.execute(select(func.count()).select_from(found)).scalar() or 0
+
+
+# -- search: one text a job, in lower case, apart from the jobs -------------------------------------------------------
+
+
+def searched_text(name: str, command_line: str, user: str, labels: Sequence[str]) -> str:
+    """All of a job that a search looks in."""
+    return _BETWEEN.join((name, command_line[:MOST_OF_COMMAND], user, *labels)).casefold()
+
+
+def holding(search: str) -> Select[tuple[int]]:
+    """The jobs that match, where nothing is hidden, by id: a walk through the texts alone."""
+    return select(t.texts.c.job).where(or_(t.texts.c.job == number_in(search), _has(t.texts.c.text, search)))
+
+
+def matches(search: str, viewer: str | None) -> ColumnElement[bool]:
+    """Whether a job matches: by its number or its text; another's by number and user only, where it is hidden."""
+    job = t.jobs.c
+    has_text = select(t.texts.c.job).where(t.texts.c.job == job.id, _has(t.texts.c.text, search)).exists()
+    is_number = job.id == number_in(search)
+    if viewer is None:
+        return or_(is_number, has_text)
+    return or_(is_number, _has(func.lower(job.user), search), and_(job.user == viewer, has_text))
+
+
+def number_in(search: str) -> int:
+    """The id that it may be; 0, which no job has, where it is no number."""
+    return int(search) if search.isascii() and search.isdecimal() and len(search) < 18 else 0
+
+
+def _has(text: ColumnElement[str], search: str) -> ColumnElement[bool]:
+    words = search.casefold()
+    for special in (_ESCAPE, "%", "_"):
+        words = words.replace(special, _ESCAPE + special)
+    return text.like(f"%{words}%", escape=_ESCAPE)

@@ -1,4 +1,4 @@
-"""Listings of jobs, page by page, in any order: after a cursor, or past so many. Which jobs match is asked in `matching`.
+"""Listings of jobs, page by page, in any order: after a cursor, or past so many. Which jobs match is asked in `filters`.
 
 Every order ends with the id, so that pages never overlap. A page costs what its index costs to walk, never the jobs that are
 not on it.
@@ -162,13 +162,12 @@ def _queue_cursor(part: int, row: JobRow) -> str:
 
 _NUMBER = "(-m?[0-9]{1,19})"
 _QUEUE_PATTERN = f"0{_NUMBER}?|1({_NUMBER}{{3}})?|2({_NUMBER}{{2}})?"
-_QUEUE_CURSOR = re.compile(_QUEUE_PATTERN)
 
 
 def _parse_queue_cursor(cursor: str | None) -> tuple[int, Sequence[int] | None]:
     if cursor is None:
         return 0, None
-    numbers = [int(part.replace("m", "-")) for part in cursor.split("-")] if _QUEUE_CURSOR.fullmatch(cursor) else []
+    numbers = [int(part.replace("m", "-")) for part in cursor.split("-")] if re.fullmatch(_QUEUE_PATTERN, cursor) else []
     if not numbers or any(abs(number) >> 63 for number in numbers):
         raise BadCursor(f"not a cursor of this order: {cursor[:100]!r}")
     return numbers[0], numbers[1:] or None
@@ -246,7 +245,6 @@ def _cursor(sort: str, key: str | int | None, job: int) -> str:
 _HEX = "x([0-9a-f]{2})*"
 _KEY_PATTERNS = f"(id|submitted|gpus)~[0-9]{{1,19}}|(started|ended)~([0-9]{{1,19}})?|name~({_HEX})?|user~{_HEX}"
 _SORTED_PATTERN = f"-?({_KEY_PATTERNS})~[0-9]{{1,19}}"
-_SORTED_CURSOR = re.compile(_SORTED_PATTERN)
 CURSOR_PATTERN = f"^({_QUEUE_PATTERN}|{_SORTED_PATTERN})$"
 
 
@@ -257,7 +255,8 @@ def _parse_cursor(sort: str, cursor: str | None) -> Position | None:
     kind, _, rest = cursor.partition("~")
     key, _, last = rest.partition("~")
     try:
-        if kind != sort or not _SORTED_CURSOR.fullmatch(cursor) or max(int(n) for n in (last, key) if n.isdecimal()) >> 63:
+        is_known = kind == sort and re.fullmatch(_SORTED_PATTERN, cursor)
+        if not is_known or max(int(n) for n in (last, key) if n.isdecimal()) >> 63:
             raise ValueError
         value = bytes.fromhex(key[1:]).decode() if key.startswith("x") else int(key) if key else None
     except ValueError:

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from roost.core import events as ev
+from roost.core import model
 from roost.core.cluster import NO_CONDITIONS, Cluster
-from roost.core.model import (
-    Access,
-    Active,
-    Conditions,
-    Dependency,
-    Gpu,
-    GpuRules,
-    Job,
-    Left,
-    Login,
-    Request,
-    Shape,
-    Stop,
-    UserRules,
-)
 from roost.core.predictions import Ran
 from roost.core.settings import BadSetting, check
 from roost.core.states import Outcome, State
@@ -37,16 +23,16 @@ class Interned:
     """One object for equal requests and shapes: a million jobs share a few."""
 
     def __init__(self) -> None:
-        self._requests: dict[str, Request] = {}
-        self._shapes: dict[Shape, Shape] = {}
+        self._requests: dict[str, model.Request] = {}
+        self._shapes: dict[model.Shape, model.Shape] = {}
 
-    def request(self, text: str) -> Request:
+    def request(self, text: str) -> model.Request:
         """The request behind its stored text."""
         if (known := self._requests.get(text)) is None:
-            known = self._requests[text] = msgspec.json.decode(text, type=Request)
+            known = self._requests[text] = msgspec.json.decode(text, type=model.Request)
         return known
 
-    def shape(self, shape: Shape) -> Shape:
+    def shape(self, shape: model.Shape) -> model.Shape:
         """The one shape that is equal to it."""
         return self._shapes.setdefault(shape, shape)
 
@@ -55,11 +41,11 @@ def load(store: Store) -> Cluster:
     """A cluster as it was at the last commit; no node is attached yet."""
     cluster, interned = Cluster(), Interned()
     cluster.is_paused = store.meta().get("paused") == "1"
-    _load_settings(store, cluster)
-    _load_devices(store, cluster)
-    _load_rules(store, cluster)
-    _load_history(store, cluster)
-    _load_active(store, cluster, interned)
+    with store.reader() as db:
+        for load_part in (_load_settings, _load_devices, _load_rules, _load_history):
+            load_part(db, cluster)
+    for row, attempt in store.read(reads.active):
+        cluster.restore(_active(row, attempt, interned))
     _load_waiting(store, cluster, interned)
     for outcome, count in store.read(reads.outcomes).items():
         cluster.counts[Outcome(outcome)] += count
@@ -67,99 +53,88 @@ def load(store: Store) -> Cluster:
     return cluster
 
 
-def _load_settings(store: Store, cluster: Cluster) -> None:
-    with store.reader() as db:
-        for key, value in db.execute(select(schema.settings)):
-            try:
-                cluster.settings[key] = check(key, msgspec.json.decode(value))
-            except BadSetting:
-                continue  # a setting of another release: its row is kept, its value unused
+def _load_settings(db: Connection, cluster: Cluster) -> None:
+    for key, value in db.execute(select(schema.settings)):
+        try:
+            cluster.settings[key] = check(key, msgspec.json.decode(value))
+        except BadSetting:
+            continue  # a setting of another release: its row is kept, its value unused
 
 
-def _load_devices(store: Store, cluster: Cluster) -> None:
-    with store.reader() as db:
-        by_node: dict[str, list[Gpu]] = {}
-        for uuid, node, number, model, mem_mib, mig, slots, disabled, drained, alias in db.execute(select(schema.gpus)):
-            cluster.rules[uuid] = GpuRules(slots, disabled, drained, alias)
-            if node is not None:
-                by_node.setdefault(node, []).append(Gpu(uuid, number, model, mem_mib, mig))
-        for name, cpus, mem_mib, drained, access in db.execute(select(schema.nodes)):
-            cluster.apply(ev.NodeSeen(name, cpus, mem_mib, tuple(by_node.get(name, ()))))
-            cluster.nodes[name].drained = drained
-            if access is not None:
-                cluster.apply(ev.NodeKnown(name, msgspec.json.decode(access, type=Access)))
-        for node, run, left in db.execute(select(schema.given_up)):
-            cluster.apply(ev.GivenUp(node, run, msgspec.json.decode(left, type=Left)))
-        for node, run, channel in db.execute(select(schema.old_files)):
-            cluster.apply(ev.FilesLeft(node, run, channel))
-        for node, user, login in db.execute(select(schema.logins)):
-            cluster.apply(ev.LoginSet(node, user, msgspec.json.decode(login, type=Login)))
+def _load_devices(db: Connection, cluster: Cluster) -> None:
+    by_node: dict[str, list[model.Gpu]] = {}
+    for uuid, node, number, kind, mem_mib, mig, slots, disabled, drained, alias in db.execute(select(schema.gpus)):
+        cluster.rules[uuid] = model.GpuRules(slots, disabled, drained, alias)
+        if node is not None:
+            by_node.setdefault(node, []).append(model.Gpu(uuid, number, kind, mem_mib, mig))
+    for name, cpus, mem_mib, drained, access in db.execute(select(schema.nodes)):
+        cluster.apply(ev.NodeSeen(name, cpus, mem_mib, tuple(by_node.get(name, ()))))
+        cluster.nodes[name].drained = drained
+        if access is not None:
+            cluster.apply(ev.NodeKnown(name, msgspec.json.decode(access, type=model.Access)))
+    for node, run, left in db.execute(select(schema.given_up)):
+        cluster.apply(ev.GivenUp(node, run, msgspec.json.decode(left, type=model.Left)))
+    for node, run, channel in db.execute(select(schema.old_files)):
+        cluster.apply(ev.FilesLeft(node, run, channel))
+    for node, user, login in db.execute(select(schema.logins)):
+        cluster.apply(ev.LoginSet(node, user, msgspec.json.decode(login, type=model.Login)))
 
 
-def _load_rules(store: Store, cluster: Cluster) -> None:
-    with store.reader() as db:
-        for name, *rules in db.execute(select(schema.users)):
-            cluster.apply(ev.UserRuled(name, UserRules(*rules)))
-        limits = select(schema.sweeps.c.id, schema.sweeps.c.max_running).where(schema.sweeps.c.max_running.is_not(None))
-        for sweep, max_running in db.execute(limits):
-            cluster.apply(ev.GroupLimited(sweep, max_running))
+def _load_rules(db: Connection, cluster: Cluster) -> None:
+    for name, *rules in db.execute(select(schema.users)):
+        cluster.apply(ev.UserRuled(name, model.UserRules(*rules)))
+    limits = select(schema.sweeps.c.id, schema.sweeps.c.max_running).where(schema.sweeps.c.max_running.is_not(None))
+    for sweep, max_running in db.execute(limits):
+        cluster.apply(ev.GroupLimited(sweep, max_running))
 
 
-def _load_history(store: Store, cluster: Cluster) -> None:
+def _load_history(db: Connection, cluster: Cluster) -> None:
     """What earlier runs taught, as far as they are remembered."""
-    with store.reader() as db:
-        for user, work, gpus, limit_s, waited_ms, run_ms, peak_mib in reads.remembered(db, REMEMBERED):
-            waited_s = None if waited_ms is None else waited_ms / 1000
-            cluster.learned.take(Ran(user, work, gpus, limit_s, waited_s, run_ms / 1000, peak_mib))
-            if waited_s is not None:
-                cluster.learned.waited(waited_s)
+    for user, work, gpus, limit_s, waited_ms, run_ms, peak_mib in reads.remembered(db, REMEMBERED):
+        waited_s = None if waited_ms is None else waited_ms / 1000
+        cluster.learned.take(Ran(user, work, gpus, limit_s, waited_s, run_ms / 1000, peak_mib))
+        if waited_s is not None:
+            cluster.learned.waited(waited_s)
 
 
-def _load_active(store: Store, cluster: Cluster, interned: Interned) -> None:
-    for row, attempt in store.read(reads.active):
-        cluster.restore(_active(row, attempt, interned))
-
-
-def _active(row: JobRow, attempt: AttemptRow, interned: Interned) -> Active:
-    job = Job(row.id, shape_of(row, interned), row.rank, row.submitted_ms, row.attempts)
+def _active(row: JobRow, attempt: AttemptRow, interned: Interned) -> model.Active:
+    job = model.Job(row.id, shape_of(row, interned), row.rank, row.submitted_ms, row.attempts)
     gpus = tuple(uuid for uuid, _ in attempt.devices())
     since, state = attempt.started_ms or attempt.intended_ms, State(row.state)
-    stop = Stop.parse(attempt.stop) if attempt.stop is not None else None
+    stop = model.Stop.parse(attempt.stop) if attempt.stop is not None else None
     run = (attempt.attempt, attempt.node, gpus, since, attempt.pid, stop, attempt.granted_mib)
-    return Active(job, state, *run)
+    return model.Active(job, state, *run)
 
 
-def shape_of(row: JobRow, interned: Interned) -> Shape:
+def shape_of(row: JobRow, interned: Interned) -> model.Shape:
     """The shape of a kept job."""
     request = interned.request(row.request)
     rest = (row.work, row.sweep, bool(row.preemptible), row.limit_s, row.account)
-    return interned.shape(Shape(row.user, row.priority, request, *rest))
+    return interned.shape(model.Shape(row.user, row.priority, request, *rest))
 
 
 def _load_waiting(store: Store, cluster: Cluster, interned: Interned) -> None:
-    with_conditions: list[tuple[Job, str, bool]] = []
+    with_conditions: list[tuple[model.Job, str, bool]] = []
     with store.reader() as db:
         for row in reads.waiting(db):
             job_id, user, priority, rank, request, waits, attempts, submitted_ms, state, *rest = row
-            shape = interned.shape(Shape(user, priority, interned.request(request), *rest))
-            job = Job(job_id, shape, rank, submitted_ms, attempts)
+            shape = interned.shape(model.Shape(user, priority, interned.request(request), *rest))
+            job = model.Job(job_id, shape, rank, submitted_ms, attempts)
             if waits is not None:
                 with_conditions.append((job, waits, state == "held"))
             else:
                 cluster.apply(ev.Submitted(job_id, submitted_ms, job, NO_CONDITIONS, state == "held"))
     for job, waits, held in with_conditions:
-        conditions = _still_open(store, msgspec.json.decode(waits, type=Conditions))
+        conditions = _still_open(store, msgspec.json.decode(waits, type=model.Conditions))
         cluster.apply(ev.Submitted(job.id, job.submitted_ms, job, conditions, held))
 
 
-def _still_open(store: Store, conditions: Conditions) -> Conditions:
+def _still_open(store: Store, conditions: model.Conditions) -> model.Conditions:
     """Strike out what was met while nobody looked: a dependency that has ended as wanted."""
     ended = store.read(reads.jobs, [d.job for d in conditions.after])
 
-    def is_open(dependency: Dependency) -> bool:
+    def is_open(dependency: model.Dependency) -> bool:
         row = ended.get(dependency.job)
-        if row is None:
-            return False
-        return row.outcome is None or not dependency.is_met_by(Outcome(row.outcome))
+        return row is not None and (row.outcome is None or not dependency.is_met_by(Outcome(row.outcome)))
 
-    return Conditions(tuple(d for d in conditions.after if is_open(d)), conditions.begin_ms)
+    return model.Conditions(tuple(d for d in conditions.after if is_open(d)), conditions.begin_ms)

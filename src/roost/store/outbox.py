@@ -12,6 +12,7 @@ import msgspec
 from sqlalchemy import Connection, and_, delete, func, insert, or_, select, text, update
 
 from roost.store import schema as t
+from roost.store.rows import MessageRow, NoticeRow, TargetRow
 
 UNSENT_KEPT = 200
 """Messages that may wait for one target; of more, the oldest become one that counts them."""
@@ -19,41 +20,6 @@ SENT_KEPT_MS = 86_400_000
 FAILED_KEPT_MS = 7 * 86_400_000
 FINISHED_KEPT = 5000
 MORE = "more"
-
-
-class TargetRow(msgspec.Struct, frozen=True):
-    """A target as it is kept. Never shown as it stands: `url` holds a secret."""
-
-    id: int
-    user: str
-    url: str
-    shown: str
-    events: str
-    lang: str
-    label: str | None
-    created_ms: int
-
-    def __repr__(self) -> str:
-        return f"TargetRow({self.id}, {self.user!r}, {self.shown!r})"
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What it is for."""
-        return tuple(self.events.split(","))
-
-
-class NoticeRow(msgspec.Struct, frozen=True):
-    """Something to be told."""
-
-    id: int
-    at_ms: int
-    job: int
-    attempt: int
-    kind: str
-    user: str
-    name: str
-    events: str
-    data: str
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -67,27 +33,6 @@ class Message(msgspec.Struct, frozen=True):
     attempt: int | None = None
 
 
-class MessageRow(msgspec.Struct, frozen=True):
-    """A message as it is kept."""
-
-    id: int
-    target: int
-    job: int | None
-    attempt: int | None
-    kind: str
-    subject: str
-    facts: str
-    body: str | None
-    created_ms: int
-    tries: int
-    next_ms: int | None
-    sent_ms: int | None
-    error: str | None
-
-
-_TARGET = [t.targets.c[name] for name in TargetRow.__struct_fields__]
-_NOTICE = [t.notices.c[name] for name in NoticeRow.__struct_fields__]
-_MESSAGE = [t.outbox.c[name] for name in MessageRow.__struct_fields__]
 _UNSENT = text(t.UNSENT)
 _out = t.outbox.c
 
@@ -97,12 +42,12 @@ _out = t.outbox.c
 
 def targets(db: Connection) -> list[TargetRow]:
     """Everybody's targets, by id."""
-    return [TargetRow(*row) for row in db.execute(select(*_TARGET).order_by(t.targets.c.id))]
+    return [TargetRow(*row) for row in db.execute(select(t.targets).order_by(t.targets.c.id))]
 
 
 def notices(db: Connection, limit: int) -> list[NoticeRow]:
     """What is to be told, the oldest first."""
-    return [NoticeRow(*row) for row in db.execute(select(*_NOTICE).order_by(t.notices.c.id).limit(limit))]
+    return [NoticeRow(*row) for row in db.execute(select(t.notices).order_by(t.notices.c.id).limit(limit))]
 
 
 def waiting(db: Connection) -> dict[int, int]:
@@ -114,7 +59,7 @@ def waiting(db: Connection) -> dict[int, int]:
 def next_message(db: Connection, target: int, now_ms: int) -> MessageRow | None:
     """What to try next: what was tried least, then the oldest. One that its service refuses is in nobody's way."""
     due = and_(_UNSENT, _out.target == target, _out.next_ms <= now_ms)
-    row = db.execute(select(*_MESSAGE).where(due).order_by(_out.tries, _out.id).limit(1)).first()
+    row = db.execute(select(t.outbox).where(due).order_by(_out.tries, _out.id).limit(1)).first()
     return MessageRow(*row) if row else None
 
 
@@ -126,7 +71,7 @@ def soonest(db: Connection, target: int) -> int | None:
 def failures(db: Connection, user: str | None, limit: int) -> list[tuple[MessageRow, str, str]]:
     """Messages that could not be sent, tried again or given up, the newest first; each with its target's user and name."""
     query = (
-        select(*_MESSAGE, t.targets.c.user, t.targets.c.shown)
+        select(t.outbox, t.targets.c.user, t.targets.c.shown)
         .join(t.targets, t.targets.c.id == _out.target)
         .where(_out.error.is_not(None), _out.sent_ms.is_(None))
         .order_by(_out.id.desc())

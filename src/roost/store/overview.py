@@ -12,10 +12,9 @@ import msgspec
 from sqlalchemy import Connection, and_, literal_column, select, text
 
 from roost.store import schema as t
-from roost.store.reads import jobs
-from roost.store.rows import ATTEMPT_COLUMNS, AttemptRow, JobRow
+from roost.store.reads import by_lots, jobs
+from roost.store.rows import AttemptRow, JobRow
 
-_ATTEMPT = [t.attempts.c[name] for name in ATTEMPT_COLUMNS]
 _LAST = and_(t.jobs.c.id == t.attempts.c.job, t.jobs.c.attempts == t.attempts.c.attempt)
 
 
@@ -68,8 +67,5 @@ def kept(db: Connection, wanted: Sequence[int]) -> dict[int, Kept]:
 
 def last_attempts(db: Connection, wanted: Sequence[int]) -> dict[int, AttemptRow]:
     """The last attempt of each of those jobs that has one."""
-    found: dict[int, AttemptRow] = {}
-    for start in range(0, len(wanted), 500):
-        query = select(*_ATTEMPT).join(t.jobs, _LAST).where(t.attempts.c.job.in_(wanted[start : start + 500]))
-        found.update((row[0], AttemptRow(*row)) for row in db.execute(query))
-    return found
+    rows = by_lots(db, select(t.attempts).join(t.jobs, _LAST), t.attempts.c.job, wanted)
+    return {row[0]: AttemptRow(*row) for row in rows}

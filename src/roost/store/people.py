@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Executable, Table, delete, insert, select, up
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from roost.store import schema as t
-from roost.store.rows import AUDIT_COLUMNS, AccountRow, AuditRow, LinkRow, SessionRow, TokenRow
+from roost.store.rows import AccountRow, AuditRow, LinkRow, SessionRow, TokenRow
 
 
 class Everybody(msgspec.Struct):
@@ -43,11 +43,11 @@ def put(row: AccountRow | SessionRow | LinkRow) -> Executable:
     return upsert(table).values(values).on_conflict_do_update([key], set_={k: v for k, v in values.items() if k != key})
 
 
-def add_token(row: TokenRow) -> Executable:
-    """Keep a new token; its number is given by the store."""
+def add(row: TokenRow | AuditRow) -> Executable:
+    """Keep a new token, or a line of the audit; its number is given by the store."""
     values = msgspec.structs.asdict(row)
     del values["id"]
-    return insert(t.tokens).values(values)
+    return insert(t.tokens if isinstance(row, TokenRow) else t.audit).values(values)
 
 
 def token(db: Connection, digest: str) -> TokenRow | None:
@@ -61,33 +61,17 @@ def used(times: dict[int, int]) -> list[Executable]:
     return [update(t.tokens).where(t.tokens.c.id == token_id).values(used_ms=ms) for token_id, ms in times.items()]
 
 
-def drop_tokens(ids: list[int]) -> Executable:
-    """Forget these tokens."""
-    return delete(t.tokens).where(t.tokens.c.id.in_(ids))
-
-
 def drop(table: Table, column: str, values: list[Any]) -> Executable:
     """Forget the rows that have one of these values there."""
     return delete(table).where(table.c[column].in_(values))
 
 
-def put_defaults(user: str, data: str | None) -> Executable:
-    """Keep a user's defaults; None: he has none."""
-    if data is None:
-        return delete(t.defaults).where(t.defaults.c.user == user)
-    return upsert(t.defaults).values(user=user, data=data).on_conflict_do_update(["user"], set_={"data": data})
-
-
-def put_meta(key: str, value: str | None) -> Executable:
-    """Keep a small fact, or forget it."""
+def put_text(table: Table, key: str, value: str | None) -> Executable:
+    """Keep a text under that key, or forget it: defaults of a user, or a small fact."""
+    first, second = table.c
     if value is None:
-        return delete(t.meta).where(t.meta.c.key == key)
-    return upsert(t.meta).values(key=key, value=value).on_conflict_do_update(["key"], set_={"value": value})
-
-
-def note(row: AuditRow) -> Executable:
-    """A line of the audit."""
-    return insert(t.audit).values({c: getattr(row, c) for c in AUDIT_COLUMNS[1:]})
+        return delete(table).where(first == key)
+    return upsert(table).values((key, value)).on_conflict_do_update([first], set_={second: value})
 
 
 def audited(db: Connection, user: str | None, action: str | None, since_ms: int, before: int, limit: int) -> list[AuditRow]:

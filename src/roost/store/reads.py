@@ -5,45 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
-from sqlalchemy import Connection, and_, case, func, literal_column, select, text, tuple_, union
+from sqlalchemy import Connection, Select, and_, case, func, literal_column, select, text, tuple_, union
 
 from roost.core.states import UNKNOWN
 from roost.store import schema as t
 from roost.store.filters import of_sweep
-from roost.store.rows import (
-    ATTEMPT_COLUMNS,
-    JOB_COLUMNS,
-    RESULT_COLUMNS,
-    SWEEP_COLUMNS,
-    AttemptRow,
-    EventRow,
-    JobRow,
-    ResultRow,
-    SweepRow,
-)
+from roost.store.rows import JOB_COLUMNS, AttemptRow, EventRow, HistoryRow, JobRow, ResultRow, SweepRow
 
 _JOB = [t.jobs.c[name] for name in JOB_COLUMNS]
-_ATTEMPT = [t.attempts.c[name] for name in ATTEMPT_COLUMNS]
-_SWEEP = [t.sweeps.c[name] for name in SWEEP_COLUMNS]
-_RESULT = [t.results.c[name] for name in RESULT_COLUMNS]
-
-
-class HistoryRow(msgspec.Struct, frozen=True):
-    """A run that ended, as it is kept."""
-
-    id: int
-    job: int
-    user: str
-    work: str
-    gpus: int
-    submitted_ms: int
-    started_ms: int
-    ended_ms: int
-    outcome: str
-
-
-_HISTORY = [t.history.c[name] for name in HistoryRow.__struct_fields__]
 
 
 def submission(db: Connection, key: str) -> tuple[int, int] | None:
@@ -69,11 +38,13 @@ def last_id(db: Connection, user: str, back: int) -> int | None:
 
 def jobs(db: Connection, wanted: Sequence[int]) -> dict[int, JobRow]:
     """Those jobs, as far as they exist."""
-    found: dict[int, JobRow] = {}
+    return {row[0]: JobRow(*row) for row in by_lots(db, select(*_JOB), t.jobs.c.id, wanted)}
+
+
+def by_lots(db: Connection, query: Select[Any], column: Any, wanted: Sequence[int]) -> Iterator[Any]:
+    """The rows that have one of these values there, however many they are: a statement holds only so many."""
     for start in range(0, len(wanted), 500):
-        query = select(*_JOB).where(t.jobs.c.id.in_(wanted[start : start + 500]))
-        found.update((row[0], JobRow(*row)) for row in db.execute(query))
-    return found
+        yield from db.execute(query.where(column.in_(wanted[start : start + 500])))
 
 
 def places(db: Connection, job: int) -> set[str]:
@@ -84,10 +55,9 @@ def places(db: Connection, job: int) -> set[str]:
 def attempts(db: Connection, wanted: Sequence[int]) -> dict[int, list[AttemptRow]]:
     """The attempts of those jobs, oldest first."""
     found: dict[int, list[AttemptRow]] = {}
-    for start in range(0, len(wanted), 500):
-        query = select(*_ATTEMPT).where(t.attempts.c.job.in_(wanted[start : start + 500]))
-        for row in db.execute(query.order_by(t.attempts.c.job, t.attempts.c.attempt)):
-            found.setdefault(row[0], []).append(AttemptRow(*row))
+    query = select(t.attempts).order_by(t.attempts.c.job, t.attempts.c.attempt)
+    for row in by_lots(db, query, t.attempts.c.job, wanted):
+        found.setdefault(row[0], []).append(AttemptRow(*row))
     return found
 
 
@@ -106,7 +76,7 @@ def ended_on(
     ended = select(job.ended_ms, job.id).where(text(t.ENDED), is_later).order_by(job.ended_ms, job.id).limit(limit)
     found = db.execute(ended).all()
     wanted = attempt.job.in_([row[1] for row in found]) & (attempt.state == "ended") & attempt.node.in_(nodes)
-    rows = db.execute(select(*_ATTEMPT).where(wanted).order_by(attempt.job, attempt.attempt))
+    rows = db.execute(select(t.attempts).where(wanted).order_by(attempt.job, attempt.attempt))
     return [AttemptRow(*row) for row in rows], (found[-1][0], found[-1][1]) if len(found) == limit else None
 
 
@@ -168,7 +138,7 @@ def outcomes(db: Connection) -> dict[str, int]:
 
 def sweep(db: Connection, wanted: int) -> SweepRow | None:
     """That sweep."""
-    row = db.execute(select(*_SWEEP).where(t.sweeps.c.id == wanted)).first()
+    row = db.execute(select(t.sweeps).where(t.sweeps.c.id == wanted)).first()
     return SweepRow(*row) if row else None
 
 
@@ -181,7 +151,7 @@ def last_sweep(db: Connection, user: str | None = None) -> int:
 def sweeps(db: Connection, limit: int) -> list[SweepRow]:
     """The newest sweeps that still have jobs, the newest first."""
     has_jobs = select(t.jobs.c.id).where(t.jobs.c.sweep == t.sweeps.c.id, text(t.IN_SWEEP)).exists()
-    query = select(*_SWEEP).where(has_jobs).order_by(t.sweeps.c.id.desc()).limit(limit)
+    query = select(t.sweeps).where(has_jobs).order_by(t.sweeps.c.id.desc()).limit(limit)
     return [SweepRow(*row) for row in db.execute(query)]
 
 
@@ -211,15 +181,14 @@ def gpu_memory(db: Connection, uuid: str) -> int | None:
 def results(db: Connection, wanted: Sequence[int]) -> dict[int, list[ResultRow]]:
     """What those jobs reported, what was said first at the head."""
     found: dict[int, list[ResultRow]] = {}
-    for start in range(0, len(wanted), 500):
-        query = select(*_RESULT).where(t.results.c.job.in_(wanted[start : start + 500]))
-        for row in db.execute(query.order_by(t.results.c.job, t.results.c.key)):
-            found.setdefault(row[0], []).append(ResultRow(*row))
+    query = select(t.results).order_by(t.results.c.job, t.results.c.key)
+    for row in by_lots(db, query, t.results.c.job, wanted):
+        found.setdefault(row[0], []).append(ResultRow(*row))
     return {job: sorted(rows, key=lambda row: row.at_ms) for job, rows in found.items()}
 
 
 def history(db: Connection, since_ms: int, limit: int, before: int | None) -> list[HistoryRow]:
     """Runs that ended at that time or later, the last one kept first; those before a row when one is given."""
     row = t.history.c
-    query = select(*_HISTORY).where(row.ended_ms >= since_ms).order_by(row.id.desc()).limit(limit)
+    query = select(t.history).where(row.ended_ms >= since_ms).order_by(row.id.desc()).limit(limit)
     return [HistoryRow(*found) for found in db.execute(query if before is None else query.where(row.id < before))]

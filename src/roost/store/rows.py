@@ -1,11 +1,17 @@
-"""Rows as values: what the store says of a job when asked."""
+"""Rows as values. Where a table holds just one kind of row, its columns are the fields of it (`schema`)."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from sqlalchemy import BigInteger, Text
 
 from roost.core.accounts import SERVER_ACCOUNT, Account
 from roost.core.spec import JobSpec
+
+Ms = Annotated[int, BigInteger]
+Long = Annotated[str, Text]
 
 
 class JobRow(msgspec.Struct, frozen=True):
@@ -17,15 +23,15 @@ class JobRow(msgspec.Struct, frozen=True):
     state: str
     outcome: str | None
     exit_code: int | None
-    error: str | None
+    error: Long | None
     priority: int
-    rank: int
-    request: str
-    waits: str | None
+    rank: Ms
+    request: Long
+    waits: Long | None
     attempts: int
-    submitted_ms: int
-    started_ms: int | None
-    ended_ms: int | None
+    submitted_ms: Ms
+    started_ms: Ms | None
+    ended_ms: Ms | None
     env: int | None
     spec: bytes
     work: str = ""
@@ -48,19 +54,19 @@ class AttemptRow(msgspec.Struct, frozen=True):
     job: int
     attempt: int
     node: str
-    gpus: str
+    gpus: Long
     state: str
     stop: str | None
     pid: int | None
-    intended_ms: int
-    started_ms: int | None
-    ended_ms: int | None
+    intended_ms: Ms
+    started_ms: Ms | None
+    ended_ms: Ms | None
     outcome: str | None
     exit_code: int | None
-    error: str | None
+    error: Long | None
     peak_mem_mib: int | None
     peak_rss_mib: int | None
-    cpu_ms: int | None
+    cpu_ms: Ms | None
     util_mean: float | None
     granted_mib: int | None = None
 
@@ -70,18 +76,34 @@ class AttemptRow(msgspec.Struct, frozen=True):
 
 
 JOB_COLUMNS = JobRow.__struct_fields__
-ATTEMPT_COLUMNS = AttemptRow.__struct_fields__
 
 
 class EventRow(msgspec.Struct, frozen=True):
     """Something that was done to a job or to the cluster."""
 
     id: int
-    at_ms: int
+    at_ms: Ms
     job: int | None
     actor: str | None
     kind: str
-    data: str
+    data: Long
+
+
+class HistoryRow(msgspec.Struct, frozen=True):
+    """A run that ended, as it is kept."""
+
+    id: int
+    job: int
+    user: str
+    work: str
+    gpus: int
+    limit_s: int
+    submitted_ms: Ms
+    started_ms: Ms
+    ended_ms: Ms
+    outcome: str
+    waited_ms: Ms | None
+    peak_mem_mib: int | None
 
 
 class SweepRow(msgspec.Struct, frozen=True):
@@ -90,12 +112,9 @@ class SweepRow(msgspec.Struct, frozen=True):
     id: int
     user: str
     name: str
-    created_ms: int
+    created_ms: Ms
     max_running: int | None
-    design: str
-
-
-SWEEP_COLUMNS = SweepRow.__struct_fields__
+    design: Long
 
 
 class ResultRow(msgspec.Struct, frozen=True):
@@ -103,12 +122,9 @@ class ResultRow(msgspec.Struct, frozen=True):
 
     job: int
     key: str
-    value: str
+    value: Long
     attempt: int
-    at_ms: int
-
-
-RESULT_COLUMNS = ResultRow.__struct_fields__
+    at_ms: Ms
 
 
 class AccountRow(msgspec.Struct, frozen=True):
@@ -119,7 +135,7 @@ class AccountRow(msgspec.Struct, frozen=True):
     password: str | None = None
     is_admin: bool = False
     is_locked: bool = False
-    created_ms: int = 0
+    created_ms: Ms = 0
 
     def __repr__(self) -> str:
         return f"AccountRow({self.name})"
@@ -132,9 +148,9 @@ class TokenRow(msgspec.Struct, frozen=True):
     user: str
     label: str
     digest: str
-    created_ms: int
-    expires_ms: int | None
-    used_ms: int | None
+    created_ms: Ms
+    expires_ms: Ms | None
+    used_ms: Ms | None
 
 
 class SessionRow(msgspec.Struct, frozen=True):
@@ -144,8 +160,8 @@ class SessionRow(msgspec.Struct, frozen=True):
     user: str
     csrf: str
     address: str
-    created_ms: int
-    expires_ms: int
+    created_ms: Ms
+    expires_ms: Ms
 
 
 class LinkRow(msgspec.Struct, frozen=True):
@@ -154,24 +170,74 @@ class LinkRow(msgspec.Struct, frozen=True):
     digest: str
     user: str | None
     purpose: str
-    created_ms: int
-    expires_ms: int
+    created_ms: Ms
+    expires_ms: Ms
 
 
 class AuditRow(msgspec.Struct, frozen=True):
     """Something that a person did."""
 
     id: int
-    at_ms: int
+    at_ms: Ms
     user: str
     via: str
     address: str
     action: str
-    target: str
-    detail: str
+    target: Long
+    detail: Long
 
 
-AUDIT_COLUMNS = AuditRow.__struct_fields__
+class TargetRow(msgspec.Struct, frozen=True):
+    """A target as it is kept. Never shown as it stands: `url` holds a secret."""
+
+    id: int
+    user: str
+    url: Long
+    shown: Long
+    events: str
+    lang: str
+    label: str | None
+    created_ms: Ms
+
+    def __repr__(self) -> str:
+        return f"TargetRow({self.id}, {self.user!r}, {self.shown!r})"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it is for."""
+        return tuple(self.events.split(","))
+
+
+class NoticeRow(msgspec.Struct, frozen=True):
+    """Something to be told."""
+
+    id: int
+    at_ms: Ms
+    job: int
+    attempt: int
+    kind: str
+    user: str
+    name: str
+    events: str
+    data: Long
+
+
+class MessageRow(msgspec.Struct, frozen=True):
+    """A message as it is kept."""
+
+    id: int
+    target: int
+    job: int | None
+    attempt: int | None
+    kind: str
+    subject: Long
+    facts: Long
+    body: Long | None
+    created_ms: Ms
+    tries: int
+    next_ms: Ms | None
+    sent_ms: Ms | None
+    error: Long | None
 
 
 class Filter(msgspec.Struct, frozen=True):

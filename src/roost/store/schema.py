@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Float,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    text,
-)
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin
+
+from msgspec import Struct
+from msgspec.structs import fields
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, Text, text
+
+from roost.store import rows
 
 VERSION = "0008"
 """The newest migration. A store of an older version is migrated when it is opened, one of a newer version is refused."""
@@ -30,82 +24,59 @@ LISTED = ("state", "user", "name", "gpus", "node", "sweep", "submitted_ms", "sta
 """What listings filter and sort by. The indexes of their parts hold it, so that no job is read that is not shown."""
 
 metadata = MetaData()
+_TYPES: dict[type, Any] = {str: String, int: Integer, float: Float, bool: Boolean, bytes: LargeBinary}
+
+
+def _table(
+    name: str,
+    row: type[Struct],
+    *more: Any,
+    key: str = "id",
+    index: str = "",
+    unique: str = "",
+    defaults: str = "",
+    **how: Any,
+) -> Table:
+    """A table whose columns are the fields of that struct. `defaults` are empty, or 0, in rows of earlier releases."""
+    columns = []
+    for field in fields(row):
+        kind, *none = get_args(field.type) if NoneType in get_args(field.type) else (field.type,)
+        kind = get_args(kind)[1] if get_origin(kind) is Annotated else _TYPES[getattr(kind, "__supertype__", kind)]
+        options: dict[str, Any] = {"primary_key": field.name in key.split(), "nullable": bool(none)}
+        options |= {"index": field.name == index or None, "unique": field.name == unique or None}
+        if field.name in defaults.split():
+            options["server_default"] = "" if kind is String else text("0")
+        columns.append(Column(field.name, kind, **options))
+    return Table(name, metadata, *columns, *more, **how)
+
+
+def _index(name: str, where: str, *columns: Any) -> Index:
+    """An index of those rows alone."""
+    return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
+
 
 meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", Text, nullable=False))
 
-jobs = Table(
+jobs = _table(
     "jobs",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("user", String, nullable=False),
-    Column("name", String, nullable=False),
-    Column("state", String, nullable=False),
-    Column("outcome", String),
-    Column("exit_code", Integer),
-    Column("error", Text),
-    Column("priority", Integer, nullable=False),
-    Column("rank", BigInteger, nullable=False),
-    Column("request", Text, nullable=False),
-    Column("waits", Text),
-    Column("attempts", Integer, nullable=False, default=0),
-    Column("submitted_ms", BigInteger, nullable=False),
-    Column("started_ms", BigInteger),
-    Column("ended_ms", BigInteger),
-    Column("env", Integer, index=True),
-    Column("spec", LargeBinary, nullable=False),
-    Column("work", String, nullable=False, server_default=""),
-    Column("sweep", Integer, nullable=False, server_default=text("0")),
-    Column("limit_s", Integer, nullable=False, server_default=text("0")),
-    Column("preemptible", Boolean, nullable=False, server_default=text("0")),
-    Column("retried", Integer, nullable=False, server_default=text("0")),
-    Column("oom_retried", Integer, nullable=False, server_default=text("0")),
-    Column("account", String, nullable=False, server_default=""),
-    Column("submitter", String),
+    rows.JobRow,
     Column("gpus", Integer, nullable=False, server_default=text("1")),
     Column("node", String),
-    Index(
-        "jobs_waiting",
-        text("priority DESC"),
-        "rank",
-        "id",
-        *LISTED,
-        sqlite_where=text(WAITING),
-        postgresql_where=text(WAITING),
-    ),
+    _index("jobs_waiting", WAITING, text("priority DESC"), "rank", "id", *LISTED),
     Index("jobs_of", "user", "id"),
-    Index("jobs_submitted", "submitter", "id", sqlite_where=text(FOR_ANOTHER), postgresql_where=text(FOR_ANOTHER)),
-    Index("jobs_of_sweep", "sweep", "id", sqlite_where=text(IN_SWEEP), postgresql_where=text(IN_SWEEP)),
-    Index("jobs_active", "id", sqlite_where=text(ACTIVE), postgresql_where=text(ACTIVE)),
-    Index("jobs_ended", "ended_ms", "id", "outcome", *LISTED, sqlite_where=text(ENDED), postgresql_where=text(ENDED)),
+    _index("jobs_submitted", FOR_ANOTHER, "submitter", "id"),
+    _index("jobs_of_sweep", IN_SWEEP, "sweep", "id"),
+    _index("jobs_active", ACTIVE, "id"),
+    _index("jobs_ended", ENDED, "ended_ms", "id", "outcome", *LISTED),
+    index="env",
+    defaults="work sweep limit_s preemptible retried oom_retried account",
 )
 """`node` is where its last attempt was, unless the node refused it."""
 
 texts = Table("texts", metadata, Column("job", Integer, primary_key=True), Column("text", Text, nullable=False))
-"""What a search looks in, a row for every job, as `searching` makes it. Apart from the jobs: it is read from end to end."""
+"""What a search looks in, a row for every job (`searched_text`). Apart from the jobs: it is read from end to end."""
 
-attempts = Table(
-    "attempts",
-    metadata,
-    Column("job", Integer, primary_key=True),
-    Column("attempt", Integer, primary_key=True),
-    Column("node", String, nullable=False),
-    Column("gpus", Text, nullable=False),
-    Column("state", String, nullable=False),
-    Column("stop", String),
-    Column("pid", Integer),
-    Column("intended_ms", BigInteger, nullable=False),
-    Column("started_ms", BigInteger),
-    Column("ended_ms", BigInteger),
-    Column("outcome", String),
-    Column("exit_code", Integer),
-    Column("error", Text),
-    Column("peak_mem_mib", Integer),
-    Column("peak_rss_mib", Integer),
-    Column("cpu_ms", BigInteger),
-    Column("util_mean", Float),
-    Column("granted_mib", Integer),
-    sqlite_with_rowid=False,
-)
+attempts = _table("attempts", rows.AttemptRow, key="job attempt", sqlite_with_rowid=False)
 
 labels = Table(
     "labels",
@@ -123,16 +94,7 @@ environments = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
-events = Table(
-    "events",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("at_ms", BigInteger, nullable=False),
-    Column("job", Integer, index=True),
-    Column("actor", String),
-    Column("kind", String, nullable=False),
-    Column("data", Text, nullable=False),
-)
+events = _table("events", rows.EventRow, index="job")
 
 submissions = Table(
     "submissions",
@@ -205,158 +167,41 @@ users = Table(
     Column("max_queued", Integer),
 )
 
-history = Table(
-    "history",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("job", Integer, nullable=False),
-    Column("user", String, nullable=False),
-    Column("work", String, nullable=False),
-    Column("gpus", Integer, nullable=False),
-    Column("limit_s", Integer, nullable=False),
-    Column("submitted_ms", BigInteger, nullable=False),
-    Column("started_ms", BigInteger, nullable=False),
-    Column("ended_ms", BigInteger, nullable=False),
-    Column("outcome", String, nullable=False),
-    Column("waited_ms", BigInteger),
-    Column("peak_mem_mib", Integer),
-)
+history = _table("history", rows.HistoryRow)
 """Every run that ended, the newest of them: what predictions are made from, whatever became of the jobs themselves."""
 
-sweeps = Table(
-    "sweeps",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("user", String, nullable=False),
-    Column("name", String, nullable=False),
-    Column("created_ms", BigInteger, nullable=False),
-    Column("max_running", Integer),
-    Column("design", Text, nullable=False),
-)
+sweeps = _table("sweeps", rows.SweepRow)
 
-results = Table(
-    "results",
-    metadata,
-    Column("job", Integer, primary_key=True),
-    Column("key", String, primary_key=True),
-    Column("value", Text, nullable=False),
-    Column("attempt", Integer, nullable=False),
-    Column("at_ms", BigInteger, nullable=False),
-    sqlite_with_rowid=False,
-)
+results = _table("results", rows.ResultRow, key="job key", sqlite_with_rowid=False)
 """What jobs report of themselves; the last word on a key stands."""
 
-accounts = Table(
-    "accounts",
-    metadata,
-    Column("name", String, primary_key=True),
-    Column("unix", String),
-    Column("password", String),
-    Column("is_admin", Boolean, nullable=False),
-    Column("is_locked", Boolean, nullable=False),
-    Column("created_ms", BigInteger, nullable=False),
-)
+accounts = _table("accounts", rows.AccountRow, key="name")
 """Everybody of whom more is known than that the kernel named him: may log in, is an administrator, is locked, is tied."""
 
-tokens = Table(
-    "tokens",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("user", String, nullable=False),
-    Column("label", String, nullable=False),
-    Column("digest", String, nullable=False, unique=True),
-    Column("created_ms", BigInteger, nullable=False),
-    Column("expires_ms", BigInteger),
-    Column("used_ms", BigInteger),
-    sqlite_autoincrement=True,
-)
+tokens = _table("tokens", rows.TokenRow, unique="digest", sqlite_autoincrement=True)
 
-sessions = Table(
-    "sessions",
-    metadata,
-    Column("digest", String, primary_key=True),
-    Column("user", String, nullable=False),
-    Column("csrf", String, nullable=False),
-    Column("address", String, nullable=False),
-    Column("created_ms", BigInteger, nullable=False),
-    Column("expires_ms", BigInteger, nullable=False),
-)
+sessions = _table("sessions", rows.SessionRow, key="digest")
 
-links = Table(
-    "links",
-    metadata,
-    Column("digest", String, primary_key=True),
-    Column("user", String),
-    Column("purpose", String, nullable=False),
-    Column("created_ms", BigInteger, nullable=False),
-    Column("expires_ms", BigInteger, nullable=False),
-)
+links = _table("links", rows.LinkRow, key="digest")
 """One-time links: to choose a password, to log in once, to become the first administrator."""
 
-audit = Table(
-    "audit",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("at_ms", BigInteger, nullable=False),
-    Column("user", String, nullable=False, index=True),
-    Column("via", String, nullable=False),
-    Column("address", String, nullable=False),
-    Column("action", String, nullable=False),
-    Column("target", Text, nullable=False),
-    Column("detail", Text, nullable=False),
-)
+audit = _table("audit", rows.AuditRow, index="user")
 """Who did what, when, from where."""
 
 defaults = Table("defaults", metadata, Column("user", String, primary_key=True), Column("data", Text, nullable=False))
 """What a user's jobs are like unless he says otherwise, as JSON."""
 
-targets = Table(
-    "targets",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("user", String, nullable=False),
-    Column("url", Text, nullable=False),
-    Column("shown", Text, nullable=False),
-    Column("events", String, nullable=False),
-    Column("lang", String, nullable=False),
-    Column("label", String),
-    Column("created_ms", BigInteger, nullable=False),
-    sqlite_autoincrement=True,
-)
+targets = _table("targets", rows.TargetRow, sqlite_autoincrement=True)
 """Where a user wants to be told. `url` holds a secret and leaves for the sender only; people see `shown`."""
 
-notices = Table(
-    "notices",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("at_ms", BigInteger, nullable=False),
-    Column("job", Integer, nullable=False),
-    Column("attempt", Integer, nullable=False),
-    Column("kind", String, nullable=False),
-    Column("user", String, nullable=False),
-    Column("name", String, nullable=False),
-    Column("events", String, nullable=False),
-    Column("data", Text, nullable=False),
-)
+notices = _table("notices", rows.NoticeRow)
 """What happened to jobs of users who want to be told, written in the same transaction; gone once it is in the outbox."""
 
-outbox = Table(
+outbox = _table(
     "outbox",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("target", Integer, nullable=False),
-    Column("job", Integer),
-    Column("attempt", Integer),
-    Column("kind", String, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("facts", Text, nullable=False),
-    Column("body", Text),
-    Column("created_ms", BigInteger, nullable=False),
-    Column("tries", Integer, nullable=False, server_default=text("0")),
-    Column("next_ms", BigInteger),
-    Column("sent_ms", BigInteger),
-    Column("error", Text),
-    Index("outbox_unsent", "target", "tries", "id", sqlite_where=text(UNSENT), postgresql_where=text(UNSENT)),
+    rows.MessageRow,
+    _index("outbox_unsent", UNSENT, "target", "tries", "id"),
+    defaults="tries",
     sqlite_autoincrement=True,
 )
 """Messages. `next_ms` is when to try next; without it, and without `sent_ms`, a message was given up."""

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, Engine, Executable, create_engine, event, select
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from roost.store import reads, schema
@@ -109,20 +109,16 @@ class Store:
         with self._writing.connect() as db:
             db.exec_driver_sql(f"PRAGMA synchronous={synchronous}")
             with self._lock:
-                return self._within(db, change, *arguments)
-
-    def _within(self, db: Connection, change: Callable[..., T], *arguments: Any) -> T:
-        db.exec_driver_sql("BEGIN IMMEDIATE")
-        try:
-            answer = change(db, *arguments)
-            db.exec_driver_sql("COMMIT")
-            return answer
-        except DBAPIError as error:
-            db.rollback()
-            raise CommitFailed(_words(error.orig), _is_disk_full(error.orig)) from None
-        except BaseException:
-            db.rollback()
-            raise
+                db.exec_driver_sql("BEGIN IMMEDIATE")
+                try:
+                    answer = change(db, *arguments)
+                    db.exec_driver_sql("COMMIT")
+                    return answer
+                except BaseException as error:
+                    db.rollback()
+                    if isinstance(error, DBAPIError):
+                        raise CommitFailed(_words(error.orig), _is_disk_full(error.orig)) from None
+                    raise
 
     def tell(self, wanted: dict[str, frozenset[str]]) -> None:
         """From now on keep what these users want to be told of, with the commit in which it happens."""
@@ -145,19 +141,12 @@ class Store:
 
     def change(self, *statements: Executable) -> None:
         """Write these in one transaction, between two commits of the controller's. For what is rare: people, not jobs."""
-        with self._lock, self._writing.connect() as db:
-            db.exec_driver_sql("BEGIN IMMEDIATE")
-            try:
-                for statement in statements:
-                    db.execute(statement)
-                db.exec_driver_sql("COMMIT")
-            except SQLAlchemyError as error:
-                db.exec_driver_sql("ROLLBACK")
-                cause = error.orig if isinstance(error, DBAPIError) else None
-                is_full = isinstance(cause, sqlite3.Error) and _is_disk_full(cause)
-                raise CommitFailed(
-                    "the disk is full" if is_full else f"the database refused: {cause or error}", is_full
-                ) from None
+
+        def execute_all(db: Connection) -> None:
+            for statement in statements:
+                db.execute(statement)
+
+        self.transact(execute_all)
 
     def server_id(self) -> str:
         """What no other server has: nodes keep what is ours apart by it."""
@@ -270,9 +259,14 @@ def _migrate(engine: Engine, path: Path) -> None:
         raise WrongVersion(f"{path} was written by a newer Roost (schema {version}, this one knows {schema.VERSION})")
     if not tables:
         os.chmod(path, 0o600)
-    from roost.store.migrate import upgrade
+    from alembic import command
+    from alembic.config import Config
 
-    upgrade(engine)
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
 
 
 def _words(error: BaseException | None) -> str:

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
 from roost.core.states import State
-from roost.store import listing, migrate, reads, schema
+from roost.store import listing, reads, schema
 from roost.store.load import load
 from roost.store.rows import Filter
 from roost.store.store import Store, WrongVersion
@@ -24,7 +24,7 @@ RELEASES = sorted(DATA.glob("roost-*.db"))
 
 def test_the_newest_migration_is_the_version_that_the_store_expects() -> None:
     config = Config()
-    config.set_main_option("script_location", str(Path(migrate.__file__).parent / "migrations"))
+    config.set_main_option("script_location", str(Path(schema.__file__).parent / "migrations"))
     assert ScriptDirectory.from_config(config).get_current_head() == schema.VERSION
 
 

@@ -8,7 +8,8 @@ import pytest
 from tests.builders import NOW, Server, exited, started
 
 from roost.store import outbox
-from roost.store.outbox import MORE, UNSENT_KEPT, Message, TargetRow
+from roost.store.outbox import MORE, UNSENT_KEPT, Message
+from roost.store.rows import MessageRow, TargetRow
 from roost.store.store import CommitFailed, Store
 
 DAY_MS = 86_400_000
@@ -138,10 +139,10 @@ def test_what_failed_and_what_is_being_sent_are_not_among_those_that_are_only_co
     assert [message.error for message, _, _ in store.read(outbox.failures, "ada", 10)] == ["connection refused"]
 
 
-def _all(store: Store, target: int) -> list[outbox.MessageRow]:
+def _all(store: Store, target: int) -> list[MessageRow]:
     with store.reader() as db:
         rows = db.exec_driver_sql("SELECT * FROM outbox WHERE target = ? AND next_ms IS NOT NULL ORDER BY id", (target,))
-        return [outbox.MessageRow(**row) for row in rows.mappings()]
+        return [MessageRow(**row) for row in rows.mappings()]
 
 
 def test_what_failed_goes_behind_the_others_and_waits_for_its_time(store: Store) -> None:

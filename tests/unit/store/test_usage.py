@@ -15,7 +15,7 @@ from tests.builders import NOW, FullDisk, Server, exited, started
 
 from roost.core.history.weeks import WEEK_MS, begin_ms, week_of
 from roost.links import messages as m
-from roost.store import migrate
+from roost.store import schema
 from roost.store.store import CommitFailed, Store
 from roost.store.usage import Used, Week, spread, summed, used_since
 
@@ -140,7 +140,7 @@ def test_the_migration_counts_the_runs_that_are_remembered(tmp_path: Path) -> No
 def _made_by_0004(path: Path) -> None:
     engine = create_engine(f"sqlite:///{path}", poolclass=NullPool)
     config = Config()
-    config.set_main_option("script_location", str(Path(migrate.__file__).parent / "migrations"))
+    config.set_main_option("script_location", str(Path(schema.__file__).parent / "migrations"))
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "0004")

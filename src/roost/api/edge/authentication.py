@@ -61,7 +61,7 @@ class Authentication:
         self._pace = Pace()
         self._open: Counter[str] = Counter()
         self._proxies: tuple[str, tuple[Network, ...]] = ("", ())
-        self._limit = RequestLimit(lambda: engine.is_busy)
+        self._limit = RequestLimit(lambda: engine.rounds.is_busy)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -10,6 +10,7 @@ from roost.api.route_table import Routes
 from roost.core.errors import BadRequest, NotFound
 from roost.server.clock import parse_time_ms, rfc3339
 from roost.store import reads
+from roost.store.rows import HistoryRow
 
 routes = Routes("history")
 
@@ -23,7 +24,7 @@ async def history(call: Call, since: Since = None, limit: Limit = 1000, cursor: 
     return History(history=[veil.run(_run(row)) for row in rows[:limit]], next=following)
 
 
-def _run(row: reads.HistoryRow) -> Run:
+def _run(row: HistoryRow) -> Run:
     return Run(
         job=row.job,
         user=row.user,

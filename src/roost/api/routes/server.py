@@ -75,7 +75,7 @@ class ShutdownBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _setting(row: Setting) -> dict[str, Any]:
-    limits = {"minimum": row.low, "maximum": row.high} if row.low is not None else {}
+    limits = dict(zip(("minimum", "maximum"), row.range, strict=True)) if row.range[0] is not None else {}
     choices = policies.names() if row.key == "policy" else list(row.choices)
     about = {"type": answers.TYPES[row.kind], "description": row.meaning}
     return {**about, **limits, **({"enum": choices} if choices else {})}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from copy import copy
 from heapq import heapify, heappop, heappush
 from math import exp, log
 
@@ -18,10 +19,9 @@ import msgspec
 from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS, Cluster, Line
 from roost.core.model import Active, Conditions, Job, Stop, StopKind
-from roost.core.nodes import ALL, Node
+from roost.core.nodes import ALL
 from roost.core.plan.planner import Plan, plan
-from roost.core.plan.preemption import PREEMPT
-from roost.core.plan.retries import PAUSE_MS
+from roost.core.plan.retries import PAUSE_MS, PREEMPT
 from roost.core.predictions import Learned, Ran
 from roost.core.states import Outcome, State
 
@@ -95,7 +95,7 @@ def twin(cluster: Cluster, job: int = 0, most: int = MOST_WAITING) -> Cluster:
     other.asking = {request: {shape: other.lines[shape] for shape in alike} for request, alike in cluster.asking.items()}
     if is_long:
         _fill_in(other, cluster, _needed(cluster, job))
-    other.nodes = {name: _node(node) for name, node in cluster.nodes.items()}
+    other.nodes = {name: copy(node) for name, node in cluster.nodes.items()}
     other.claims = {uuid: held.copy() for uuid, held in cluster.claims.items()}
     other.dependents = {ended: waiting.copy() for ended, waiting in cluster.dependents.items()}
     other.learned = Remembered(cluster.learned)
@@ -147,13 +147,6 @@ def _line(line: Line, longest: int | None) -> Line:
     return other
 
 
-def _node(node: Node) -> Node:
-    other = Node(node.name)
-    other.cpus, other.mem_mib, other.gpus, other.host = node.cpus, node.mem_mib, node.gpus, node.host
-    other.attached, other.reason, other.drained, other.cpu_used = node.attached, node.reason, node.drained, node.cpu_used
-    return other
-
-
 class Remembered(Learned):
     """What was learned until now. It answers, and learns nothing more; nor does asking change what it was made from."""
 
@@ -182,28 +175,30 @@ class _Ahead:
         """When each job started, the first time."""
 
     def starts(self, most: int) -> dict[int, int]:
-        """Step by step until so many have started, or nothing more is in sight."""
-        at_ms, count = self.now_ms, 0
-        while True:
-            count += self._start_all(at_ms, most - count)
-            following = self._next_ms(at_ms) if self.cluster.jobs else None
-            if following is None or count >= most or following - self.now_ms > HORIZON_MS:
-                return self.began
-            at_ms = following
-            self._pass(at_ms)
+        """When jobs start, until so many have, or none is left."""
+        for _ in self._moments(most):
+            if not self.cluster.jobs:
+                break
+        return self.began
 
     def until(self, job: int, most: int) -> Forecast:
-        """Step by step until that job has started."""
-        at_ms, starts = self.now_ms, 0
-        while True:
-            starts += self._start_all(at_ms, most - starts)
+        """When that job starts, if it is among so many that do."""
+        at_ms = self.now_ms
+        for at_ms in self._moments(most):
             if job in self.cluster.active:
                 return Forecast(self.now_ms, at_ms, at_ms)
-            following = self._next_ms(at_ms)
-            if following is None or starts >= most or following - self.now_ms > HORIZON_MS:
-                return Forecast(self.now_ms, None, at_ms)
-            at_ms = following
-            self._pass(at_ms)
+        return Forecast(self.now_ms, None, at_ms)
+
+    def _moments(self, most: int) -> Iterator[int]:
+        """Step by step: every moment, when all that can has started; until so many have, or nothing more is in sight."""
+        at_ms: int | None = self.now_ms
+        count = 0
+        while at_ms is not None and at_ms - self.now_ms <= HORIZON_MS:
+            if at_ms > self.now_ms:
+                self._pass(at_ms)
+            count += self._start_all(at_ms, most - count)
+            yield at_ms
+            at_ms = self._next_ms(at_ms) if count < most else None
 
     def _next_ms(self, at_ms: int) -> int | None:
         """When something happens next that can let a job start."""
@@ -237,11 +232,10 @@ class _Ahead:
     def _outcome(self, job: int) -> Outcome:
         """The end that those who wait for it hope for."""
         waiting = self.cluster.dependents.get(job, ())
-        wants = {d.wants for other in waiting for d in self._conditions(other).after if d.job == job}
+        wants = {
+            d.wants for other in waiting for d in self.cluster.conditions.get(other, NO_CONDITIONS).after if d.job == job
+        }
         return Outcome.FAILED if "failure" in wants and "success" not in wants else Outcome.SUCCEEDED
-
-    def _conditions(self, job: int) -> Conditions:
-        return self.cluster.conditions.get(job, NO_CONDITIONS)
 
     def _start_all(self, at_ms: int, most: int) -> int:
         """Plan as the server does, and let the plan happen. How many jobs started."""

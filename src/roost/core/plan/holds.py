@@ -156,12 +156,13 @@ class Keeper:
         cluster, request = self.cluster, job.shape.request
         need = self._sizes(job)
         usable = {name: gpus for name in cluster.nodes if len(gpus := self._usable(name, request)) >= need}
-        known = sorted((self._free_at(gpus, need), name) for name, gpus in usable.items())
+        ways = {name: self._in_the_way(gpus, need) for name, gpus in usable.items()}
+        known = sorted((way[-1][0] if way else float(self.now_ms), name) for name, way in ways.items())
         count = 1 if not self.space.is_wide(request) else -(-request.gpus // need)
         if len(known) < count:
             return (), self.now_ms, 0.0
         chosen = [name for _, name in known[:count]]
-        runs = {name: [active for _, active in self._in_the_way(usable[name], need)] for name in chosen}
+        runs = {name: [active for _, active in ways[name]] for name in chosen}
         until_ms = self._all_gone(list({a.job.id: a for some in runs.values() for a in some}.values()))
         return tuple(sorted(chosen)), until_ms, self._price(runs, need, until_ms)
 
@@ -179,11 +180,6 @@ class Keeper:
         if request == Request(gpus=request.gpus, spread=request.spread) and self.space.is_sound(node):
             return list(node.gpus)
         return [gpu.uuid for gpu in node.gpus.values() if self.space.would_do(node, gpu, request)]
-
-    def _free_at(self, gpus: list[str], need: int) -> float:
-        """When that many of a node's GPUs will probably be free, in ms."""
-        way = self._in_the_way(gpus, need)
-        return way[-1][0] if way else float(self.now_ms)
 
     def _in_the_way(self, gpus: list[str], need: int) -> list[tuple[float, Active]]:
         """The runs that must end before so many of these GPUs are free, those that end first, with when they will."""

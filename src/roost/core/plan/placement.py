@@ -12,32 +12,11 @@ from heapq import heappop, heappush
 
 import msgspec
 
+from roost.core import reasons as r
 from roost.core.amounts import size
 from roost.core.cluster import Cluster, claim
 from roost.core.model import Active, Claim, Gpu, GpuRules, Observation, Request
 from roost.core.nodes import ALL, NO_RULES, Node
-from roost.core.reasons import (
-    CpuSlots,
-    GpuBusy,
-    GpuClaimed,
-    GpuClosed,
-    GpuFault,
-    GpuForeign,
-    GpuHaunted,
-    GpuMemory,
-    GpuNotAsked,
-    GpuTaken,
-    GpuUnknown,
-    Holder,
-    HostMemory,
-    NodeAway,
-    NodeIsDrained,
-    NodeKept,
-    NoNodes,
-    Reason,
-    Refusal,
-    TooFewGpus,
-)
 
 MOST_KINDS = 256
 """Kinds of requests whose counts are kept up to date at once."""
@@ -281,10 +260,10 @@ class Space:
             return list(held.values()) if held else []
         return [*held.values(), *given] if held else given
 
-    def place(self, request: Request, on_kept: bool = False) -> Place | Refusal:
+    def place(self, request: Request, on_kept: bool = False) -> Place | r.Refusal:
         """The best place for it, or why there is none now. `on_kept`: the nodes that are kept free may be used as well."""
         found = self.find(request, on_kept)
-        return found if found is not None else Refusal(tuple(self._reasons(request)))
+        return found if found is not None else r.Refusal(tuple(self._reasons(request)))
 
     def find(self, request: Request, on_kept: bool = False) -> Place | None:
         """The best place for it, or None."""
@@ -302,7 +281,9 @@ class Space:
             name = fits.tightest(need)
             if name is None and on_kept:
                 name = min(((c, n) for n, c in fits.kept.items() if c >= need), default=(0, None))[1]
-        return self._place_on(self.cluster.nodes[name], request) if name is not None else None
+        if name is None:
+            return None
+        return Place(name, tuple(self._choose(self.cluster.nodes[name], request, request.gpus)))
 
     def _spread(self, request: Request, fits: Fits, whole: dict[str, int], on_kept: bool = False) -> Place | None:
         """Whole nodes, and the rest where it leaves the best room."""
@@ -340,9 +321,6 @@ class Space:
                 best = (score, name)
         return best[1] if best else None
 
-    def _place_on(self, node: Node, request: Request) -> Place:
-        return Place(node.name, tuple(self._choose(node, request, request.gpus)))
-
     def _choose(self, node: Node, request: Request, count: int) -> list[str]:
         """So many GPUs of a node that has them, in the order of their index."""
         if count == 0:
@@ -353,10 +331,10 @@ class Space:
             fitting.sort(key=lambda gpu: self._gpu_score(node, gpu, request))
         return [gpu.uuid for gpu in sorted(fitting[:count], key=lambda gpu: gpu.index)]
 
-    def _reasons(self, request: Request) -> Iterator[Reason]:
+    def _reasons(self, request: Request) -> Iterator[r.Reason]:
         """Why it does not fit, node by node."""
         if not self.cluster.nodes:
-            yield NoNodes()
+            yield r.NoNodes()
         for name, node in sorted(self.cluster.nodes.items()):
             if (closed := self.closed(node)) is not None:
                 yield closed
@@ -367,33 +345,33 @@ class Space:
             else:
                 yield from self._gpu_reasons(node, request)
 
-    def _cpu_reasons(self, node: Node) -> Iterator[Reason]:
+    def _cpu_reasons(self, node: Node) -> Iterator[r.Reason]:
         if self._fitting(node, self.kind(Request(gpus=0))) <= 0:
             active = [a for a in self.cluster.active.values() if a.node == node.name and not a.gpus]
-            yield CpuSlots(node=node.name, slots=cpu_slots(self.cluster, node), holders=tuple(map(_holder, active)))
+            yield r.CpuSlots(node=node.name, slots=cpu_slots(self.cluster, node), holders=tuple(map(_holder, active)))
         elif (keeping := self.cluster.keeping) is not None and node.name in self._kept:
-            yield NodeKept(node=node.name, job=keeping.job, until_ms=keeping.until_ms)
+            yield r.NodeKept(node=node.name, job=keeping.job, until_ms=keeping.until_ms)
 
-    def _gpu_reasons(self, node: Node, request: Request) -> Iterator[Reason]:
+    def _gpu_reasons(self, node: Node, request: Request) -> Iterator[r.Reason]:
         kind = self.kind(request)
-        refused = [r for gpu in node.gpus.values() if (r := self.refuses(node, gpu, kind)) is not None]
+        refused = [why for gpu in node.gpus.values() if (why := self.refuses(node, gpu, kind)) is not None]
         free = len(node.gpus) - len(refused)
         if free >= request.gpus and (keeping := self.cluster.keeping) is not None and node.name in self._kept:
-            yield NodeKept(node=node.name, job=keeping.job, until_ms=keeping.until_ms)
+            yield r.NodeKept(node=node.name, job=keeping.job, until_ms=keeping.until_ms)
             return
-        yield TooFewGpus(node=node.name, asked=request.gpus, free=free, total=len(node.gpus))
-        yield from (reason for reason in refused if not isinstance(reason, GpuNotAsked))
+        yield r.TooFewGpus(node=node.name, asked=request.gpus, free=free, total=len(node.gpus))
+        yield from (reason for reason in refused if not isinstance(reason, r.GpuNotAsked))
 
-    def closed(self, node: Node) -> Reason | None:
+    def closed(self, node: Node) -> r.Reason | None:
         """Why nothing at all may start on that node now."""
         if not node.attached:
-            return NodeAway(node=node.name, why=node.reason)
+            return r.NodeAway(node=node.name, why=node.reason)
         if node.drained:
-            return NodeIsDrained(node=node.name)
+            return r.NodeIsDrained(node=node.name)
         if (host := node.host) is not None:
             floor = int(self.cluster.number("safety.host_mem") * host.mem_mib)
             if host.mem_available_mib < floor:
-                return HostMemory(node=node.name, available_mib=host.mem_available_mib, floor_mib=floor)
+                return r.HostMemory(node=node.name, available_mib=host.mem_available_mib, floor_mib=floor)
         return None
 
     def _gpu_score(self, node: Node, gpu: Gpu, request: Request) -> tuple[int, ...]:
@@ -417,23 +395,23 @@ class Space:
             return not rules.disabled and not rules.drained and self._busy(node, gpu, request, seen) is None
         return self.refuses(node, gpu, request) is None
 
-    def refuses(self, node: Node, gpu: Gpu, request: Request) -> Reason | None:
+    def refuses(self, node: Node, gpu: Gpu, request: Request) -> r.Reason | None:
         """Why that GPU will not do for that request now; None when it will."""
         cluster, uuid = self.cluster, gpu.uuid
         if not may_use(cluster, node, gpu, request):
-            return GpuNotAsked(gpu=f"{node.name}:{gpu.index}", asked=request.gpu_ids)
+            return r.GpuNotAsked(gpu=f"{node.name}:{gpu.index}", asked=request.gpu_ids)
         rules = cluster.rules.get(uuid, NO_RULES)
         if rules.disabled or rules.drained:
-            return GpuClosed(gpu=f"{node.name}:{gpu.index}", how="disabled" if rules.disabled else "drained")
+            return r.GpuClosed(gpu=f"{node.name}:{gpu.index}", how="disabled" if rules.disabled else "drained")
         seen = cluster.seen.get(uuid)
         if seen is None:
-            return GpuUnknown(gpu=f"{node.name}:{gpu.index}")
+            return r.GpuUnknown(gpu=f"{node.name}:{gpu.index}")
         if seen.fault is not None:
-            return GpuFault(gpu=f"{node.name}:{gpu.index}", fault=seen.fault)
+            return r.GpuFault(gpu=f"{node.name}:{gpu.index}", fault=seen.fault)
         if seen.claimed_by is not None:
-            return GpuClaimed(gpu=f"{node.name}:{gpu.index}", by=seen.claimed_by)
+            return r.GpuClaimed(gpu=f"{node.name}:{gpu.index}", by=seen.claimed_by)
         if (runs := cluster.haunted.get(uuid)) is not None:
-            return GpuHaunted(gpu=f"{node.name}:{gpu.index}", runs=tuple(sorted(runs)))
+            return r.GpuHaunted(gpu=f"{node.name}:{gpu.index}", runs=tuple(sorted(runs)))
         return self._taken(node, gpu, request, rules, seen) or self._busy(node, gpu, request, seen)
 
     def would_free(self, node: Node, uuid: str, request: Request, job: int) -> bool:
@@ -454,27 +432,28 @@ class Space:
             if seen is not None:
                 self.cluster.seen[uuid] = seen
 
-    def _busy(self, node: Node, gpu: Gpu, request: Request, seen: Observation) -> Reason | None:
+    def _busy(self, node: Node, gpu: Gpu, request: Request, seen: Observation) -> r.Reason | None:
         if request.max_util is None or (seen.util is not None and seen.util <= request.max_util):
             return None
-        return GpuBusy(gpu=f"{node.name}:{gpu.index}", util=seen.util, max_util=request.max_util)
+        return r.GpuBusy(gpu=f"{node.name}:{gpu.index}", util=seen.util, max_util=request.max_util)
 
-    def _taken(self, node: Node, gpu: Gpu, request: Request, rules: GpuRules, seen: Observation) -> Reason | None:
+    def _taken(self, node: Node, gpu: Gpu, request: Request, rules: GpuRules, seen: Observation) -> r.Reason | None:
         """Who has what the request needs of that GPU: slots or memory."""
         name = f"{node.name}:{gpu.index}"
         claims = self.claims(gpu.uuid)
         if not request.is_shared:
             if seen.foreign:
-                return GpuForeign(gpu=name, procs=seen.foreign)
+                return r.GpuForeign(gpu=name, procs=seen.foreign)
             used, needed = sum(c.slots for c in claims), rules.slots if request.exclusive else 1
             if used + needed > rules.slots or (request.exclusive and claims):
-                return GpuTaken(gpu=name, slots=rules.slots, holders=self._holders(claims))
+                return r.GpuTaken(gpu=name, slots=rules.slots, holders=self._holders(claims))
         asked = claim(0, request, gpu, rules).mem_mib
-        if (free := self.free_mib(gpu)) < asked + self._floor_mib(gpu, request):
+        floor = int(self.cluster.number("safety.gpu_mem") * gpu.mem_mib) if request.is_shared else 0
+        if (free := self.free_mib(gpu)) < asked + floor:
             held = self._holders(claims)
             if rules.slots == 1 and not request.is_shared:
-                return GpuTaken(gpu=name, slots=1, holders=held)
-            return GpuMemory(
+                return r.GpuTaken(gpu=name, slots=1, holders=held)
+            return r.GpuMemory(
                 gpu=name,
                 asked_mib=asked,
                 free_mib=free,
@@ -498,16 +477,13 @@ class Space:
         held = sum(max(c.mem_mib, used.get(c.job, 0)) for c in self.claims(gpu.uuid))
         return max(0, gpu.mem_mib - held - foreign)
 
-    def _floor_mib(self, gpu: Gpu, request: Request) -> int:
-        return int(self.cluster.number("safety.gpu_mem") * gpu.mem_mib) if request.is_shared else 0
-
-    def _holders(self, claims: list[Claim]) -> tuple[Holder, ...]:
+    def _holders(self, claims: list[Claim]) -> tuple[r.Holder, ...]:
         active = (self.cluster.active.get(c.job) for c in claims)
         return tuple(_holder(a) for a in active if a is not None)
 
 
-def _holder(active: Active) -> Holder:
-    return Holder(active.job.id, active.job.shape.user, active.state.value)
+def _holder(active: Active) -> r.Holder:
+    return r.Holder(active.job.id, active.job.shape.user, active.state.value)
 
 
 def cpu_slots(cluster: Cluster, node: Node) -> int:
@@ -565,18 +541,15 @@ def no_such_node(cluster: Cluster, names: tuple[str, ...]) -> Impossible | None:
     """What to say of the first name that no node has."""
     for name in names:
         if name not in cluster.nodes:
-            return Impossible(f"there is no node {name}: {_nodes_there(cluster)}", "roost nodes")
+            known = sorted(cluster.nodes)
+            more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+            there = f"there are {', '.join(known[:_NAMED]) or 'none'}{more}"
+            return Impossible(f"there is no node {name}: {there}", "roost nodes")
     return None
 
 
 _NAMED = 8
 """Nodes that a refusal lists."""
-
-
-def _nodes_there(cluster: Cluster) -> str:
-    names = sorted(cluster.nodes)
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"there are {', '.join(names[:_NAMED]) or 'none'}{more}"
 
 
 def _could_fit(cluster: Cluster, node: Node, gpu: Gpu, request: Request) -> bool:

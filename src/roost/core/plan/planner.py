@@ -17,26 +17,13 @@ from types import ModuleType
 import msgspec
 
 from roost.core import events as ev
+from roost.core import reasons as r
 from roost.core.cluster import NO_CONDITIONS, Cluster, Line
 from roost.core.model import Active, Conditions, Job, Keeping, Request, Shape
 from roost.core.nodes import Node, nodes_barred
 from roost.core.plan.holds import GONE, Keeper
 from roost.core.plan.placement import Place, Space, impossible
-from roost.core.plan.preemption import may_preempt
 from roost.core.policy import find
-from roost.core.reasons import (
-    Ahead,
-    Held,
-    NobodyElse,
-    NodeBarred,
-    NotBefore,
-    QuotaReached,
-    Reason,
-    Refusal,
-    SchedulingPaused,
-    SweepFull,
-    WaitsForJob,
-)
 from roost.core.states import State
 
 Head = tuple[tuple[float, ...], Job, Iterator[Job]]
@@ -69,15 +56,12 @@ class Plan(msgspec.Struct, frozen=True):
 def plan(cluster: Cluster, now_ms: int, limit: int = 256) -> Plan:
     """Choose what starts. At most `limit` starts, so that a round stays short; the next follows at once."""
     if cluster.is_paused or not cluster.lines:
-        return Plan([], _nothing_kept(cluster, now_ms) if cluster.keeping is not None else None)
+        if cluster.keeping is None:
+            return Plan([])
+        keeper = Keeper(cluster, Space.of(cluster), now_ms)  # pays for what stood idle
+        keeper.drop()
+        return Plan([], keeper.event())
     return _Planner(cluster, now_ms, limit).plan()
-
-
-def _nothing_kept(cluster: Cluster, now_ms: int) -> ev.Kept | None:
-    """Pay for what stood idle, and keep nothing any longer."""
-    keeper = Keeper(cluster, Space.of(cluster), now_ms)
-    keeper.drop()
-    return keeper.event()
 
 
 class _Planner:
@@ -221,6 +205,13 @@ class _Planner:
         return []
 
 
+def may_preempt(cluster: Cluster, active: Active, now_ms: int) -> bool:
+    """Whether this job may be asked to make room now: it said so, it runs, and it has had its least time."""
+    if not active.job.shape.preemptible or active.state is not State.RUNNING:
+        return False
+    return now_ms - active.since_ms >= 1000 * cluster.number("preempt.min_run_s")
+
+
 def _who_yields(space: Space, request: Request, able: list[Active]) -> list[Active]:
     """The fewest jobs of one node, the youngest of them, whose GPUs would let that request fit; none when none would."""
     best: list[Active] = []
@@ -294,43 +285,43 @@ def first_users(cluster: Cluster, started: Container[int] = ()) -> frozenset[str
     )
 
 
-def over_quota(cluster: Cluster, shape: Shape) -> Reason | None:
+def over_quota(cluster: Cluster, shape: Shape) -> r.Reason | None:
     """The quota that such a job would exceed."""
     rules, user = cluster.user(shape.user), shape.user
     if rules.max_gpus is not None and cluster.gpus_of[user] + shape.request.gpus > rules.max_gpus:
         asked = shape.request.gpus
-        return QuotaReached(user=user, what="GPUs", has=cluster.gpus_of[user], most=rules.max_gpus, asked=asked)
+        return r.QuotaReached(user=user, what="GPUs", has=cluster.gpus_of[user], most=rules.max_gpus, asked=asked)
     if rules.max_jobs is not None and cluster.runs_of[user] >= rules.max_jobs:
-        return QuotaReached(user=user, what="jobs", has=cluster.runs_of[user], most=rules.max_jobs)
+        return r.QuotaReached(user=user, what="jobs", has=cluster.runs_of[user], most=rules.max_jobs)
     most = cluster.groups.get(shape.group)
     if most is not None and cluster.runs_in[shape.group] >= most:
-        return SweepFull(sweep=shape.group, running=cluster.runs_in[shape.group], most=most)
+        return r.SweepFull(sweep=shape.group, running=cluster.runs_in[shape.group], most=most)
     return None
 
 
 def explain(
-    cluster: Cluster, job: Job, now_ms: int, place: int | None = None, own: Iterable[Reason] | None = None
-) -> tuple[Reason, ...]:
+    cluster: Cluster, job: Job, now_ms: int, place: int | None = None, own: Iterable[r.Reason] | None = None
+) -> tuple[r.Reason, ...]:
     """Every reason why a waiting job does not start now, its own first, then what it lacks.
 
     `place` is how many jobs stand before it in the queue, for the case that it would fit; None when that is not known.
     `own` are its own reasons (`condition_reasons`) for a job that is not in the queue.
     """
-    reasons: list[Reason] = list(own_reasons(cluster, job, now_ms) if own is None else own)
+    reasons: list[r.Reason] = list(own_reasons(cluster, job, now_ms) if own is None else own)
     if cluster.is_paused:
-        reasons.append(SchedulingPaused())
+        reasons.append(r.SchedulingPaused())
     if (over := over_quota(cluster, job.shape)) is not None:
         reasons.append(over)
     first = first_users(cluster)
     if first and job.shape.user not in first:
-        reasons.append(NobodyElse(user=min(first)))
-    reasons.extend(NodeBarred(node=node, why=why) for node, why in sorted(nodes_barred(cluster, job.shape).items()))
+        reasons.append(r.NobodyElse(user=min(first)))
+    reasons.extend(r.NodeBarred(node=node, why=why) for node, why in sorted(nodes_barred(cluster, job.shape).items()))
     on_kept = may_use_kept(cluster, cluster.keeping, job, now_ms)
     found = Space.of(cluster).place(effective(cluster, job.shape), on_kept)
-    if isinstance(found, Refusal):
+    if isinstance(found, r.Refusal):
         reasons.extend(found.reasons)
     elif not reasons:
-        reasons.append(Ahead(jobs=place))
+        reasons.append(r.Ahead(jobs=place))
     return tuple(reasons)
 
 
@@ -341,19 +332,19 @@ def may_use_kept(cluster: Cluster, keeping: Keeping | None, job: Job, now_ms: in
     return keeping.job == job.id or now_ms + 1000 * cluster.learned.outlook(job.shape).within(GONE) < keeping.until_ms
 
 
-def own_reasons(cluster: Cluster, job: Job, now_ms: int) -> Iterator[Reason]:
+def own_reasons(cluster: Cluster, job: Job, now_ms: int) -> Iterator[r.Reason]:
     """What keeps this job that has nothing to do with resources."""
     conditions = cluster.conditions.get(job.id, NO_CONDITIONS)
     return condition_reasons(cluster, job, conditions, job.id in cluster.held, now_ms)
 
 
-def condition_reasons(cluster: Cluster, job: Job, conditions: Conditions, is_held: bool, now_ms: int) -> Iterator[Reason]:
+def condition_reasons(cluster: Cluster, job: Job, conditions: Conditions, is_held: bool, now_ms: int) -> Iterator[r.Reason]:
     """The same for a job under these conditions, whether the cluster knows it or not."""
     if is_held:
-        yield Held()
+        yield r.Held()
     for dependency in conditions.after:
         state = cluster.state_of(dependency.job) or State.ENDED
-        yield WaitsForJob(job=dependency.job, wants=dependency.wants, state=state.value)
+        yield r.WaitsForJob(job=dependency.job, wants=dependency.wants, state=state.value)
     if conditions.begin_ms is not None and conditions.begin_ms > now_ms:
         left_s = -(-(conditions.begin_ms - now_ms) // 1000)
-        yield NotBefore(begin_ms=conditions.begin_ms, left_s=left_s, attempts=job.attempts)
+        yield r.NotBefore(begin_ms=conditions.begin_ms, left_s=left_s, attempts=job.attempts)

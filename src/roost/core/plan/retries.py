@@ -8,19 +8,18 @@ is the end even where `retries` are left: the same again would fail the same.
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 
 from roost.core.amounts import size
 from roost.core.cluster import Cluster
-from roost.core.model import Active, Gpu, Request, Stop, StopKind
-from roost.core.nodes import Node
-from roost.core.plan.placement import is_named
-from roost.core.plan.preemption import PREEMPT
+from roost.core.model import Active, Request, Stop, StopKind
+from roost.core.plan.placement import may_use
 from roost.core.states import Outcome
 
-RETRY, OOM = "retry", "oom"
+RETRY, OOM, PREEMPT = "retry", "oom", StopKind.PREEMPT.value
 PAUSE_MS = 1_000
-LONGEST_PAUSE_MS = 60_000
 
 
 class Tries(msgspec.Struct, frozen=True):
@@ -66,7 +65,7 @@ def why_again(outcome: Outcome, stop: Stop | None, asked: str | None) -> str | N
 def pause_ms(tries: Tries, why: str) -> int:
     """How long it waits first: doubled every time, so that a crash does not spin. One that made room lets others in."""
     doubled = 0 if why == PREEMPT else min(tries.retried + tries.oom_retried, 6)
-    return min(LONGEST_PAUSE_MS, PAUSE_MS << doubled)
+    return min(60_000, PAUSE_MS << doubled)
 
 
 def roomier(cluster: Cluster, active: Active) -> Request:
@@ -90,16 +89,9 @@ def _was_alone(cluster: Cluster, active: Active) -> bool:
 
 def _exists(cluster: Cluster, request: Request) -> bool:
     """Whether some node has enough such GPUs, free or not."""
-    nodes = (n for n in cluster.nodes.values() if not request.nodes or n.name in request.nodes)
-    return any(sum(_would_do(cluster, n, g, request) for g in n.gpus.values()) >= request.gpus for n in nodes)
-
-
-def _would_do(cluster: Cluster, node: Node, gpu: Gpu, request: Request) -> bool:
-    if cluster.rules_of(gpu.uuid).disabled or gpu.mem_mib < (request.min_gpu_mem_mib or 0):
-        return False
-    if request.gpu_ids and not is_named(cluster, node, gpu, request.gpu_ids):
-        return False
-    return not request.models or any(word.lower() in gpu.model.lower() for word in request.models)
+    gpus = ((n, g) for n, g in cluster.gpus() if not cluster.rules_of(g.uuid).disabled)
+    fitting = Counter(n.name for n, g in gpus if may_use(cluster, n, g, request))
+    return any(count >= request.gpus for name, count in fitting.items() if not request.nodes or name in request.nodes)
 
 
 def difference(asked: Request, now: Request) -> str:
@@ -109,3 +101,8 @@ def difference(asked: Request, now: Request) -> str:
     if now.exclusive and not asked.exclusive:
         return f"alone on its GPU{'s' * (now.gpus != 1)}"
     return ""
+
+
+def preempted_words(stop: Stop | None) -> str:
+    """What people are told of an attempt that ended so."""
+    return f"preempted for job {stop.for_job}" if stop is not None and stop.for_job is not None else "preempted"

@@ -9,15 +9,9 @@ of a user with a negative weight waits.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
-
-from roost.core.cluster import Cluster
-from roost.core.model import Job
-
-Key = Callable[[Job, Cluster, int], tuple[float, ...]]
 
 
 def names() -> list[str]:

@@ -144,7 +144,8 @@ def _computed(op: ast.operator, left: int | float, right: int | float) -> int | 
 
 def _compared(left: Any, ops: list[ast.cmpop], others: list[Any]) -> bool:
     for op, right in zip(ops, others, strict=True):
-        if isinstance(op, (ast.In, ast.NotIn)) and not (isinstance(right, tuple) or (_is_text(left) and _is_text(right))):
+        are_texts = isinstance(left, str) and isinstance(right, str)
+        if isinstance(op, (ast.In, ast.NotIn)) and not (isinstance(right, tuple) or are_texts):
             raise TypeError("`in` needs a list or a text behind it")
         try:
             if not _COMPARISONS[type(op)](left, right):
@@ -157,7 +158,3 @@ def _compared(left: Any, ops: list[ast.cmpop], others: list[Any]) -> bool:
 
 def _shown(value: Any) -> str:
     return "null" if value is None else repr(value)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)

@@ -78,13 +78,10 @@ def spelled(name: str, values: Sequence[Given]) -> Values:
     check_name(name)
     if not values:
         raise BadRequest(f"{name} has no values", f"-p {name}=1,2,3")
-    return tuple(None if value is None else _checked(name, _text(value)) for value in values)
-
-
-def _text(value: Given) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+    return tuple(
+        None if value is None else _checked(name, str(value).lower() if isinstance(value, bool) else str(value))
+        for value in values
+    )
 
 
 def _items(name: str, item: str) -> list[str | None]:

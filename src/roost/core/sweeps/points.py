@@ -43,7 +43,7 @@ def expanded(design: Design) -> list[JobSpec]:
     """The jobs of a sweep, in order, each with its point; raises `BadRequest` in one line."""
     names = parameter_names(design)
     _check_braces(design, names)
-    found = list(dict.fromkeys(map(_frozen, _wanted(design, names))))
+    found = list(dict.fromkeys(tuple(point.items()) for point in _wanted(design, names)))
     if not found:
         raise BadRequest("no point is left" if design.where else "the sweep has no points", "-p lr=1e-3,1e-4")
     if len(found) > MAX_POINTS:
@@ -231,7 +231,3 @@ def _check_braces(design: Design, names: list[str]) -> None:
 def _has_node_names(job: JobSpec) -> bool:
     words = [job.command] if isinstance(job.command, str) else job.command
     return any(name in FILLED_BY_NODE for word in words for name in names_in(word))
-
-
-def _frozen(point: Point) -> tuple[tuple[str, str | None], ...]:
-    return tuple(point.items())

@@ -386,7 +386,7 @@ class People:
         secret, now = TOKEN_PREFIX + secrets.token_urlsafe(30), self._now_ms()
         expires = None if lives_s is None else now + 1000 * lives_s
         row = TokenRow(0, caller.name, label, digest_of(secret), now, expires, None)
-        await self._write(kept.add_token(row), self._line(caller.who, "token new", label, ""))
+        await self._write(kept.add(row), self._line(caller.who, "token new", label, ""))
         found = await asyncio.to_thread(self._store.read, kept.token, row.digest)
         assert found is not None
         self.tokens[row.digest] = found
@@ -397,7 +397,9 @@ class People:
         row = next((t for t in self.tokens.values() if t.id == token_id), None)
         if row is None or (row.user != caller.name and not caller.is_admin):
             raise NotFound(f"there is no token {token_id}", "roost token ls")
-        await self._write(kept.drop_tokens([row.id]), self._line(caller.who, "token revoke", row.label, f"of {row.user}"))
+        await self._write(
+            kept.drop(schema.tokens, "id", [row.id]), self._line(caller.who, "token revoke", row.label, f"of {row.user}")
+        )
         self.tokens.pop(row.digest, None)
         return row
 
@@ -462,14 +464,16 @@ class People:
     async def set_defaults(self, by: Who, user: str, values: dict[str, Any]) -> None:
         """Keep what a user's jobs are like unless he says otherwise."""
         data = msgspec.json.encode(values).decode() if values else None
-        await self._write(kept.put_defaults(user, data), self._line(by, "defaults", user, " ".join(sorted(values))))
+        await self._write(
+            kept.put_text(schema.defaults, user, data), self._line(by, "defaults", user, " ".join(sorted(values)))
+        )
         self.defaults[user] = values
 
     async def set_notice(self, by: Who, text: str | None) -> None:
         """Keep what everybody is to see."""
         notice = None if text is None else {"text": text, "by": by.name, "at_ms": self._now_ms()}
         value = None if notice is None else msgspec.json.encode(notice).decode()
-        await self._write(kept.put_meta("notice", value), self._line(by, "notice", text or "none", ""))
+        await self._write(kept.put_text(schema.meta, "notice", value), self._line(by, "notice", text or "none", ""))
         self.notice = notice
 
     async def note(self, by: Who, action: str, target: str, detail: str = "") -> None:
@@ -491,7 +495,7 @@ class People:
                 self.tokens[row.digest] = msgspec.structs.replace(row, used_ms=used[row.id])
 
     def _line(self, by: Who, action: str, target: str, detail: str) -> Executable:
-        return kept.note(AuditRow(0, self._now_ms(), by.name, by.via, by.address, action, target, detail))
+        return kept.add(AuditRow(0, self._now_ms(), by.name, by.via, by.address, action, target, detail))
 
     async def _write(self, *statements: Executable) -> None:
         try:

@@ -12,8 +12,8 @@ from roost.server.logs.reader import Logs
 from roost.server.notify.gpu_watch import Idle
 from roost.server.notify.message import Facts, last_lines
 from roost.store.notices import Told
-from roost.store.outbox import MORE, NoticeRow
-from roost.store.rows import AttemptRow, JobRow
+from roost.store.outbox import MORE
+from roost.store.rows import AttemptRow, JobRow, NoticeRow
 
 LOG_S = 3.0
 LOG_BYTES = 32_768

@@ -25,7 +25,8 @@ from roost.server.notify.sender_process import NoSender, Outgoing
 from roost.server.rounds.engine import Engine
 from roost.server.store_reader import StoreReader
 from roost.store import outbox, reads
-from roost.store.outbox import MORE, Message, MessageRow, NoticeRow, TargetRow
+from roost.store.outbox import MORE, Message
+from roost.store.rows import MessageRow, NoticeRow, TargetRow
 from roost.store.store import Store
 
 GATHER_S, PATIENCE_MS = 0.3, 30_000

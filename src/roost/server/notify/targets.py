@@ -20,7 +20,8 @@ from roost.server.notify.sender_process import NoSender
 from roost.server.rounds.commands import Who
 from roost.server.store_reader import StoreReader
 from roost.store import outbox
-from roost.store.outbox import MORE, MessageRow, TargetRow
+from roost.store.outbox import MORE
+from roost.store.rows import MessageRow, TargetRow
 from roost.store.store import CommitFailed, Store
 
 MOST = 20

@@ -10,7 +10,8 @@ from roost.core.amounts import span
 from roost.core.errors import NotPermitted, TryLater
 from roost.core.model import RANK_STEP, Conditions, Job, Stop, StopKind
 from roost.core.nodes import channel
-from roost.core.plan.preemption import PREEMPT, may_preempt
+from roost.core.plan.planner import may_preempt
+from roost.core.plan.retries import PREEMPT
 from roost.core.spec import JobSpec
 from roost.core.states import ACTIVE, Change, Outcome, State, is_allowed
 from roost.server.rounds.commands import Act, Command

@@ -7,8 +7,7 @@ import msgspec
 from roost.core import events as ev
 from roost.core.model import Active, Job
 from roost.core.plan.placement import impossible
-from roost.core.plan.preemption import PREEMPT, preempted_words
-from roost.core.plan.retries import OOM, Tries, pause_ms, roomier, why_again
+from roost.core.plan.retries import OOM, PREEMPT, Tries, pause_ms, preempted_words, roomier, why_again
 from roost.core.spec import JobSpec
 from roost.core.states import Outcome
 from roost.server.rounds.submit import why_never

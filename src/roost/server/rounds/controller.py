@@ -38,6 +38,7 @@ from roost.store.writes import Batch
 Input = Command | NodeReport | LinkLost
 
 STARTS_A_ROUND = 64
+_MAY_WAIT = ev.MOMENTARY + ev.LAZY
 
 
 class Round(msgspec.Struct):
@@ -54,7 +55,7 @@ class Round(msgspec.Struct):
     def is_urgent(self) -> bool:
         """Whether somebody waits for the commit: a person, a node, a GPU."""
         waiting = any(reply is not None for reply in self.replies) or self.turn.sends or self.turn.starts
-        return bool(waiting) or any(not isinstance(e, ev.MOMENTARY + ev.LAZY) for e in self.batch.events)
+        return bool(waiting) or not all(isinstance(e, _MAY_WAIT) for e in self.batch.events)
 
 
 class Controller:

@@ -18,7 +18,7 @@ from roost.core.model import Active, Claimant, Gpu, Host, Left, Observation, Pro
 from roost.core.nodes import channel
 from roost.core.plan.placement import impossible
 from roost.core.plan.planner import effective
-from roost.core.plan.preemption import PREEMPT
+from roost.core.plan.retries import PREEMPT
 from roost.core.states import Outcome, State
 from roost.links import messages as m
 from roost.server.rounds.actions import own_grace_ms, remove

@@ -247,7 +247,7 @@ class Hub:
     async def tick(self) -> None:
         """Look, and tell what has changed."""
         for _ in range(PATIENCE):
-            if not self._engine.is_busy:
+            if not self._engine.rounds.is_busy:
                 break
             await asyncio.sleep(0)
         async with self._looking:

@@ -316,8 +316,8 @@ def setting_view(row: Setting, value: Value) -> SettingAnswer:
         default=row.default,
         meaning=row.meaning,
         type=TYPES[row.kind],
-        minimum=row.low,
-        maximum=row.high,
+        minimum=row.range[0],
+        maximum=row.range[1],
         unit=unit_of(row.key),
         choices=policies.names() if row.key == "policy" else list(row.choices),
     )

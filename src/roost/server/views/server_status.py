@@ -85,7 +85,7 @@ class ServerStatus:
         """What is wrong, a line each."""
         links = [*self._links.health, *self._links.doubles()]
         faults = job_views.faults_view(self._engine.cluster)
-        return [*self._engine.health, *links, *faults, *filter(None, [self._pam.complaint()])]
+        return [*self._engine.rounds.health, *links, *faults, *filter(None, [self._pam.complaint()])]
 
     def nodes(self) -> list[Node]:
         """Every node."""

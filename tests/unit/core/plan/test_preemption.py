@@ -9,8 +9,8 @@ from tests.builders import NOW, cluster, job, node, start_all, submit
 from roost.core import events as ev
 from roost.core.cluster import Cluster
 from roost.core.model import Job, Stop, StopKind, UserRules
-from roost.core.plan.planner import plan
-from roost.core.plan.preemption import may_preempt, preempted_words
+from roost.core.plan.planner import may_preempt, plan
+from roost.core.plan.retries import preempted_words
 
 LONG = 600_000
 
