@@ -133,7 +133,7 @@ def snapshot(here: Cluster) -> dict[str, Any]:
     kept = {key: repr(value) for key, value in vars(here).items() if key not in apart and not isinstance(value, Counter)}
     kept |= {key: repr(sorted((+value).items())) for key, value in vars(here).items() if isinstance(value, Counter)}
     kept["lines"] = repr({shape: sorted(set(line.heap)) for shape, line in here.lines.items()})
-    kept["nodes"] = repr([[getattr(n, slot) for slot in n.__slots__] for n in here.nodes.values()])
+    kept["nodes"] = repr(list(here.nodes.values()))
     kept["asking"] = repr({request: list(lines) for request, lines in here.asking.items()})
     kept["learned"] = repr((here.learned.ended, here.learned.everyone.counts, here.learned.waits.counts))
     return kept
