@@ -15,15 +15,13 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-from tests.services import make_service
+from tests.servers import make_server
 
 from roost.core.model import Access
 from roost.core.spec import JobSpec
 from roost.links import local
 from roost.links.addresses import PIPE
 from roost.links.link import Link, Route
-from roost.server.logs.collector import LogCopies
-from roost.server.logs.reader import Logs
 from roost.server.nodes.node_links import NodeLinks
 from roost.server.rounds.commands import Act, Change_, KnowNode, RemoveNode, Submit
 from roost.store import reads
@@ -70,12 +68,12 @@ class Faraway:
     async def start(self, copies: bool = True) -> None:
         """A new server, with the node cut off."""
         self.store = Store(self.home / "roost.db")
-        self.service = make_service(self.home, self.store, OneLink)
-        self.engine = self.service.engine
-        self.logs = Logs(self.service)
+        self.server = make_server(self.home, self.store, OneLink)
+        self.engine = self.server.engine
+        self.logs = self.server.logs
         self._rounds = asyncio.create_task(self.engine.run())
-        self.copies = LogCopies(self.service)
-        if NODE not in self.service.cluster.nodes:
+        self.copies = self.server.log_copies
+        if NODE not in self.server.engine.cluster.nodes:
             await self.engine.ask(KnowNode("", NODE, Access(PIPE)))
         if copies:
             self._copying = asyncio.create_task(self.copies.run())
@@ -83,16 +81,16 @@ class Faraway:
     async def attach(self) -> None:
         """The node is reached."""
         self.link = Link(NODE, Route(local.command(self.there, "2x24G")), self.engine.inbox.report, self.engine.inbox.lost)
-        assert isinstance(self.service.links, OneLink)
-        self.service.links.only = self.link
+        assert isinstance(self.server.links, OneLink)
+        self.server.links.only = self.link
         self._linked = asyncio.create_task(self.link.run())
-        await until("it is attached", lambda: self.service.cluster.nodes[NODE].attached)
+        await until("it is attached", lambda: self.server.engine.cluster.nodes[NODE].attached)
 
     async def cut(self) -> None:
         """The node cannot be reached any more."""
         await self._hang_up()
         self.engine.inbox.lost(NODE, "no route to host")
-        await until("it is away", lambda: not self.service.cluster.nodes[NODE].attached)
+        await until("it is away", lambda: not self.server.engine.cluster.nodes[NODE].attached)
 
     async def wipe(self) -> None:
         """The node loses all its files, and is back."""
@@ -140,7 +138,7 @@ class Faraway:
     async def submit_long(self) -> int:
         """Start a job that says `begun`, stays while the file `stay` is there, and says `done`."""
         job = await self.submit("echo begun; while [ -e stay ]; do sleep 0.02; done; echo done")
-        await until("it runs", lambda: self.service.cluster.active[job].pid)
+        await until("it runs", lambda: self.server.engine.cluster.active[job].pid)
         return job
 
     async def ends(self, job: int) -> AttemptRow:

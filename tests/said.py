@@ -43,7 +43,7 @@ SAY_IN: dict[str, dict[str, int]] = {
     "node/commands/attach.py": {"write": 1},
     "node/daemon/dispatch.py": {"BadMessage": 0},
     "node/runs/supervisor.py": {"BadSpec": 0},
-    "server/rounds/engine.py": {"append": 0},
+    "server/rounds/loop.py": {"append": 0},
     "server/nodes/node_links.py": {"lost": 1, "append": 0},
 }
 """The same of one file: calls that mean something else elsewhere."""
@@ -58,7 +58,7 @@ RETURN = {
     "node/runs/command.py": ("explain_text", "output_error"),
     "node/runs/out_of_memory.py": ("_words",),
     "server/notify/sender.py": ("_check", "words_for"),
-    "server/rounds/start_errors.py": ("name_node", "_advice"),
+    "server/rounds/start_errors.py": ("name_node",),
     "server/identity/pam.py": ("complaint",),
     "server/identity/passwords.py": ("why_weak",),
     "server/rounds/reports.py": ("_outcome",),

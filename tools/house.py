@@ -34,7 +34,8 @@ MAX_SOURCE_LINES = 45_000
 # Modules that may import more than 20 others because joining them is all they do. An entry that is not needed is a breach.
 ROOTS: Mapping[str, str] = {
     "roost.api.app": "joins the routers of every part of the API into one application",
-    "roost.server.main": "makes every part of the server and hands each what it needs",
+    "roost.server.main": "starts the process: home, store, engine, links, listener, background tasks",
+    "roost.server.parts": "makes every part of the server and hands each what it needs",
 }
 
 # Functions that are tables though they do not return one literal: "module:function" or "module:Class.method".

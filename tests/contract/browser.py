@@ -11,7 +11,7 @@ import msgspec
 from tests.contract.conftest import Api
 from tests.declared import check_answer
 
-from roost.api.app import make_app
+from roost.api.app import Application
 from roost.api.edge.peer_credentials import SCOPE_KEY
 from roost.server.identity.people import PASSWORD
 
@@ -57,7 +57,7 @@ class Browser:
     """Keeps cookies, sends what a browser sends, follows nothing."""
 
     def __init__(self, api: Api, scheme: str = "http", address: str = "192.0.2.1") -> None:
-        self.app = make_app(api.service)
+        self.app = Application(api.server)
         self.scheme, self.address = scheme, address
         self.jar: dict[str, str] = {}
 
@@ -142,7 +142,7 @@ class Browser:
 
 async def add_user(api: Api, name: str, password: str = GOOD, **more: Any) -> None:
     """A user with a password, and no UNIX account."""
-    people = api.service.people
+    people = api.server.people
     await people.add(people.itself.who, [name], "none", **more)
     code = await people.new_link(people.itself.who, name, PASSWORD)
-    await api.service.login.by_link(code, None, password, "")
+    await api.server.login.by_link(code, None, password, "")

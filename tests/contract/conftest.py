@@ -13,16 +13,14 @@ import pytest
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
 from tests.declared import check_answer
-from tests.services import make_service
+from tests.servers import make_server
 from tests.stores import fresh_store
 
-from roost.api.app import make_app
+from roost.api.app import Application
 from roost.api.edge.peer_credentials import SCOPE_KEY
 from roost.links import messages as m
 from roost.server.identity import passwords
-from roost.server.notify.notifier import Notifier
-from roost.server.notify.targets import Targets
-from roost.server.service import Service
+from roost.server.parts import Parts
 from roost.web import dashboard
 
 GPUS = [m.GpuInfo(f"gpu{i}", i, "Sim", 24_000) for i in range(2)]
@@ -43,10 +41,9 @@ class Answer(NamedTuple):
 class Api:
     """Calls the application as a web server would."""
 
-    def __init__(self, service: Service) -> None:
-        self.service = service
-        self.notifier = Notifier(service)
-        self.app = make_app(service, Targets(self.notifier))
+    def __init__(self, server: Parts) -> None:
+        self.server, self.notifier = server, server.notifier
+        self.app = Application(server)
         self.uid: int | None = os.getuid()
         self.headers: dict[str, str] = {}
 
@@ -101,7 +98,7 @@ class Api:
     async def tell(self, *messages: m.Report) -> None:
         """The node says these; returns when they have had their consequences."""
         for message in messages:
-            self.service.engine.inbox.report("n1", message)
+            self.server.engine.inbox.report("n1", message)
         await self.get("/status")
         await self.post("/scheduler", {"paused": False})  # a committed round behind them
 
@@ -110,8 +107,8 @@ class Api:
 async def api(tmp_path: Path) -> AsyncIterator[Api]:
     (tmp_path / "node").mkdir()
     with fresh_store() as store:
-        made = Api(make_service(tmp_path, store))
-        engine = made.service.engine
+        made = Api(make_server(tmp_path, store))
+        engine = made.server.engine
         rounds = asyncio.create_task(engine.run())
         engine.controller.cluster.node("n1")  # the server's own machine
         sample = m.Sample(0, m.HostSample(60_000, 64_000), [m.GpuSample(g.uuid, 0, 0) for g in GPUS])

@@ -37,7 +37,7 @@ class Away(NamedTuple):
 @pytest.fixture
 async def away(api: Api, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Away]:
     monkeypatch.setattr(job_views, "AWAY_MS", 0)
-    engine = api.service.engine
+    engine = api.server.engine
     await engine.ask(KnowNode("", "far", Access("ssh://far")))
     engine.inbox.report("far", m.Hello(1, "x", "far", 1, "boot", 8, 64_000, FAR_GPUS, []))
     seen = [m.GpuSample(g.uuid, 0, 0) for g in FAR_GPUS]
@@ -98,7 +98,7 @@ async def test_an_action_is_done_to_what_is_shown_so(away: Away) -> None:
 
 async def test_once_it_is_back_nothing_is_unknown(away: Away) -> None:
     runs = [m.RunStarted(f"{job}.1", pid, 0) for pid, job in enumerate((away.there, away.paused_there, away.point), 71)]
-    away.api.service.engine.inbox.report("far", m.Hello(1, "x", "far", 1, "boot", 8, 64_000, FAR_GPUS, list(runs)))
+    away.api.server.engine.inbox.report("far", m.Hello(1, "x", "far", 1, "boot", 8, 64_000, FAR_GPUS, list(runs)))
     await away.api.tell()
     assert await away.ids("state=unknown") == []
     assert away.there in await away.ids("state=running")

@@ -111,7 +111,7 @@ async def test_a_page_of_somebody_else_cannot_make_a_browser_change_anything(api
 
 
 async def test_a_full_disk_is_said_and_nothing_is_queued(api: Api) -> None:
-    api.service.engine.controller.note_disk(True)
+    api.server.engine.controller.disk_is_full = True
     answer = await api.call("POST", "/jobs", {"jobs": [ONE]})
     assert (answer.status, answer.json["error"]["code"]) == (507, "disk_full")
     assert answer.json["error"]["hint"]

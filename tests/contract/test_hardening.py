@@ -95,7 +95,7 @@ async def test_nobody_elses_page_changes_a_password_or_tokens(api: Api, route: s
     wrong = secret.replace("OTHER", await csrf_of(eve))
     assert (await browser.change(method, path, CHANGES[route], roost_csrf=wrong)).status == 403
     assert (await browser.change(method, path, CHANGES[route], origin="http://evil.example")).status == 403
-    assert not api.service.people.tokens and (await Browser(api).login("ana", GOOD)).status == 303
+    assert not api.server.people.tokens and (await Browser(api).login("ana", GOOD)).status == 303
 
 
 @pytest.mark.parametrize("secret", ["", "guessed", "OTHER"])
@@ -142,7 +142,7 @@ async def test_nobody_is_logged_in_as_another_by_a_foreign_page(api: Api) -> Non
 
 
 async def test_a_one_time_link_is_not_used_by_a_foreign_page(api: Api) -> None:
-    people = api.service.people
+    people = api.server.people
     await people.add(people.itself.who, ["ana"], "none")
     code = await people.new_link(people.itself.who, "ana", PASSWORD)
     fields = {"new": GOOD, "again": GOOD}
@@ -294,7 +294,7 @@ async def test_what_somebody_typed_is_text_on_every_page(api: Api) -> None:
     stranger = Browser(api)
     pages = [await stranger.get(f"/login?next={quote(XSS)}"), await Browser(api).login(XSS, XSS, next=XSS)]
     pages += [await browser.get(path) for path in (f"/{quote(XSS)}", f"/welcome/{quote(XSS)}", f"/login?lang={quote(XSS)}")]
-    people = api.service.people
+    people = api.server.people
     code = await people.new_link(people.itself.who, None, FIRST)
     pages.append(await stranger.send(f"/welcome/{code}", f"/welcome/{code}", name=XSS, new=GOOD, again=GOOD))
     for seen in pages:
@@ -304,7 +304,7 @@ async def test_what_somebody_typed_is_text_on_every_page(api: Api) -> None:
 
 async def test_names_commands_and_notices_are_json_and_never_a_page(api: Api) -> None:
     await add_user(api, "ana", is_admin=True)
-    people = api.service.people
+    people = api.server.people
     await people.set_notice(people.itself.who, XSS)
     job = await api.submit(gpus=1, name=XSS, user="ana", command=[XSS], labels=["a<b"])
     browser = await Browser(api).logged_in("ana")
@@ -352,7 +352,7 @@ async def test_an_internal_error_tells_nothing_and_is_as_safe(api: Api, monkeypa
     def broken(caller: Any) -> Any:
         raise ValueError("/secret/path")
 
-    monkeypatch.setattr(api.service, "status", broken)
+    monkeypatch.setattr(api.server.status, "status", broken)
     browser = await _with_token(api)
     sent: list[Any] = []
     app = browser.app
@@ -372,7 +372,7 @@ async def test_an_internal_error_tells_nothing_and_is_as_safe(api: Api, monkeypa
 
 async def _with_token(api: Api) -> Browser:
     await add_user(api, "ana")
-    people = api.service.people
+    people = api.server.people
     _, secret = await people.new_token((await _caller(api, "ana")), "x", None)
     browser = Browser(api)
     browser.jar["token"] = secret
@@ -380,7 +380,7 @@ async def _with_token(api: Api) -> Browser:
 
 
 async def _caller(api: Api, name: str) -> Any:
-    people = api.service.people
+    people = api.server.people
     _, secret = await people.new_session(name, "", "test")
     return people.by_session(secret, "")
 
@@ -490,7 +490,7 @@ async def guess(api: Api, user: str, address: str, times: int) -> list[int]:
 @pytest.fixture
 def quick(api: Api, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Hashes that cost nothing and a clock that stands, for tests that try many; the hashes that were looked at."""
-    api.service.login.now_s = lambda: 1000.0
+    api.server.login.now_s = lambda: 1000.0
     tried: list[str] = []
     nobody = passwords.hashed("nobody")
 
@@ -543,7 +543,7 @@ async def test_an_unknown_name_takes_the_same_way(api: Api, monkeypatch: pytest.
     for user in ("ana", "nobody.at.all"):
         began = len(checked)
         with pytest.raises(NotKnown):
-            await api.service.login.by_password(user, "wrong wrong", "192.0.2.1")
+            await api.server.login.by_password(user, "wrong wrong", "192.0.2.1")
         assert len(checked) == began + 1
 
 
@@ -590,7 +590,7 @@ async def test_a_crowd_at_the_entrance_from_one_address_leaves_room_for_others(a
     import threading
 
     go = threading.Event()
-    login = api.service.login
+    login = api.server.login
 
     class Slow:
         at_once = 1
@@ -604,17 +604,17 @@ async def test_a_crowd_at_the_entrance_from_one_address_leaves_room_for_others(a
 
     from roost.server.identity.login import Login
 
-    api.service.login = Login(api.service.people, Slow())
-    tries = [asyncio.create_task(api.service.login.by_password(f"u{n}", "x", "198.51.100.7")) for n in range(15)]
+    api.server.login = Login(api.server.people, Slow())
+    tries = [asyncio.create_task(api.server.login.by_password(f"u{n}", "x", "198.51.100.7")) for n in range(15)]
     deadline = time.monotonic() + 10
     while sum(task.done() for task in tries) < 5 and time.monotonic() < deadline:
         await asyncio.sleep(0.01)
     assert sum(isinstance(task.exception(), TooFast) for task in tries if task.done()) == 5
-    other = asyncio.create_task(api.service.login.by_password("bob", "x", "203.0.113.9"))
+    other = asyncio.create_task(api.server.login.by_password("bob", "x", "203.0.113.9"))
     await asyncio.sleep(0.05)
     assert not other.done()
     go.set()
     with pytest.raises(NotKnown):
         await other
     await asyncio.gather(*tries, return_exceptions=True)
-    api.service.login = login
+    api.server.login = login

@@ -16,7 +16,7 @@ INSERT = (
 
 def keep(api: Api, *jobs: int) -> None:
     """Runs of these jobs, each ended a second after the one before."""
-    with sqlite3.connect(api.service.store.path) as db:
+    with sqlite3.connect(api.server.store.path) as db:
         db.executemany(INSERT, [(job, job * 1000 - 500, job * 1000, job * 1000 + 250) for job in jobs])
     db.close()
 

@@ -19,7 +19,7 @@ WORD = "canary7"
 @pytest.fixture
 async def lab(api: Api) -> AsyncIterator[Api]:
     """Ana and bob have jobs; every text of ana's holds a word of hers."""
-    mine = api.service.people
+    mine = api.server.people
     await mine.add(mine.itself.who, ["ana", "bob"], "none")
     await mine.add(mine.itself.who, ["boss"], "none", is_admin=True)
     await api.submit(user="ana", hold=True, name=f"{WORD}-b", command=["echo", "Learning", "Rate 5"], labels=["night"])
@@ -31,7 +31,7 @@ async def lab(api: Api) -> AsyncIterator[Api]:
 
 
 async def become(api: Api, name: str) -> None:
-    _, token = await api.service.people.new_token(Caller(name, False, "socket"), "test", None)
+    _, token = await api.server.people.new_token(Caller(name, False, "socket"), "test", None)
     api.uid, api.headers = None, {"authorization": f"Bearer {token}"}
 
 
@@ -123,7 +123,7 @@ async def test_what_makes_no_sense_is_said_in_one_line(lab: Api, query: str, wor
 
 
 async def test_many_are_counted_as_far_as_that_is_quick(lab: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("roost.store.listing", "roost.server.service"):
+    for module in ("roost.store.listing", "roost.server.views.job_reader"):
         monkeypatch.setattr(f"{module}.COUNTED", 2)
     page = await lab.get("/jobs?search=echo&limit=1")
     assert (page["total"], page["total_at_least"], len(page["jobs"])) == (None, 2, 1)
@@ -190,7 +190,7 @@ async def test_facets(lab: Api) -> None:
 
 async def test_facets_are_kept_for_some_seconds(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1_000_000
-    monkeypatch.setattr(api.service._facets, "_now_ms", lambda: now)
+    monkeypatch.setattr(api.server.jobs._facets, "_now_ms", lambda: now)
     assert (await api.get("/jobs/facets"))["labels"] == []
     await api.submit(labels=["x"])
     assert (await api.get("/jobs/facets"))["labels"] == []

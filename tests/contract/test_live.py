@@ -17,6 +17,7 @@ import uvicorn
 from tests.contract.browser import add_user
 from tests.contract.conftest import GPUS, Api
 from tests.feed import Feed
+from tests.servers import make_hub
 
 from roost.api.edge import request_limits
 from roost.api.edge.peer_credentials import SCOPE_KEY, PeerProtocol
@@ -24,7 +25,7 @@ from roost.core.spec import JobSpec
 from roost.links import messages as m
 from roost.server.identity.people import Caller
 from roost.server.rounds.commands import Submit
-from roost.server.service import Service
+from roost.server.store_reader import StoreReader
 from roost.server.views import dashboard_feed, start_estimates
 from roost.server.views.dashboard_feed import MOST_KEPT, Hub, Listener
 
@@ -122,7 +123,7 @@ async def page(api: Api) -> AsyncIterator[Open]:
 
 async def token_of(api: Api, name: str, lives_s: int | None = None) -> str:
     """A token of somebody who is known."""
-    return (await api.service.people.new_token(Caller(name, False, "socket"), "page", lives_s))[1]
+    return (await api.server.people.new_token(Caller(name, False, "socket"), "page", lives_s))[1]
 
 
 async def wait(what: Callable[[], object]) -> None:
@@ -170,7 +171,7 @@ async def test_what_is_told_is_what_the_document_says(api: Api, page: Open) -> N
     await api.submit(gpus=3)
     await api.post("/jobs/actions", {"action": "rm", "select": {"ids": str(await api.submit(hold=True))}})
     await seen.until(lambda: seen.said("notice") and seen.said("settings") and seen.said("gpu_set") and seen.said("removed"))
-    api.service.leave()
+    api.server.shutdown.begin()
     await seen.ended()
     assert {kind for kind, _ in seen.events} == {"state", "change", "bye"}
 
@@ -216,8 +217,8 @@ async def test_a_job_outside_the_picture_is_told_whole_and_a_removed_one_by_numb
 
 
 async def test_what_comes_at_once_is_told_at_once(api: Api) -> None:
-    hub = Hub(api.service)
-    listener = await hub.join(api.service.people.itself)
+    hub = make_hub(api.server)
+    listener = await hub.join(api.server.people.itself)
     feed = Feed()
     feed.take((await taken(listener)).removesuffix(b"\n\n"))
     for _ in range(20):
@@ -236,8 +237,8 @@ async def taken(listener: Listener) -> bytes:
 
 
 async def test_all_who_see_the_same_get_the_same_bytes(api: Api) -> None:
-    hub = Hub(api.service)
-    listeners = [await hub.join(api.service.people.itself) for _ in range(5)]
+    hub = make_hub(api.server)
+    listeners = [await hub.join(api.server.people.itself) for _ in range(5)]
     states = [await taken(one) for one in listeners]
     await api.submit(hold=True)
     changes = [await taken(one) for one in listeners]
@@ -247,11 +248,11 @@ async def test_all_who_see_the_same_get_the_same_bytes(api: Api) -> None:
 
 
 async def test_nothing_is_looked_at_while_nobody_listens(api: Api, page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = set(api.service.engine.watchers)
+    before = set(api.server.engine.watchers)
     seen = await page()
-    assert api.service.engine.watchers > before and api.service.people.on_change
+    assert api.server.engine.watchers > before and api.server.people.on_change
     await seen.close()
-    assert api.service.engine.watchers == before and not api.service.people.on_change
+    assert api.server.engine.watchers == before and not api.server.people.on_change
     looks: list[Hub] = []
     monkeypatch.setattr(Hub, "_look", looks.append)
     await api.submit(hold=True)
@@ -260,17 +261,17 @@ async def test_nothing_is_looked_at_while_nobody_listens(api: Api, page: Open, m
 
 
 async def test_it_goes_on_after_a_look_that_failed(api: Api, page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, read, failed = await page(), Service.read, asyncio.Event()
+    seen, read, failed = await page(), StoreReader.read, asyncio.Event()
 
-    async def broken(self: Service, *asked: Any) -> Any:
+    async def broken(self: StoreReader, *asked: Any) -> Any:
         if not failed.is_set():
             failed.set()
             raise OSError("the disk is gone for a moment")
         return await read(self, *asked)
 
-    monkeypatch.setattr(Service, "read", broken)
+    monkeypatch.setattr(StoreReader, "read", broken)
     asked = Submit("", [JobSpec("true", hold=True)])
-    job = (await api.service.ask(api.service.people.itself, asked)).ids[0]
+    job = (await api.server.engine.ask(asked, api.server.people.itself.who)).ids[0]
     await seen.until(lambda: seen.rows.get(job))
     assert failed.is_set() and seen.said("many")
 
@@ -307,7 +308,7 @@ async def test_without_a_login_nothing_is_told(api: Api) -> None:
 async def test_the_page_of_somebody_who_is_locked_ends(api: Api, page: Open) -> None:
     await add_user(api, "ana")
     hers, mine = await page(token=await token_of(api, "ana")), await page()
-    await api.service.people.change(api.service.people.itself.who, "ana", is_locked=True)
+    await api.server.people.change(api.server.people.itself.who, "ana", is_locked=True)
     await hers.ended()
     assert hers.events[-1] == ("bye", {"reason": "locked"})
     await mine.until(lambda: mine.said("users"))
@@ -315,7 +316,7 @@ async def test_the_page_of_somebody_who_is_locked_ends(api: Api, page: Open) -> 
 
 async def test_the_page_ends_with_the_session(api: Api, page: Open) -> None:
     await add_user(api, "ana")
-    people = api.service.people
+    people = api.server.people
     _, secret = await people.new_session("ana", "", "test")
     caller = people.by_session(secret, "")
     assert caller is not None
@@ -329,7 +330,7 @@ async def test_the_page_ends_when_the_token_or_the_session_expires(
     api: Api, page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add_user(api, "ana")
-    people, token = api.service.people, await token_of(api, "ana", 60)
+    people, token = api.server.people, await token_of(api, "ana", 60)
     _, secret = await people.new_session("ana", "", "test")
     pages = [await page(token=token), await page(cookie=secret)]
     clock = people._now_ms
@@ -341,7 +342,7 @@ async def test_the_page_ends_when_the_token_or_the_session_expires(
 
 async def test_every_page_ends_with_the_server(api: Api, page: Open) -> None:
     pages = [await page() for _ in range(3)]
-    api.service.leave()
+    api.server.shutdown.begin()
     for one in pages:
         await one.ended()
         assert one.events[-1] == ("bye", {"reason": "shutdown"})
@@ -375,7 +376,7 @@ async def test_private_mode_hides_the_work_of_others_and_shows_ones_own(api: Api
 
 async def test_in_private_mode_those_whose_work_does_not_show_share_one_encoding(api: Api) -> None:
     await api.call("PUT", "/settings", {"users.private": True})
-    hub = Hub(api.service)
+    hub = make_hub(api.server)
     listeners = {name: await hub.join(Caller(name, False, "token x")) for name in ("ana", "bob", "cyd")}
     for listener in listeners.values():
         await taken(listener)
@@ -387,12 +388,12 @@ async def test_in_private_mode_those_whose_work_does_not_show_share_one_encoding
 
 
 async def test_who_is_no_administrator_any_more_sees_less_at_once(api: Api, page: Open) -> None:
-    await api.service.people.add(api.service.people.itself.who, ["boss"], "none", is_admin=True)
+    await api.server.people.add(api.server.people.itself.who, ["boss"], "none", is_admin=True)
     await api.call("PUT", "/settings", {"users.private": True})
     job = await api.submit(hold=True, name="canary7")
     his = await page(token=await token_of(api, "boss"))
     assert his.rows[job]["name"] == "canary7"
-    await api.service.people.change(api.service.people.itself.who, "boss", is_admin=False)
+    await api.server.people.change(api.server.people.itself.who, "boss", is_admin=False)
     await his.until(lambda: his.rows[job]["name"] == "(private)")
     assert his.kinds[-1] == "state"
 
@@ -411,8 +412,8 @@ async def test_a_page_in_brief_hides_the_same(api: Api) -> None:
 
 
 async def test_whoever_is_too_slow_gets_the_whole_picture_instead(api: Api) -> None:
-    hub = Hub(api.service)
-    slow, quick = [await hub.join(api.service.people.itself) for _ in range(2)]
+    hub = make_hub(api.server)
+    slow, quick = [await hub.join(api.server.people.itself) for _ in range(2)]
     await taken(slow), await taken(quick)
     feed = Feed()
     for number in range(MOST_KEPT + 3):
@@ -448,7 +449,7 @@ async def served(api: Api) -> AsyncIterator[int]:
     try:
         yield listening.getsockname()[1]
     finally:
-        api.service.leave()
+        api.server.shutdown.begin()
         server.should_exit = True
         await serving
 
@@ -465,7 +466,7 @@ async def test_a_client_that_does_not_read_holds_nobody_up_and_catches_up(api: A
         await loop.sock_sendall(
             connection, f"GET /api/v1/live HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
         )
-        hub = api.app.backend.live
+        hub = api.server.live
         await wait(lambda: hub.listeners)
         (stuck,) = hub.listeners
         for number in range(400):

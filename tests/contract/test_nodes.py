@@ -10,7 +10,8 @@ from tests.contract.conftest import Api
 from roost.answers.nodes import NodeCheck, NodeLogin
 from roost.core.errors import Conflict, HostKeyUnknown, NotFound, RoostError, TryLater
 from roost.server.identity.people import Caller
-from roost.server.nodes.fleet import Fleet, NewNode
+from roost.server.nodes.fleet import Fleet
+from roost.server.nodes.new_node import NewNode
 
 KEY = "SHA256:AAAAB3NzaC1yc2E"
 LOGIN: dict[str, Any] = {"user": "ana", "node": "n1", "target": "ssh://ana@n1", "key": None}
@@ -57,7 +58,7 @@ class Recorded:
 @pytest.fixture
 def fleet(api: Api) -> Recorded:
     made = Recorded()
-    api.service.fleet = cast(Fleet, made)
+    api.server.fleet = cast(Fleet, made)
     return made
 
 
@@ -69,7 +70,7 @@ async def test_nodes_are_shown_one_by_one_and_all(api: Api) -> None:
 
 
 async def test_a_node_is_added(api: Api, fleet: Recorded) -> None:
-    fleet.answer = api.service.node("n1")
+    fleet.answer = api.server.status.node("n1")
     body = {"name": "lab3", "target": "ssh://root@10.0.0.3:2222", "host_key": KEY, "sim": "4x24G"}
     assert await api.post("/nodes", body) == await api.get("/nodes/n1")
     assert fleet.asked == [("add", NewNode("lab3", "ssh://root@10.0.0.3:2222", KEY, sim="4x24G"))]
@@ -124,7 +125,7 @@ async def test_a_node_is_given_up(api: Api, fleet: Recorded) -> None:
 
 
 async def test_a_new_host_key_is_believed(api: Api, fleet: Recorded) -> None:
-    fleet.answer = api.service.node("n1")
+    fleet.answer = api.server.status.node("n1")
     assert await api.post("/nodes/n1/trust", {"host_key": KEY}) == await api.get("/nodes/n1")
     assert fleet.asked == [("trust", "n1", KEY)]
 

@@ -73,7 +73,7 @@ async def test_a_target_from_its_first_day_to_its_last(api: Api, sender: FakeSen
 
 async def test_what_failed_is_listed_without_the_url(api: Api, sender: FakeSender) -> None:
     added = await api.post("/notify", {"url": URL})
-    store, me = api.service.store, (await api.get("/me"))["user"]
+    store, me = api.server.store, (await api.get("/me"))["user"]
     store.transact(outbox.put, [outbox.Message(added["id"], "failed", "Roost: job 1 …", "{}", 1, 1)], 0, 1000)
     (message,) = [store.read(outbox.next_message, added["id"], 2000)]
     assert message is not None
@@ -126,7 +126,7 @@ async def test_without_the_package_it_is_said_what_to_install_and_the_rest_works
 
 async def test_another_users_target_is_not_there(api: Api, sender: FakeSender) -> None:
     row = {"user": "somebody-else", "url": URL, "shown": "json://***", "events": "end", "lang": "en", "created_ms": 1}
-    theirs = api.service.store.transact(outbox.add_target, row)
+    theirs = api.server.store.transact(outbox.add_target, row)
     api.notifier.reload()
     assert (await api.get("/notify"))["targets"] == []
     for method, path in (("DELETE", f"/notify/{theirs}"), ("POST", f"/notify/{theirs}/test")):
@@ -151,17 +151,17 @@ async def test_the_url_is_in_no_repr_and_no_error(api: Api, sender: FakeSender) 
 
 
 async def test_everybodys_failures_are_for_administrators(api: Api, sender: FakeSender) -> None:
-    people = api.service.people
+    people = api.server.people
     await people.add(people.itself.who, ["zoe"], "none")
     _, token = await people.new_token(Caller("zoe", False, "socket"), "test", None)
     uid, api.uid = api.uid, None
     api.headers = {"authorization": f"Bearer {token}"}
     added = await api.post("/notify", {"url": URL})
     assert added["user"] == "zoe"
-    api.service.store.transact(outbox.put, [outbox.Message(added["id"], "failed", "x", "{}", 1, 1)], 0, 1000)
-    message = api.service.store.read(outbox.next_message, added["id"], 2000)
+    api.server.store.transact(outbox.put, [outbox.Message(added["id"], "failed", "x", "{}", 1, 1)], 0, 1000)
+    message = api.server.store.read(outbox.next_message, added["id"], 2000)
     assert message is not None
-    api.service.store.transact(outbox.settle, message.id, {"tries": 1, "error": "no answer in time"})
+    api.server.store.transact(outbox.settle, message.id, {"tries": 1, "error": "no answer in time"})
     assert [each["user"] for each in (await api.get("/notify/failures"))["failures"]] == ["zoe"]
     refused = await api.call("GET", "/notify/failures?all=true")
     assert (refused.status, refused.json["error"]["code"]) == (403, "not_permitted")
@@ -176,12 +176,12 @@ async def test_everybodys_failures_are_for_administrators(api: Api, sender: Fake
 
 
 async def test_somebody_who_is_locked_is_told_nothing(api: Api, sender: FakeSender) -> None:
-    people = api.service.people
+    people = api.server.people
     await people.add(people.itself.who, ["zoe"], "none")
     row = {"user": "zoe", "url": URL, "shown": "json://***", "events": "end", "lang": "en", "created_ms": 1}
-    target = api.service.store.transact(outbox.add_target, row)
+    target = api.server.store.transact(outbox.add_target, row)
     api.notifier.reload()
-    api.service.store.transact(outbox.put, [outbox.Message(target, "test", "x", '{"kind":"test"}')], 0, now_ms())
+    api.server.store.transact(outbox.put, [outbox.Message(target, "test", "x", '{"kind":"test"}')], 0, now_ms())
     await people.change(people.itself.who, "zoe", is_locked=True)
     await api.notifier._round()
     await asyncio.sleep(0)

@@ -39,7 +39,7 @@ async def test_a_wrong_password_and_a_wrong_name_look_the_same(api: Api) -> None
 
 
 async def test_a_one_time_link_is_not_used_up_by_looking_at_it(api: Api) -> None:
-    people = api.service.people
+    people = api.server.people
     await people.add(people.itself.who, ["ana"], "none")
     code = await people.new_link(people.itself.who, "ana", PASSWORD)
     for _ in range(3):
@@ -58,7 +58,7 @@ async def test_a_one_time_link_is_not_used_up_by_looking_at_it(api: Api) -> None
 
 async def test_a_link_to_log_in_needs_a_confirmation_and_works_once(api: Api) -> None:
     await add_user(api, "ana")
-    people = api.service.people
+    people = api.server.people
     code = await people.new_link(people.itself.who, "ana", LOGIN)
     browser = Browser(api)
     assert "Log in as ana" in (await browser.get(f"/welcome/{code}")).text
@@ -68,7 +68,7 @@ async def test_a_link_to_log_in_needs_a_confirmation_and_works_once(api: Api) ->
 
 
 async def test_the_first_administrator_comes_by_a_link(api: Api) -> None:
-    people = api.service.people
+    people = api.server.people
     code = await people.new_link(people.itself.who, None, FIRST)
     browser = Browser(api)
     no_name = await browser.send(f"/welcome/{code}", f"/welcome/{code}", name="", new=GOOD, again=GOOD)
@@ -103,7 +103,7 @@ async def test_tokens_are_made_shown_once_used_and_revoked(api: Api) -> None:
     assert me.json["user"] == "ana"
     listed = await browser.get("/api/v1/tokens")
     assert secret not in listed.text and [row["label"] for row in listed.json["tokens"]] == ["laptop"]
-    (token,) = api.service.people.tokens.values()
+    (token,) = api.server.people.tokens.values()
     assert token.expires_ms is not None and token.expires_ms - token.created_ms == 30 * 86_400_000
     assert (await browser.change("DELETE", f"/api/v1/tokens/{token.id}")).status == 200
     assert (await Browser(api).get("/api/v1/me", authorization=f"Bearer {secret}")).status == 401
@@ -117,7 +117,7 @@ async def test_a_token_that_makes_no_sense_is_not_made(api: Api, label: str, liv
     await add_user(api, "ana")
     browser = await Browser(api).logged_in("ana")
     assert (await browser.change("POST", "/api/v1/tokens", {"label": label, "lives_s": lives_s})).status == 400
-    assert not api.service.people.tokens
+    assert not api.server.people.tokens
 
 
 async def test_nobody_revokes_what_is_anothers(api: Api) -> None:
@@ -125,9 +125,9 @@ async def test_nobody_revokes_what_is_anothers(api: Api) -> None:
     await add_user(api, "bob")
     ana, bob = await Browser(api).logged_in("ana"), await Browser(api).logged_in("bob")
     await ana.change("POST", "/api/v1/tokens", {"label": "laptop"})
-    (token,) = api.service.people.tokens.values()
+    (token,) = api.server.people.tokens.values()
     assert (await bob.change("DELETE", f"/api/v1/tokens/{token.id}")).status in (403, 404)
-    assert token.digest in api.service.people.tokens
+    assert token.digest in api.server.people.tokens
 
 
 async def test_logging_out_ends_the_session_here_and_there(api: Api) -> None:

@@ -35,12 +35,12 @@ async def shows(api: Api, util: int, *procs: m.ProcessInfo) -> None:
 def look(api: Api, since_ms: int, until_ms: int) -> None:
     """Once a second, on a clock of the test's own."""
     for at_ms in range(since_ms, until_ms, 1000):
-        api.service.recorder.look(at_ms)
+        api.server.recorder.look(at_ms)
 
 
 def write(api: Api) -> None:
     """As the server does it now and then."""
-    recorder = api.service.recorder
+    recorder = api.server.recorder
     recorder.keep(lot := recorder.due(NOW_MS))
     recorder.written(lot)
 
@@ -101,13 +101,13 @@ async def test_many_who_look_at_one_plot_are_answered_from_one_reading(api: Api,
     await shows(api, 10)
     look(api, NOW_MS - 20_000, NOW_MS + 1)
     first = await api.call("GET", "/samples")
-    read = api.service.read
+    read = api.server.reader.read
 
     async def refuse(question: Any, *arguments: Any) -> Any:
         assert question is not queries._read, "it was read again"
         return await read(question, *arguments)
 
-    monkeypatch.setattr(api.service, "read", refuse)
+    monkeypatch.setattr(api.server.reader, "read", refuse)
     assert (await api.call("GET", "/samples")).body == first.body
     monkeypatch.setattr(queries, "now_ms", lambda: NOW_MS + 10_000)
     with pytest.raises(AssertionError, match="read again"):
@@ -153,7 +153,7 @@ async def test_what_makes_no_sense(api: Api, path: str, status: int, said: str) 
 
 async def test_how_a_run_goes_and_went(api: Api) -> None:
     job = await run(api)
-    api.service.recorder.watch(ev.Measured(((f"{job}.1", 512),)))
+    api.server.recorder.watch(ev.Measured(((f"{job}.1", 512),)))
     look(api, NOW_MS - 5000, NOW_MS)
     going = await api.get(f"/jobs/{job}/samples")
     (gpu,) = going.pop("gpus")
@@ -186,7 +186,7 @@ async def test_a_job_that_has_not_begun_has_nothing_to_show(api: Api) -> None:
 
 def used(api: Api, *rows: tuple[int, str, int, int, int, int]) -> None:
     """Weeks ago, user, GPU milliseconds, runs, waited, waits."""
-    with sqlite3.connect(api.service.store.path) as db:
+    with sqlite3.connect(api.server.store.path) as db:
         week = week_of(NOW_MS)
         db.executemany("INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?)", [(week - ago, *row) for ago, *row in rows])
     db.close()
@@ -209,7 +209,7 @@ async def test_hours_a_week_of_everybody(api: Api) -> None:
 
 async def test_what_runs_now_counts_until_now(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     job = await run(api, gpus=2)
-    active = api.service.cluster.active[job]
+    active = api.server.engine.cluster.active[job]
     later_ms = begin_ms(week_of(active.since_ms) + 1) + HOUR_MS  # an hour into the week after it began
     monkeypatch.setattr(queries, "now_ms", lambda: later_ms)
     (user,) = (await api.get("/usage?weeks=2"))["users"]
@@ -217,7 +217,7 @@ async def test_what_runs_now_counts_until_now(api: Api, monkeypatch: pytest.Monk
 
 
 async def test_in_private_mode_everybody_sees_his_own_alone(api: Api) -> None:
-    people = api.service.people
+    people = api.server.people
     await people.add(people.itself.who, ["zoe", "yan"], "none")
     _, token = await people.new_token(Caller("yan", False, "socket"), "test", None)
     used(api, (0, "zoe", HOUR_MS, 1, 0, 1), (0, "yan", 2 * HOUR_MS, 1, 0, 1))

@@ -49,7 +49,7 @@ BODIES: dict[str, Any] = {
 
 @pytest.fixture
 async def people(api: Api) -> AsyncIterator[People]:
-    mine = api.service.people
+    mine = api.server.people
     by = mine.itself.who
     await mine.add(by, ["zoe", "yan"], "none")
     await mine.add(by, ["boss"], "none", is_admin=True)
@@ -64,7 +64,7 @@ async def people(api: Api) -> AsyncIterator[People]:
     code = await mine.new_link(by, "zoe", "login")
     paths = {"job": job, "sweep": sweep["sweep"], "name": "zoe", "token": token, "code": code, "id": 1, "target": 1}
     key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBtq8LfoVuy0cGX9oLKn8gLq9NnhwFCBHYvJ5lxXQ1rK"
-    api.service.cluster.apply(ev.NodeKnown("far", Access("ssh://root@127.0.0.1:1", key)))  # where nobody answers
+    api.server.engine.cluster.apply(ev.NodeKnown("far", Access("ssh://root@127.0.0.1:1", key)))  # where nobody answers
     paths["node"] = "far"
     yield People(api, tokens, paths)
     api.uid, api.headers = os.getuid(), {}

@@ -44,7 +44,7 @@ async def test_the_server_names_it_and_switches_to_it(narrow: str, api: Api) -> 
     held = await api.submit(gpus=2)
     wide, one = await api.submit(gpus=2), await api.submit(gpus=1)
     await api.tell(m.RunExited(f"{held}.1", 0, 0, None, pid=77, started_ms=0))
-    assert one in api.service.cluster.active and wide in api.service.cluster.jobs
+    assert one in api.server.engine.cluster.active and wide in api.server.engine.cluster.jobs
 
 
 def test_the_plan_uses_it(narrow: str) -> None:

@@ -41,7 +41,7 @@ async def test_nor_can_a_job_be_changed_to_prefer_it(api: Api, action: str) -> N
 
 
 async def test_one_that_went_later_is_in_nobodys_way(api: Api) -> None:
-    engine = api.service.engine
+    engine = api.server.engine
     await engine.ask(KnowNode("", "far", Access("ssh://far")))
     job = await api.submit(hold=True, prefer_nodes=["far"])
     await api.call("PUT", "/defaults", {"prefer_nodes": ["far", "n1"]})

@@ -14,7 +14,7 @@ import uvicorn
 from tests.contract.browser import add_user
 from tests.contract.conftest import Api
 
-from roost.api.app import make_app
+from roost.api.app import Application
 from roost.api.edge.connection_limits import Connections
 from roost.api.edge.peer_credentials import PeerProtocol
 from roost.api.edge.request_body import Patience
@@ -59,12 +59,12 @@ class Tcp(NamedTuple):
 @pytest.fixture
 async def tcp(api: Api) -> AsyncIterator[Tcp]:
     await add_user(api, "ana")
-    people = api.service.people
+    people = api.server.people
     _, session = await people.new_session("ana", "", "test")
     caller = people.by_session(session, "")
     assert caller is not None
     _, token = await people.new_token(caller, "test", None)
-    app = make_app(api.service, patience=Patience(piece_s=SOON_S, body_s=3 * SOON_S, nobodys_s=SOON_S))
+    app = Application(api.server, patience=Patience(piece_s=SOON_S, body_s=3 * SOON_S, nobodys_s=SOON_S))
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, http=Hasty, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=2)
     server = uvicorn.Server(config)

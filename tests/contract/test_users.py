@@ -26,12 +26,12 @@ async def test_when_somebody_was_last_here_is_told_to_administrators_and_himself
     await api.post("/users", {"names": ["ana", "bob"], "unix": "none"})
     (ana, bob) = (await api.get("/users"))["users"]
     assert (ana["seen_at"], bob["seen_at"]) == (None, None)
-    people = api.service.people
+    people = api.server.people
     who = Caller("ana", False, "session")
     people.saw(who)
     seen = (await api.get("/users/ana"))["seen_at"]
     assert seen is not None
-    shown = await api.service.user("ana")
+    shown = await api.server.users.user("ana")
     assert for_caller(shown, who).seen_at == seen
     assert for_caller(shown, Caller("bob", False, "session")).seen_at is None
 

@@ -98,7 +98,7 @@ async def test_a_forecast_is_held_against_the_start(api: Api) -> None:
     await ran(api)
     running, waiting = await api.submit(gpus=2), await api.submit(gpus=2)
     await why(api, waiting)
-    misses = api.service.foreseeing.misses
+    misses = api.server.forecasts.misses
     assert misses.checked == 0
     await api.tell(m.RunStarted(f"{running}.1", 77, now_ms()), m.RunExited(f"{running}.1", now_ms(), 0, None, pid=77))
     assert misses.checked == 1
@@ -110,7 +110,7 @@ async def test_now_and_then_a_job_is_foretold_that_nobody_asked_about(api: Api, 
     monkeypatch.setattr(forecasts, "SOON_S", 0.0)
     await ran(api)
     running, _, second = [await api.submit(gpus=2) for _ in range(3)]
-    misses = api.service.foreseeing.misses
+    misses = api.server.forecasts.misses
 
     async def is_foretold() -> None:
         while not misses.pending:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.feed import Feed
-from tests.services import make_service
+from tests.servers import make_hub, make_server
 from tests.stores import fresh_store
 
 from roost.core.accounts import SERVER_ACCOUNT
@@ -20,10 +20,10 @@ from roost.core.errors import RoostError
 from roost.core.spec import JobSpec
 from roost.links import messages as m
 from roost.server.identity.people import Caller
+from roost.server.parts import Parts
 from roost.server.rounds.commands import Act, Change_, Command, Drain, RuleGpus, RuleUser, Submit, SwitchScheduling
-from roost.server.service import Service
 from roost.server.views import dashboard_feed
-from roost.server.views.dashboard_feed import Hub, Listener
+from roost.server.views.dashboard_feed import Listener
 from roost.store.overview import Lengths
 
 SHORT = Lengths(queue=3, active=2, ended=2)
@@ -43,11 +43,11 @@ def few_others() -> Iterator[None]:
 class World:
     """A server in this process, two pages that are open all the time, and what they were told."""
 
-    def __init__(self, service: Service) -> None:
-        self.service, self.hub = service, Hub(service, SHORT)
+    def __init__(self, server: Parts) -> None:
+        self.server, self.hub = server, make_hub(server, SHORT)
         self.etas: dict[int, int] = {}
-        service.etas.look = lambda: self.etas  # type: ignore[method-assign]
-        self.pages = {caller: Feed() for caller in (service.people.itself, ANA)}
+        server.etas.look = lambda: self.etas  # type: ignore[method-assign]
+        self.pages = {caller: Feed() for caller in (server.people.itself, ANA)}
         self.listeners: dict[Caller, Listener] = {}
 
     async def open(self) -> None:
@@ -59,22 +59,22 @@ class World:
     async def ask(self, command: Command) -> None:
         """Somebody wants that; it may be refused."""
         with suppress(RoostError):
-            await self.service.ask(self.service.people.itself, command)
+            await self.server.engine.ask(command, self.server.people.itself.who)
 
     async def report(self, *messages: m.Report) -> None:
         """The node says so; back when it has had its consequences."""
         for message in messages:
-            self.service.engine.inbox.report("n1", message)
+            self.server.engine.inbox.report("n1", message)
         await self.ask(Change_("", {}))
 
     def job(self, nth: int) -> list[int]:
         """One of the jobs that there were, or none."""
-        last = self.service.engine.controller.last_job
+        last = self.server.engine.controller.last_job
         return [1 + nth % last] if last else []
 
     def run(self, nth: int) -> list[str]:
         """One of the runs that there are, or none."""
-        runs = [active.run for active in self.service.cluster.active.values()]
+        runs = [active.run for active in self.server.engine.cluster.active.values()]
         return [runs[nth % len(runs)]] if runs else []
 
     async def check(self) -> None:
@@ -83,7 +83,7 @@ class World:
         for caller, page in self.pages.items():
             while not (listener := self.listeners[caller]).is_up_to_date:
                 page.take(await told(listener))
-            other, fresh = Hub(self.service, SHORT), Feed()
+            other, fresh = make_hub(self.server, SHORT), Feed()
             newcomer = await other.join(caller)
             fresh.take(await told(newcomer))
             other.part(newcomer)
@@ -99,8 +99,8 @@ async def told(listener: Listener) -> bytes:
 @asynccontextmanager
 async def world() -> AsyncIterator[World]:
     with fresh_store() as store:
-        made = World(make_service(Path("/nowhere"), store))
-        engine = made.service.engine
+        made = World(make_server(Path("/nowhere"), store))
+        engine = made.server.engine
         rounds = asyncio.create_task(engine.run())
         sample = m.Sample(0, m.HostSample(60_000, 64_000), [m.GpuSample(g.uuid, 0, 0) for g in GPUS])
         await made.report(m.Hello(1, "x", "n1", 1, "boot", 2, 64_000, GPUS, []), sample)
@@ -171,7 +171,7 @@ async def take(here: World, step: Step) -> None:
         case "user", most:
             await here.ask(RuleUser("root", "ana", {"max_jobs": most}))
         case "notice", text:
-            await here.service.people.set_notice(here.service.people.itself.who, text)
+            await here.server.people.set_notice(here.server.people.itself.who, text)
         case "etas", etas:
             here.etas = etas
         case "more gpus", count:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
+import msgspec
 from hypothesis import strategies as st
 from tests.builders import MEM, NOW, job, node, submit
 
@@ -133,7 +134,7 @@ def snapshot(here: Cluster) -> dict[str, Any]:
     kept = {key: repr(value) for key, value in vars(here).items() if key not in apart and not isinstance(value, Counter)}
     kept |= {key: repr(sorted((+value).items())) for key, value in vars(here).items() if isinstance(value, Counter)}
     kept["lines"] = repr({shape: sorted(set(line.heap)) for shape, line in here.lines.items()})
-    kept["nodes"] = repr(list(here.nodes.values()))
+    kept["nodes"] = repr([msgspec.structs.astuple(n) for n in here.nodes.values()])
     kept["asking"] = repr({request: list(lines) for request, lines in here.asking.items()})
     kept["learned"] = repr((here.learned.ended, here.learned.everyone.counts, here.learned.waits.counts))
     return kept

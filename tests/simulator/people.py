@@ -70,7 +70,7 @@ class People:
         if isinstance(command, Submit) and command.key is not None:
             self._truth.accepts(command.key, reply.value.ids)
         elif isinstance(command, Act):
-            self._truth.accepted.update(reply.value.get("ids", ()))
+            self._truth.accepted.update(reply.value.ids or ())
             if command.action == "rm":
                 self._truth.removed.update(reply.value.done)
 

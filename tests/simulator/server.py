@@ -78,7 +78,7 @@ class SimServer:
         """A proper end: what is in the inbox is obeyed, what is lazily kept is committed."""
         if not self.is_up or self.is_busy:
             return
-        self.controller.leave()
+        self.controller.is_leaving = True
         for _ in range(2 if self._inbox else 1):
             done = self._begin()
             if not done.is_postponed:

@@ -154,7 +154,7 @@ class World(Observer):
         elif kind == len(scripts):
             self.server.leave()
         elif self.server.is_up:
-            self.server.controller.note_disk(not self.server.controller.disk_is_full)
+            self.server.controller.disk_is_full = not self.server.controller.disk_is_full
 
     def _reboot(self, program: Program) -> None:
         program.die()

@@ -80,10 +80,7 @@ NEVER = {
 COVERED = {
     "alone on its GPU",
     "alone on its GPUs",
-    "is it not shared with that node? copy it there, or name another with --cwd or --node",
-    "no home there for {}: ",
     "on a GPU with more than {}",
-    "{} does not share it with the server: copy it there, or name another with --cwd or --node",
 }
 """What a wider entry says as well: with nothing in a hole, or as the hole of another."""
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from roost.answers.errors import error_answer
-from roost.api.calls import Backend, Call
+from roost.api.calls import Call
 from roost.api.edge.authentication import SAFE_METHODS, Authentication, check_page_form, check_right, is_api
 from roost.api.edge.forms import SIGNER, Signer
 from roost.api.edge.request_body import PATIENCE, Patience
@@ -18,11 +18,7 @@ from roost.api.openapi import document_of, routes_about
 from roost.api.route_table import Table, json_response
 from roost.api.routes import account, history, jobs, live_feed, login, logs, nodes, notify_targets, server, sweeps, users
 from roost.core.errors import BadRequest, NotKnown, RoostError, TooFast
-from roost.server.history.queries import Past
-from roost.server.notify.targets import Targets
-from roost.server.service import Service
-from roost.server.views.dashboard_feed import Hub
-from roost.server.views.sweep_views import Sweeps
+from roost.server.parts import Parts
 from roost.web import dashboard, refusing
 from roost.web import routes as pages
 
@@ -37,18 +33,12 @@ _topics = (jobs, logs, server, nodes, live_feed, users, sweeps, history, notify_
 TABLE = Table([*(topic.routes for topic in _topics), routes_about(document)])
 
 
-def make_app(service: Service, notify_targets: Targets | None = None, patience: Patience = Patience()) -> Application:
-    """The application of a running server."""
-    backend = Backend(service, Sweeps(service), Hub(service), Past(service), notify_targets)
-    return Application(backend, patience)
-
-
 class Application:
-    """Answers requests, as ASGI has them."""
+    """Answers requests to a running server, as ASGI has them."""
 
-    def __init__(self, backend: Backend, patience: Patience) -> None:
-        self.backend, self._patience, self._signer = backend, patience, Signer()
-        self._let_in = Authentication(self._answer, backend.service, refused)
+    def __init__(self, server: Parts, patience: Patience = Patience()) -> None:
+        self._server, self._patience, self._signer = server, patience, Signer()
+        self._let_in = Authentication(self._answer, server.engine, server.people, refused)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope[SIGNER], scope[PATIENCE] = self._signer, self._patience
@@ -61,7 +51,7 @@ class Application:
             answer = refused(scope, BadRequest("Method Not Allowed"))
             answer.status_code, answer.headers["Allow"] = 405, ", ".join(sorted(methods))
         else:
-            call = Call(Request(scope, receive), self.backend)
+            call = Call(Request(scope, receive), self._server)
             check_right(route.right, call.known)
             if not is_api(scope) and route.method not in SAFE_METHODS:
                 await check_page_form(call.request, route.right)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,34 +11,20 @@ from starlette.responses import Response
 from roost.api.edge.authentication import address_of, scheme_of
 from roost.api.edge.forms import Form
 from roost.api.edge.peer_credentials import SCOPE_KEY
-from roost.core.errors import NotKnown, TryLater
-from roost.server.history.queries import Past
+from roost.core.errors import NotKnown
 from roost.server.identity.people import Caller
 from roost.server.identity.redaction import Veil
-from roost.server.notify.targets import Targets
-from roost.server.service import Service
-from roost.server.views.dashboard_feed import Hub
-from roost.server.views.sweep_views import Sweeps
-
-
-@dataclass(frozen=True, slots=True)
-class Backend:
-    """What the routes of one server are answered from."""
-
-    service: Service
-    sweeps: Sweeps
-    live: Hub
-    past: Past
-    notify_targets: Targets | None = None
+from roost.server.parts import Parts
+from roost.server.rounds.commands import Command
 
 
 class Call:
     """A request that was let in. `prepare` is what is still to be done to the answer, like setting a cookie."""
 
-    __slots__ = ("backend", "prepare", "request", "service")
+    __slots__ = ("prepare", "request", "server")
 
-    def __init__(self, request: Request, backend: Backend) -> None:
-        self.request, self.backend, self.service = request, backend, backend.service
+    def __init__(self, request: Request, server: Parts) -> None:
+        self.request, self.server = request, server
         self.prepare: list[Callable[[Response], None]] = []
 
     @property
@@ -57,7 +43,11 @@ class Call:
     @property
     def veil(self) -> Veil:
         """What is hidden from the caller."""
-        return self.service.veil(self.caller)
+        return self.server.selector.veil(self.caller)
+
+    async def ask(self, command: Command) -> Any:
+        """Have the caller's command obeyed: it is known whose it is, and what they did is in the audit."""
+        return await self.server.engine.ask(command, self.caller.who)
 
     @property
     def form(self) -> Form:
@@ -79,10 +69,3 @@ class Call:
     def origin(self) -> str:
         """Where somebody tries to log in from: an address, or an account of this machine."""
         return self.address or f"uid {self.request.scope.get(SCOPE_KEY)}"
-
-    @property
-    def notify_targets(self) -> Targets:
-        """The targets of notifications."""
-        if self.backend.notify_targets is None:
-            raise TryLater("this server tells nobody anything")
-        return self.backend.notify_targets

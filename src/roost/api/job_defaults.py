@@ -14,10 +14,10 @@ def filled_in(key: str) -> Callable[[Call], Fill | None]:
     """For a route: what puts the defaults into the job or the jobs under that key; None when the caller has none."""
 
     def filler(call: Call) -> Fill | None:
-        defaults = call.service.people.defaults.get(call.caller.name)
+        defaults = call.server.people.defaults.get(call.caller.name)
         if not defaults:
             return None
-        nodes = call.service.cluster.nodes
+        nodes = call.server.engine.cluster.nodes
         if any(name not in nodes for name in defaults.get("prefer_nodes", ())):
             defaults = {**defaults, "prefer_nodes": [name for name in defaults["prefer_nodes"] if name in nodes]}
 

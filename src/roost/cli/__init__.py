@@ -1,10 +1,15 @@
-"""The command line: one verb, one file; this one only finds the verb and reports what went wrong.
+"""The command line: finds the verb that the words name, runs it, and reports what went wrong.
 
 Data goes to stdout, words to stderr. Nothing is imported before it is known to be needed: `roost submit` is to cost
-little more than an empty Python.
+little more than an empty Python. The packages: `verbs` (one verb, one file, or a row of a table), `runtime` and `text` for
+what they share, `parse` for the words of a command line.
 """
 
 import sys
+
+from roost.cli.parse.catalog import ALIASES, VERBS, load, verb_of
+from roost.cli.parse.options import HelpAsked, UsageError, parse
+from roost.client.errors import RoostError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,8 +19,6 @@ if TYPE_CHECKING:
 def main(argv: "Sequence[str] | None" = None) -> int:
     """Run a command line and give its exit code. Never a traceback, unless ROOST_DEBUG=1."""
     words = sys.argv[1:] if argv is None else list(argv)
-    from roost.cli.dispatch import dispatch
-
     try:
         code = dispatch(words)
         sys.stdout.flush()
@@ -26,3 +29,69 @@ def main(argv: "Sequence[str] | None" = None) -> int:
         return report(error)
     except KeyboardInterrupt:
         return 130
+
+
+def dispatch(words: list[str]) -> int:
+    """Run the verb that the words name."""
+    if not words or words[0] in ("-h", "--help"):
+        from roost.cli.parse.help_text import overview
+
+        print(overview())
+        return 0
+    name, argv = verb_of(words)
+    if name not in VERBS or _is_former(words):
+        raise _unknown(name, words)
+    module = load(name)
+    if argv and not (module.VERB.operands or argv[0].startswith("-")) and _parts(name):
+        raise _unknown_part(name, argv[0])
+    try:
+        args = parse(module.VERB, argv)
+    except HelpAsked:
+        from roost.cli.parse.help_text import help_text
+
+        print(help_text(module.VERB), end="")
+        return 0
+    except UsageError as error:
+        error.hint = error.hint or f"roost {name} --help"
+        raise
+    try:
+        code: int = module.run(args)
+    except RoostError as error:
+        from roost.cli.runtime.failures import report
+
+        return report(error, as_json=args.json)
+    return code
+
+
+def _is_former(words: list[str]) -> bool:
+    """`remove device` and the like: not a job named device."""
+    return words[:1] in (["remove"], ["add"]) and words[1:2] in (["device"], ["node"], ["server"])
+
+
+def _parts(name: str) -> list[str]:
+    """The second words that may follow: `add`, `show`, …"""
+    return [verb.partition(" ")[2] for verb in (*VERBS, *ALIASES) if verb.startswith(name + " ")]
+
+
+def _unknown_part(name: str, word: str) -> UsageError:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, _parts(name), 1)
+    return UsageError(
+        f"no such verb: {name} {word}", f"did you mean: roost {name} {close[0]}?" if close else f"roost {name} --help"
+    )
+
+
+def _unknown(name: str, words: list[str]) -> UsageError:
+    from difflib import get_close_matches
+
+    from roost.cli.parse.other_tools import FORMER, TWO_WORDS
+
+    two = " ".join(words[:2])
+    if two in TWO_WORDS:
+        return UsageError(f"no such verb: {two}", f"here that is: roost {TWO_WORDS[two]}")
+    if name in FORMER:
+        return UsageError(f"no such verb: {name}", f"here that is: roost {FORMER[name]}")
+    close = get_close_matches(name, [*VERBS, *ALIASES], 1)
+    hint = f"did you mean: roost {close[0]}?" if close else "roost help"
+    return UsageError(f"no such verb: {name}", hint)

@@ -10,22 +10,21 @@ use one per thread.
 
 import os
 
-from roost.client import jsontext, paths
-from roost.client.errors import ApiError, ServerUnreachable
-from roost.client.http import Connection, Response
+from roost.client import paths
+from roost.client.server_api import API, ServerApi, query, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
+    from roost.client.follow import Follow
     from roost.client.nodes import Fleet
     from roost.client.people import People
 
     Json = dict[str, Any]
     Command = str | Sequence[str]
 
-API = "/api/v1"
 _OF_A_SWEEP = ("where", "dir", "samples", "seed", "points", "max_running")
 _LONG_S = 900.0  # a million jobs in one request take their time
 
@@ -35,15 +34,21 @@ def new_key() -> str:
     return os.urandom(12).hex()
 
 
-class Roost:
+def _action(name: str, meaning: str) -> "Callable[[Roost, str], Json]":
+    """A method that does one thing to the jobs with these ids, and gives `done` and `skipped`."""
+
+    def act(self: "Roost", ids: str) -> "Json":
+        return self.act(name, ids)
+
+    act.__name__, act.__doc__ = name, meaning
+    return act
+
+
+class Roost(ServerApi):
     """A server of Roost, as seen by a program. Connects at the first call."""
 
-    def __init__(self, address: str | None = None, *, timeout_s: float | None = 120.0, token: str | None = None) -> None:
-        self.address = address or paths.address()
-        self._token = token_for(self.address) if token is None else token or None
-        self._connection = Connection(self.address, timeout_s, self._token)
-        self.notice: Json | None = None
-        """What everybody is to see, as the last submit was told."""
+    notice: "Json | None" = None
+    """What everybody is to see, as the last submit was told."""
 
     @property
     def people(self) -> "People":
@@ -59,10 +64,6 @@ class Roost:
 
         return Fleet(self)
 
-    def close(self) -> None:
-        """Close the connection; the next call opens it again."""
-        self._connection.close()
-
     def __enter__(self) -> "Roost":
         return self
 
@@ -77,10 +78,7 @@ class Roost:
         A list is an argv, kept exactly; a string is a shell line. Other keys are those of a JobSpec. The job gets this
         process's directory and environment unless `cwd` and `env` say otherwise.
         """
-        job: Json = {"command": command if isinstance(command, str) else list(command), **spec}
-        job.setdefault("cwd", os.getcwd())
-        job["env"] = _environment() if env is None else dict(env)
-        return self.submit_many([job])[0]
+        return self.submit_many([_job(command, env, spec)])[0]
 
     def submit_many(
         self, jobs: "Sequence[Mapping[str, Any]]", envs: "Sequence[Mapping[str, str]]" = (), key: str | None = None
@@ -109,9 +107,7 @@ class Roost:
         A parameter is a text like `0..4` or a list of values. Keys of a sweep (`where`, `dir`, `samples`, `seed`,
         `points`, `max_running`) belong to it, all others are those of a JobSpec.
         """
-        job: Json = {"command": command if isinstance(command, str) else list(command), **asked}
-        job.setdefault("cwd", os.getcwd())
-        job["env"] = _environment() if env is None else dict(env)
+        job = _job(command, env, asked)
         whole = {key: job.pop(key) for key in _OF_A_SWEEP if key in job}
         return self.make_sweep({"job": job, "params": dict(params), **whole})
 
@@ -129,8 +125,7 @@ class Roost:
 
     def sweeps(self) -> "list[Json]":
         """The newest sweeps, with how far they are."""
-        found: list[Json] = self._get("/sweeps")["sweeps"]
-        return found
+        return self._list("/sweeps", "sweeps")
 
     def show_sweep(self, sweep: int | None = None) -> "Json":
         """A sweep with its points and their results; your last one unless a number is given."""
@@ -164,7 +159,7 @@ class Roost:
         offset: int = 0,
     ) -> "Json":
         """One page of jobs: `jobs`, `total`, `counts`, `next`."""
-        query = _query(
+        narrow = query(
             ids=ids,
             state=",".join(state),
             user=user,
@@ -178,7 +173,7 @@ class Roost:
             sort=sort,
             offset=offset or "",
         )
-        return self._get("/jobs" + query)
+        return self._get("/jobs" + narrow)
 
     def facets(self) -> "Json":
         """What a listing can be narrowed to: `states`, `users`, `labels`, `nodes`."""
@@ -210,10 +205,8 @@ class Roost:
     def wait(self, ids: "str | Iterable[int]", timeout_s: float | None = None) -> "list[Json]":
         """Wait until all have ended, or the time is over; `id`, `state`, `outcome`, `exit_code` of each."""
         text = ids if isinstance(ids, str) else ",".join(map(str, ids))
-        query = _query(ids=text, timeout_s="" if timeout_s is None else f"{timeout_s:g}")
-        answer = self._get("/jobs/wait" + query, wait_s=None)
-        found: list[Json] = answer["jobs"]
-        return found
+        narrow = query(ids=text, timeout_s="" if timeout_s is None else f"{timeout_s:g}")
+        return self._list("/jobs/wait" + narrow, "jobs", wait_s=None)
 
     # Logs
 
@@ -228,8 +221,8 @@ class Roost:
         lines: int | None = None,
     ) -> bytes:
         """Output of a job as it stands: a part by `offset` and `limit`, or the last `lines`, or what there is."""
-        query = _query(stream=stream, attempt=attempt, offset=offset, limit=limit, lines=lines)
-        return self._checked(self._connection.request("GET", f"{API}/jobs/{job}/log{query}")).read()
+        narrow = query(stream=stream, attempt=attempt, offset=offset, limit=limit, lines=lines)
+        return self._checked(self._connection.request("GET", f"{API}/jobs/{job}/log{narrow}")).read()
 
     def log_pieces(
         self, job: int, *, stream: str = "out", attempt: int | None = None
@@ -237,8 +230,8 @@ class Roost:
         """The whole output, piece by piece, each with the headers that came with it (`roost-dropped`)."""
         offset = 0
         while True:
-            query = _query(stream=stream, attempt=attempt, offset=offset)
-            answer = self._checked(self._connection.request("GET", f"{API}/jobs/{job}/log{query}"))
+            narrow = query(stream=stream, attempt=attempt, offset=offset)
+            answer = self._checked(self._connection.request("GET", f"{API}/jobs/{job}/log{narrow}"))
             data = answer.read()
             yield data, answer.headers
             offset = int(answer.headers.get("roost-offset", offset)) + len(data)
@@ -256,13 +249,15 @@ class Roost:
         lines: int | None = None,
     ) -> "Follow":
         """The job's output as it is written, until it has ended: see `Follow`. Of one attempt, or of all from one on."""
-        query = _query(attempt=attempt, from_attempt=from_attempt, offset_out=offset_out, offset_err=offset_err, lines=lines)
-        return Follow(self.address, f"{API}/jobs/{job}/log/follow{query}", self._token)
+        narrow = query(attempt=attempt, from_attempt=from_attempt, offset_out=offset_out, offset_err=offset_err, lines=lines)
+        from roost.client.follow import Follow
+
+        return Follow(self.address, f"{API}/jobs/{job}/log/follow{narrow}", self._token)
 
     def server_log(self, lines: int | None = None) -> bytes:
         """The end of the server's own log."""
-        query = _query(lines=lines)
-        return self._checked(self._connection.request("GET", f"{API}/log/server{query}")).read()
+        narrow = query(lines=lines)
+        return self._checked(self._connection.request("GET", f"{API}/log/server{narrow}")).read()
 
     # Acting
 
@@ -275,29 +270,13 @@ class Roost:
         """End jobs, every process of them."""
         return self.act("kill", ids, **({} if grace_s is None else {"grace_s": grace_s}))
 
-    def pause(self, ids: str) -> "Json":
-        """Freeze running jobs. They keep their GPUs and their GPU memory."""
-        return self.act("pause", ids)
-
-    def resume(self, ids: str) -> "Json":
-        """Thaw paused jobs."""
-        return self.act("resume", ids)
-
-    def hold(self, ids: str) -> "Json":
-        """Keep waiting jobs from starting."""
-        return self.act("hold", ids)
-
-    def release(self, ids: str) -> "Json":
-        """Let held jobs go."""
-        return self.act("release", ids)
-
-    def rerun(self, ids: str) -> "Json":
-        """Queue ended jobs again, as a new attempt."""
-        return self.act("rerun", ids)
-
-    def preempt(self, ids: str) -> "Json":
-        """Ask preemptible jobs to make room; they wait again."""
-        return self.act("preempt", ids)
+    pause = _action("pause", "Freeze running jobs. They keep their GPUs and their GPU memory.")
+    resume = _action("resume", "Thaw paused jobs.")
+    hold = _action("hold", "Keep waiting jobs from starting.")
+    release = _action("release", "Let held jobs go.")
+    rerun = _action("rerun", "Queue ended jobs again, as a new attempt.")
+    preempt = _action("preempt", "Ask preemptible jobs to make room; they wait again.")
+    rm = _action("rm", "Remove jobs and their logs; a running one is ended first.")
 
     def move(self, job: int, position: int) -> "Json":
         """Put a waiting job at a place of the queue, 0 being the head."""
@@ -315,10 +294,6 @@ class Roost:
         """Queue copies of jobs and give their ids."""
         made: list[int] = self.act("clone", ids, changes=changes)["ids"]
         return made
-
-    def rm(self, ids: str) -> "Json":
-        """Remove jobs and their logs; a running one is ended first."""
-        return self.act("rm", ids)
 
     # The box
 
@@ -360,35 +335,19 @@ class Roost:
 
     def users(self) -> "list[Json]":
         """Everybody who has rules or a job that is not ended: weight, quotas, what each has now."""
-        found: list[Json] = self._get("/users")["users"]
-        return found
+        return self._list("/users", "users")
 
     def user(self, name: str) -> "Json":
         """One user, known or not."""
-        return self._get(self.user_path(name))
+        return self._get(f"/users/{quoted(name)}")
 
     def set_user(self, name: str, **rules: "float | str | None") -> "Json":
         """Change `weight`, `max_gpus`, `max_jobs`, `max_queued`; None lifts a quota, what is not named stays."""
-        return self._send("PATCH", self.user_path(name), rules)
-
-    @staticmethod
-    def user_path(name: str) -> str:
-        """Where a user is, below the API."""
-        return f"/users/{_quoted(name)}"
-
-    @staticmethod
-    def quoted(name: str) -> str:
-        """A name as one part of a path: nothing in it is taken for an end of the path."""
-        return _quoted(name).replace("/", "%2F")
-
-    @staticmethod
-    def query(**parameters: "str | int | None") -> str:
-        """The end of a URL that has these parameters, as far as they are given."""
-        return _query(**parameters)
+        return self._send("PATCH", f"/users/{quoted(name)}", rules)
 
     def history(self, since: str = "", *, limit: int | None = None, cursor: int | None = None) -> "Json":
         """One page of runs that ended, at that time (RFC 3339) or later, the newest first: `history`, `next`."""
-        return self._get("/history" + _query(since=since, limit=limit, cursor=cursor))
+        return self._get("/history" + query(since=since, limit=limit, cursor=cursor))
 
     def all_history(self, since: str = "") -> "Iterator[Json]":
         """Every run that ended since then, page after page."""
@@ -404,8 +363,7 @@ class Roost:
 
     def notify_targets(self) -> "list[Json]":
         """Your targets: `id`, `target` (never the whole URL), `events`, `waiting`, `error`."""
-        found: list[Json] = self._get("/notify")["targets"]
-        return found
+        return self._list("/notify", "targets")
 
     def notify_add(
         self, url: str, events: "Sequence[str] | None" = None, *, lang: str = "en", label: str | None = None
@@ -424,8 +382,7 @@ class Roost:
 
     def notify_failures(self, *, all: bool = False) -> "list[Json]":
         """Messages that could not be sent, yours or, for an administrator, everybody's."""
-        found: list[Json] = self._get("/notify/failures" + ("?all=true" if all else ""))["failures"]
-        return found
+        return self._list("/notify/failures" + ("?all=true" if all else ""), "failures")
 
     def pause_scheduling(self, paused: bool = True) -> "Json":
         """Start nothing new, or go on."""
@@ -443,113 +400,10 @@ class Roost:
         """Ask the server to leave; running jobs go on unless `kill`."""
         return self._post("/shutdown", {"kill": kill})
 
-    def _get(self, path: str, wait_s: float | None = -1.0) -> "Json":
-        return self._decoded(self._connection.request("GET", API + path, timeout_s=wait_s))
 
-    def _post(self, path: str, body: "Mapping[str, Any]", wait_s: float | None = -1.0) -> "Json":
-        return self._send("POST", path, body, wait_s)
-
-    def _send(self, method: str, path: str, body: "Mapping[str, Any]", wait_s: float | None = -1.0) -> "Json":
-        data = jsontext.dumps(body).encode("ascii")
-        return self._decoded(self._connection.request(method, API + path, data, timeout_s=wait_s))
-
-    def _decoded(self, response: Response) -> "Json":
-        body = self._checked(response).read()
-        if not body:
-            return {}
-        try:
-            answer = jsontext.loads(body.decode("utf-8"))
-        except ValueError as error:
-            raise ServerUnreachable(f"the server at {self.address} does not speak JSON: {error}") from None
-        return answer if isinstance(answer, dict) else {"answer": answer}
-
-    def _checked(self, response: Response) -> Response:
-        if response.status >= 400:
-            raise api_error(response.status, response.read())
-        return response
-
-
-class Follow:
-    """A stream of what happens to a job, over a connection of its own.
-
-    Items, in order: `{"state", "reasons"}` while it waits, `{"stream": "out"|"err", "data": base64}`, at last
-    `{"end": {"state", "outcome", "exit_code"}}`.
-    """
-
-    def __init__(self, address: str, path: str, token: str | None = None) -> None:
-        self._connection = Connection(address, token=token)
-        self._response = self._connection.request("GET", path)
-        if self._response.status >= 400:
-            body = self._response.read()
-            self.close()
-            raise api_error(self._response.status, body)
-
-    def next(self, timeout_s: float | None = None) -> "Json | None":
-        """The next item, None at the end of the stream. Raises TimeoutError when none came in time."""
-        self._connection.wait_s(timeout_s)
-        line: bytes | None = b""
-        while line == b"":
-            line = self._response.line()
-        if line is None:
-            return None
-        item: Json = jsontext.loads(line.decode("utf-8"))
-        return item
-
-    def close(self) -> None:
-        """Stop following."""
-        self._connection.close()
-
-    def __iter__(self) -> "Iterator[Json]":
-        while (item := self.next()) is not None:
-            yield item
-
-
-def token_for(address: str) -> str | None:
-    """The token to show at that address: of `ROOST_TOKEN`, else of `roost login`. A UNIX socket needs none."""
-    if "://" not in address:
-        return None
-    named = os.environ.get(paths.TOKEN_VARIABLE)
-    if named:
-        return named
-    if not os.path.exists(paths.logins_file()):
-        return None
-    from roost.client import logins
-
-    return logins.token(address)
-
-
-def _environment() -> dict[str, str]:
-    """This process's variables, less the secret one: a job is no place for it."""
-    return {name: value for name, value in os.environ.items() if name != paths.TOKEN_VARIABLE}
-
-
-def api_error(status: int, body: bytes) -> ApiError:
-    """The error that an answer's body describes, whoever wrote it."""
-    try:
-        error = jsontext.loads(body.decode("utf-8"))["error"]
-        message, index = error["message"], error.get("index")
-        if index is None and message.startswith("jobs["):  # a job of the wrong shape: jobs[3].gpus: …
-            index, message = _position(message)
-        return ApiError(status, error["code"], message, error.get("hint"), index, error.get("host_key"))
-    except (ValueError, KeyError, TypeError):
-        text = body[:200].decode("utf-8", "replace").strip()
-        return ApiError(status, "unknown", f"the server answered {status}" + (f": {text}" if text else ""))
-
-
-def _position(message: str) -> tuple[int | None, str]:
-    number, _, rest = message.removeprefix("jobs[").partition("]")
-    return (int(number), rest.removeprefix(".")) if number.isdecimal() else (None, message)
-
-
-def _query(**parameters: "str | int | None") -> str:
-    parts = [f"{key}={_quoted(str(value))}" for key, value in parameters.items() if value is not None and value != ""]
-    return "?" + "&".join(parts) if parts else ""
-
-
-def _quoted(text: str) -> str:
-    if text.isalnum() and text.isascii():
-        return text
-    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in text.encode("utf-8", "surrogateescape"))
-
-
-_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~,:@/")
+def _job(command: "Command", env: "Mapping[str, str] | None", spec: "Json") -> "Json":
+    """A JobSpec with this process's directory and variables, less the secret one, unless it has its own."""
+    if env is None:
+        env = {name: value for name, value in os.environ.items() if name != paths.TOKEN_VARIABLE}
+    words = command if isinstance(command, str) else list(command)
+    return {"cwd": os.getcwd(), **spec, "command": words, "env": dict(env)}

@@ -39,46 +39,44 @@ class RoostError(Exception):
     """A failure with one line for people, what to do next, and the exit code it means."""
 
     exit_code = EXIT_FAILED
+    code = "error"
+    """What the API would call it."""
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(self, message: str, hint: str | None = None, *, exit_code: int | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if exit_code is not None:
+            self.exit_code = exit_code
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> dict[str, dict[str, object]]:
         """The error in the shape of the API."""
-        return {"error": {"code": "error", "message": self.message, "hint": self.hint}}
+        return {"error": {"code": self.code, "message": self.message, "hint": self.hint}}
 
 
 class ServerUnreachable(RoostError):
     """Nobody answers. `sent` is true when a request may have reached the server all the same."""
 
     exit_code = EXIT_UNREACHABLE
+    code = "unreachable"
 
     def __init__(self, message: str, hint: str | None = None, *, sent: bool = False) -> None:
         super().__init__(message, hint)
         self.sent = sent
-
-    def as_json(self) -> dict[str, object]:
-        return {"error": {"code": "unreachable", "message": self.message, "hint": self.hint}}
 
 
 class StartFailed(RoostError):
     """A server was started and ended before it answered, or never answered."""
 
     exit_code = EXIT_UNREACHABLE
-
-    def as_json(self) -> dict[str, object]:
-        return {"error": {"code": "start_failed", "message": self.message, "hint": self.hint}}
+    code = "start_failed"
 
 
 class BadReport(RoostError):
     """A report that was not even sent."""
 
     exit_code = EXIT_USAGE
-
-    def as_json(self) -> dict[str, object]:
-        return {"error": {"code": "bad_request", "message": self.message, "hint": self.hint}}
+    code = "bad_request"
 
 
 class ApiError(RoostError):
@@ -101,10 +99,8 @@ class ApiError(RoostError):
         otherwise = EXIT_USAGE if 400 <= status < 500 else EXIT_INTERNAL
         self.exit_code = EXIT_USAGE if code == _OVER_QUOTA else _EXIT_OF_STATUS.get(status, otherwise)
 
-    def as_json(self) -> dict[str, object]:
-        error: dict[str, object] = {"code": self.code, "message": self.message, "hint": self.hint}
-        if self.index is not None:
-            error["index"] = self.index
-        if self.host_key is not None:
-            error["host_key"] = self.host_key
-        return {"error": error}
+    def as_json(self) -> dict[str, dict[str, object]]:
+        found = super().as_json()
+        more = {"index": self.index, "host_key": self.host_key}
+        found["error"] |= {name: value for name, value in more.items() if value is not None}
+        return found

@@ -33,7 +33,7 @@ def address_of(text: str) -> str:
     return f"{scheme}://{place}".lower()
 
 
-def kept(environ: "Mapping[str, str] | None" = None) -> "Kept":
+def kept(environ: "Mapping[str, str]" = os.environ) -> "Kept":
     """All that is kept: `default` and `servers`, by URL."""
     path = logins_file(environ)
     try:
@@ -72,7 +72,7 @@ def token(address: str) -> str | None:
     return str(login["token"]) if login is not None else None
 
 
-def default(environ: "Mapping[str, str] | None" = None) -> str | None:
+def default(environ: "Mapping[str, str]" = os.environ) -> str | None:
     """The URL of the server that was logged in to last."""
     found = kept(environ)["default"]
     return str(found) if found is not None else None

@@ -7,11 +7,13 @@
 Imported at the first use of `Roost.fleet`.
 """
 
+from roost.client.server_api import query, quoted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from roost.client.client import Roost
+    from roost.client.server_api import ServerApi
 
     Json = dict[str, Any]
 
@@ -21,13 +23,12 @@ _LONG_S = 300.0  # a first contact logs in, looks for a Python, and copies the p
 class Fleet:
     """The nodes of one server."""
 
-    def __init__(self, roost: "Roost") -> None:
+    def __init__(self, roost: "ServerApi") -> None:
         self._roost = roost
 
     def nodes(self) -> "list[Json]":
         """Every node: `name`, `state`, `reason`, `target`, `gpus`, `jobs`, …"""
-        found: list[Json] = self._roost._get("/nodes")["nodes"]
-        return found
+        return self._roost._list("/nodes", "nodes")
 
     def node(self, name: str) -> "Json":
         """One node."""
@@ -78,13 +79,12 @@ class Fleet:
 
     def logout(self, name: str, *, user: str | None = None) -> "Json":
         """Take that login back, and give it as it was."""
-        found: Json = self._roost._send("DELETE", self._path(name) + "/login" + self._roost.query(user=user), {})["login"]
+        found: Json = self._roost._send("DELETE", self._path(name) + "/login" + query(user=user), {})["login"]
         return found
 
     def logins(self) -> "list[Json]":
         """The logins that I may see: `user`, `node`, `target`, `key`."""
-        found: list[Json] = self._roost._get("/logins")["logins"]
-        return found
+        return self._roost._list("/logins", "logins")
 
     def _path(self, name: str) -> str:
-        return "/nodes/" + self._roost.quoted(name)
+        return "/nodes/" + quoted(name).replace("/", "%2F")

@@ -7,12 +7,14 @@
 Imported at the first use of `Roost.people`.
 """
 
+from roost.client.server_api import query, quoted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from roost.client.client import Roost
+    from roost.client.server_api import ServerApi
 
     Json = dict[str, Any]
 
@@ -22,7 +24,7 @@ _PAGE = 10_000
 class People:
     """Everybody of one server."""
 
-    def __init__(self, roost: "Roost") -> None:
+    def __init__(self, roost: "ServerApi") -> None:
         self._roost = roost
 
     # Myself
@@ -45,8 +47,7 @@ class People:
 
     def tokens(self, *, all: bool = False) -> "list[Json]":
         """My tokens, or everybody's: `id`, `user`, `label`, `created_at`, `expires_at`, `used_at`."""
-        found: list[Json] = self._roost._get("/tokens" + ("?all=true" if all else ""))["tokens"]
-        return found
+        return self._roost._list("/tokens" + ("?all=true" if all else ""), "tokens")
 
     def new_token(self, label: str, lives_s: int | None = None) -> "Json":
         """A token, told this once under `token`."""
@@ -83,15 +84,15 @@ class People:
 
     def change(self, name: str, **changes: "Any") -> "Json":
         """Change `admin`, `locked`, `unix` (None: none), or what `Roost.set_user` changes."""
-        return self._roost.set_user(name, **changes)
+        return self._roost._send("PATCH", f"/users/{quoted(name)}", changes)
 
     def delete(self, name: str) -> "Json":
         """Delete a user: `ended` are his jobs that were, `admitted` whether his UNIX account can still come in."""
-        return self._roost._send("DELETE", self._roost.user_path(name), {})
+        return self._roost._send("DELETE", f"/users/{quoted(name)}", {})
 
     def link(self, name: str) -> str:
         """A link by which that user chooses a new password, once."""
-        return self._reachable(self._roost._post(self._roost.user_path(name) + "/link", {})["url"])
+        return self._reachable(self._roost._post(f"/users/{quoted(name)}" + "/link", {})["url"])
 
     def first_link(self) -> str | None:
         """A link for the first administrator; None when there is one. Only for the server's own account, on its machine."""
@@ -112,7 +113,7 @@ class People:
         """Who did what, when, from where, the newest first; at most so many."""
         cursor: int | None = None
         while most > 0:
-            narrow = self._roost.query(user=user, action=action, since=since, limit=min(most, _PAGE), cursor=cursor)
+            narrow = query(user=user, action=action, since=since, limit=min(most, _PAGE), cursor=cursor)
             page = self._roost._get("/audit" + narrow)
             yield from page["audit"]
             most, cursor = most - len(page["audit"]), page["next"]
@@ -121,7 +122,7 @@ class People:
 
     def usage(self, *, weeks: int | None = None, user: str | None = None) -> "Json":
         """GPU hours per week: `weeks` are their names, `users` have `user`, `gpu_hours`, `jobs`, `waited_s_mean`."""
-        return self._roost._get("/usage" + self._roost.query(weeks=weeks, user=user))
+        return self._roost._get("/usage" + query(weeks=weeks, user=user))
 
     def _reachable(self, url: str) -> str:
         """A link to the server as it is reached from here: it does not know by which name."""

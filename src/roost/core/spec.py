@@ -7,6 +7,7 @@ follows from it for one attempt (`start_message`), not the value itself. Pure.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
@@ -98,8 +99,8 @@ class JobSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
             self.mem_mib,
             self.max_util,
             self.exclusive,
-            tuple(str(g) for g in self.gpu_ids),
-            tuple(str(g) for g in self.prefer_gpus),
+            tuple(map(str, self.gpu_ids)),
+            tuple(map(str, self.prefer_gpus)),
             self.nodes,
             self.prefer_nodes,
             self.gpu_models,
@@ -110,6 +111,8 @@ class JobSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
     def dependencies(self) -> tuple[Dependency, ...]:
         """The jobs it waits for, each with what it wants of them."""
+        if not (self.after or self.after_any or self.after_fail):
+            return ()
         wanted = (("success", self.after), ("any", self.after_any), ("failure", self.after_fail))
         return tuple(Dependency(job, wants) for wants, jobs in wanted for job in jobs)
 
@@ -125,7 +128,7 @@ def display_command(spec: JobSpec) -> str:
     """The command in one line, for people: an argv is quoted as a shell would need it."""
     if isinstance(spec.command, str):
         return spec.command
-    return " ".join(_quoted(word) for word in spec.command)
+    return " ".join(map(_quoted, spec.command))
 
 
 def default_name(spec: JobSpec) -> str:
@@ -148,10 +151,13 @@ def work_of(spec: JobSpec) -> str:
     """
     words = spec.command.replace("=", "= ").split()[:200] if isinstance(spec.command, str) else spec.command[:200]
     kept: list[str] = []
-    for i, word in enumerate(words):
+    for word in words:
+        is_first = not kept or kept[-1] == "-m"
+        if not is_first and "." not in word and not word.startswith("-"):
+            continue
         name = word.partition("=")[0].rpartition("/")[2]
-        is_script = (i > 0 and name.endswith((".py", ".sh", ".R", ".jl", ".pl", ".js"))) or kept[-1:] == ["-m"]
-        if i == 0 or is_script or (word.startswith("-") and not _is_number(name)):
+        is_script = is_first or name.endswith((".py", ".sh", ".R", ".jl", ".pl", ".js"))
+        if is_script or (word.startswith("-") and (name.startswith("--") or not _is_number(name))):
             kept.append(name)
     return " ".join(kept)[:120]
 
@@ -191,9 +197,11 @@ def _check_command(spec: JobSpec) -> None:
         raise BadRequest("with a script, the command is the list of its name and arguments")
 
 
+_numbers_of = attrgetter(*NUMBERS)
+
+
 def _check_numbers(spec: JobSpec) -> None:
-    for name, (low, high) in NUMBERS.items():
-        value = getattr(spec, name)
+    for value, (name, (low, high)) in zip(_numbers_of(spec), NUMBERS.items(), strict=True):
         if value is not None and not low <= value <= high:
             raise BadRequest(f"{name} must lie between {low:,} and {high:,}, not {value:,}")
     _check_gpus(spec)
@@ -218,7 +226,8 @@ def _check_texts(spec: JobSpec) -> None:
         text = getattr(spec, name)
         if text is not None:
             _check_text(name, text, limit)
-    for what, many in (("labels", spec.labels), ("GPUs", (*spec.gpu_ids, *spec.prefer_gpus)), ("jobs", spec.dependencies())):
+    gpus, jobs = (*spec.gpu_ids, *spec.prefer_gpus), (*spec.after, *spec.after_any, *spec.after_fail)
+    for what, many in (("labels", spec.labels), ("GPUs", gpus), ("jobs", jobs)):
         if len(many) > MAX_NAMES:
             raise BadRequest(f"{len(many):,} {what} are too many to be named, at most {MAX_NAMES:,} are taken")
     for label in spec.labels:
@@ -253,6 +262,8 @@ def _check_names(what: str, names: tuple[str, ...], separators: str) -> None:
 def _check_text(name: str, text: str, limit: int) -> None:
     if len(text) > limit:
         raise BadRequest(f"{name} has {len(text):,} characters, at most {limit:,} are kept")
+    if text.isprintable():
+        return
     if any(ord(c) < 32 and c not in "\t\n" for c in text) or (name != "desc" and "\n" in text):
         raise BadRequest(f"{name} holds a control character: {text[:40]!r}")
 

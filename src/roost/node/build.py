@@ -1,7 +1,4 @@
-"""Makes `roost-node-<hash>.pyz`, the node program in one file. The same sources give the same bytes.
-
-Used by the server before it contacts a node. Packs `nvidia-ml-py` (the module `pynvml`) where it is installed.
-"""
+"""Packs the node program (and `nvidia-ml-py`, where installed) into `roost-node-<hash>.pyz`. Same sources, same bytes."""
 
 from __future__ import annotations
 

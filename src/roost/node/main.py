@@ -1,7 +1,4 @@
-"""The command line of the node program: `attach`, `daemon`, `become`, `evict`, `check`, `sim-job`.
-
-Parses and calls. Imports the daemon only when it is one: `attach` must be quick.
-"""
+"""The command line of the node program. Imports the daemon only when it is one: `attach` must be quick."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ from roost.node.state_dir import AlreadyServed, StateDir, StateError, prepare, r
 
 
 def main(argv: Optional[List[str]] = None, program: Optional[str] = None) -> int:
-    """Run the program; the exit status."""
     arguments = sys.argv[1:] if argv is None else argv
     if arguments[:1] == ["sim-job"]:
         from roost.node.commands import sim_job
@@ -71,26 +67,26 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _become(options: argparse.Namespace) -> int:
-    from roost.node.commands.attach_as import Became, become
+    from roost.node.commands.attach_as import become
 
     rest = ["--sim", options.sim] if options.sim else []
     rest += ["--sim-dir", options.sim_dir] if options.sim_dir else []
-    become(Became(options.account, options.state, options.identity, os.path.abspath(sys.argv[0]), rest))
+    become(options.account, options.state, options.identity, os.path.abspath(sys.argv[0]), rest)
     return 1
 
 
 def _evict(options: argparse.Namespace) -> int:
-    from roost.node.commands.evict import Eviction, evict
+    from roost.node.commands.evict import evict
 
-    return 0 if evict(Eviction(options.account, options.identity, options.run, options.seen)) else 1
+    return 0 if evict(options.account, options.identity, options.run, options.seen) else 1
 
 
 def _check(options: argparse.Namespace, program: str) -> int:
-    from roost.node.commands.check import Asked, check
+    from roost.node.commands.check import check
 
     accounts = [name for name in options.accounts.split(",") if name]
     sim = None if options.sim == "off" else _check_sim(options.sim)
-    check(Asked(StateDir(options.state).path, accounts, sim, program))
+    check(StateDir(options.state).path, accounts, sim, program)
     return 0
 
 

@@ -1,7 +1,4 @@
-"""The language of a link: names of the operations, and how messages become lines.
-
-Pure. `docs/protocol.md` holds the meaning; the server's links import this file, so it must stay small and quick.
-"""
+"""Operations of a link and how messages become lines (`docs/protocol.md`). Pure, and quick to import: the server does."""
 
 from __future__ import annotations
 

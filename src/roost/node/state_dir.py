@@ -1,7 +1,4 @@
-"""The state directory: its paths, its lock, its name. Private to the account, mode 0700.
-
-Knows where things are; what is in a run's directory is `runs/run_dir.py`.
-"""
+"""The state directory: its paths, its lock, its name, its socket. What is in a run's directory: `runs/run_dir.py`."""
 
 from __future__ import annotations
 
@@ -27,8 +24,6 @@ class AlreadyServed(StateError):
 
 
 class StateDir:
-    """Paths below one state directory."""
-
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
         self.lock = os.path.join(self.path, "node.lock")
@@ -171,6 +166,11 @@ def read_text(path: str) -> Optional[str]:
             return file.read()
     except OSError:
         return None
+
+
+def read_or_empty(path: str) -> str:
+    """The whole file; empty when it cannot be read."""
+    return read_text(path) or ""
 
 
 def write_text(path: str, text: str) -> None:

@@ -24,22 +24,19 @@ from roost.core.errors import RoostError
 from roost.links.link import plain
 from roost.node.gpus.simulated import parse_sim_spec
 from roost.server.clock import now_ms
-from roost.server.history.archive import keep_bounded
 from roost.server.history.recorder import record, write
-from roost.server.logs.collector import LogCopies
+from roost.server.identity.people import People
 from roost.server.nodes.eviction import Evicting
 from roost.server.nodes.node_commands import Ways
 from roost.server.nodes.node_links import NodeLinks
-from roost.server.notify.notifier import Notifier
-from roost.server.notify.targets import Targets
+from roost.server.parts import Parts, assemble
 from roost.server.process.certificates import BadCertificate
 from roost.server.process.home_lock import HomeInUse, take
-from roost.server.process.listener import Application, Place, listen, place_of, socket_path
+from roost.server.process.listener import Announced, Application, Place, listen, place_of, socket_path
 from roost.server.process.service_manager import Supervisor
 from roost.server.process.sockets import CannotListen, check_own
 from roost.server.rounds.controller import Controller
 from roost.server.rounds.engine import Engine, EngineInbox
-from roost.server.service import Service
 from roost.store.store import Store, WrongVersion
 
 EXIT_TRY_LATER, EXIT_USAGE, EXIT_ERROR = 75, 2, 1
@@ -181,28 +178,36 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     inbox, ways = EngineInbox(), Ways(home, store.server_id(), settings.get("sim"), lambda: controller.cluster)
     links = NodeLinks(inbox, ways, lambda: controller.cluster)
     engine = Engine(controller, inbox, links)
-    service = Service(home, store, engine, links)
-    notifier = Notifier(service)
+    server = assemble(home, store, engine, links)
     node = _local_node(store, controller)
     rounds = asyncio.create_task(engine.run())
     links.begin()
-    loops = [keep_bounded(service), _watch_disk(service), _tidy(service), links.tend(), service.fleet.tend()]
-    copies = LogCopies(service)
-    service.fleet.before_leaving = copies.settled
-    loops.append(copies.run())
-    loops += [Evicting(engine, ways.evict_command).watch(), notifier.run(), record(service.recorder)]
+    loops = [
+        server.archive.keep_bounded(server.people.itself),
+        _watch_disk(store, engine),
+        _tidy(server.people),
+        links.tend(),
+        server.fleet.tend(),
+        server.log_copies.run(),
+        Evicting(engine, ways.evict_command).watch(),
+        server.notifier.run(),
+        record(server.recorder),
+    ]
     tasks = [asyncio.create_task(t) for t in loops]
     try:
-        await _first_hello(service, node)
-        await listen(service, place, _application(service, notifier), supervisor, lambda: _keep(home, settings))
+        await _first_hello(engine, links, node)
+        about = Announced(home, lambda: engine.cluster.gpu_count, server.users.first_link)
+        await listen(
+            about, server.address, server.shutdown, place, _application(server), supervisor, lambda: _keep(home, settings)
+        )
     finally:
         for task in tasks:
             task.cancel()
-        await notifier.close()
+        await server.notifier.close()
         await links.close()
         await engine.stop()
         await rounds
-        await write(service.recorder, service.recorder.due(now_ms(), is_last=True))
+        await write(server.recorder, server.recorder.due(now_ms(), is_last=True))
         store.close()
     _log.info("left")
     return 0
@@ -230,40 +235,40 @@ def _local_node(store: Store, controller: Controller) -> str:
     return name
 
 
-async def _first_hello(service: Service, name: str) -> None:
+async def _first_hello(engine: Engine, links: NodeLinks, name: str) -> None:
     """Wait for the node of this machine, and for what it knows of its GPUs, but not for ever."""
     for _ in range(int(ATTACH_S / 0.02)):
-        node, link = service.cluster.nodes[name], service.links.get(name)
+        node, link = engine.cluster.nodes[name], links.get(name)
         if node.attached and ((link is not None and link.hello is not None and link.hello.gpus_known) or node.gpus):
             return
         await asyncio.sleep(0.02)
     _log.warning("the node program of this machine did not attach within %s s", ATTACH_S)
 
 
-def _application(service: Service, notifier: Notifier) -> Application:
-    from roost.api.app import make_app
+def _application(server: Parts) -> Application:
+    from roost.api import app
     from roost.api.edge.peer_credentials import PeerProtocol
 
-    return Application(make_app(service, Targets(notifier)), PeerProtocol)
+    return Application(app.Application(server), PeerProtocol)
 
 
-async def _tidy(service: Service) -> None:
+async def _tidy(people: People) -> None:
     """Now and then, keep what is known of people in order."""
     while True:
         await asyncio.sleep(60)
         try:
-            await service.people.tidy()
+            await people.tidy()
         except RoostError as error:
             _log.warning("cannot keep what is known of people: %s", error.message)
 
 
-async def _watch_disk(service: Service) -> None:
+async def _watch_disk(store: Store, engine: Engine) -> None:
     """Refuse new jobs before the disk is so full that a commit would fail; keep the write-ahead log short."""
     while True:
-        await asyncio.to_thread(service.store.checkpoint)
-        floor = service.cluster.number("disk.min_mib")
-        free = await asyncio.to_thread(service.store.free_mib)
-        service.engine.controller.note_disk(free < floor)
+        await asyncio.to_thread(store.checkpoint)
+        floor = engine.cluster.number("disk.min_mib")
+        free = await asyncio.to_thread(store.free_mib)
+        engine.controller.disk_is_full = free < floor
         await asyncio.sleep(1)
 
 

@@ -14,29 +14,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 import msgspec
 
 from roost.core.policy import names
-from roost.core.settings import BY_KEY, DEFAULTS, Value
+from roost.core.settings import DEFAULTS, Value
 from roost.sim.measures import Measures, averaged, measure
 from roost.sim.replay import Forecasts, replay
-from roost.sim.traces import Unusable, Wanted, Workload, from_history, read_trace, shaken
-
-__all__ = [
-    "ETA",
-    "FIRST_FIT",
-    "Asked",
-    "Unusable",
-    "Wanted",
-    "Workload",
-    "from_history",
-    "policies",
-    "read_trace",
-    "simulate",
-    "split",
-]
+from roost.sim.traces import Unusable, Workload, shaken
 
 FIRST_FIT = "first-fit"
-_SETTINGS: dict[str, dict[str, Value]] = {FIRST_FIT: {"policy": "fifo", "policy.purse": 0}}
-
-ETA = "eta"
 
 Tell = Callable[[str], None]
 ForecastCounts = tuple[int, int, int]
@@ -99,7 +82,7 @@ def simulate(workload: Workload, asked: Asked, tell: Tell) -> dict[str, dict[str
         found[task.policy].append(measures)
         counts += [said] if said is not None else []
     shown = {name: msgspec.to_builtins(averaged(found[name])) for name in asked.policies}
-    return {**shown, ETA: calibration(counts)} if counts else shown
+    return {**shown, "eta": calibration(counts)} if counts else shown
 
 
 def calibration(counts: Sequence[ForecastCounts]) -> dict[str, float]:
@@ -153,5 +136,4 @@ def _replayed(workload: Workload, asked: Asked, task: Task, told: Callable[[int]
 
 def settings_of(name: str) -> Mapping[str, Value]:
     """The settings that make the scheduler that policy."""
-    wanted = _SETTINGS.get(name, {"policy": name})
-    return {key: value for key, value in wanted.items() if key in BY_KEY}
+    return {"policy": "fifo", "policy.purse": 0} if name == FIRST_FIT else {"policy": name}

@@ -107,13 +107,10 @@ def _jobs(moments: Sequence[Moment]) -> list[Job]:
     for number, (at_ms, arrival) in enumerate(moments, 1):
         key = (arrival.user, arrival.gpus, arrival.work, arrival.limit_s)
         if (shape := shapes.get(key)) is None:
-            shape = shapes[key] = _shape(*key)
+            request = Request(gpus=arrival.gpus, spread=True)
+            shape = shapes[key] = Shape(arrival.user, 0, request, work=arrival.work, limit_s=arrival.limit_s)
         jobs.append(Job(number, shape, number * RANK_STEP, at_ms))
     return jobs
-
-
-def _shape(user: str, gpus: int, work: str, limit_s: int) -> Shape:
-    return Shape(user, 0, Request(gpus=gpus, spread=True), work=work, limit_s=limit_s)
 
 
 def _run(

@@ -17,7 +17,6 @@ from typing import IO, Any
 import msgspec
 
 REQUIRED = ("submit_time", "duration", "gpus")
-OPTIONAL = ("user", "name", "vc", "status", "req_time")
 NOBODY = "-"
 """The user of a job whose row names none."""
 _MOST_S = 1e11
@@ -63,6 +62,8 @@ class Workload(msgspec.Struct, frozen=True):
 
 Moment = tuple[int, Arrival]
 """When a job comes in one replay, and the job."""
+_Row = tuple[Arrival, str]
+"""A job of a trace, with the user whom its column names, and its `vc`."""
 
 
 def shaken(workload: Workload, squeeze: float, jitter_s: float, seed: int) -> list[Moment]:
@@ -107,23 +108,12 @@ def parse_trace(lines: Iterable[str], wanted: Wanted, path: str = "the trace") -
         found = list(_matching(rows, places, wanted, path))
     except csv.Error as error:
         raise Unusable(f"{path}, line {rows.line_num}: {error}") from None
-    column = wanted.user_column or ("user" if any(row.user for row in found) else "vc")
-    arrivals = [_arrival(row, column) for row in found]
+    has_users = wanted.user_column is not None or any(arrival.user for arrival, _ in found)
+    arrivals = [
+        arrival if arrival.user else msgspec.structs.replace(arrival, user=(not has_users and vc) or NOBODY)
+        for arrival, vc in found
+    ]
     return _workload(arrivals, wanted.from_s, path)
-
-
-class _Row(msgspec.Struct, frozen=True, gc=False):
-    """A row as it stands, in whole numbers."""
-
-    submit_ms: int
-    run_ms: int
-    gpus: int
-    user: str
-    vc: str
-    named: str
-    """The text in the column that was asked for as the user's."""
-    work: str
-    limit_s: int
 
 
 def _places(header: Sequence[str], wanted: Wanted, path: str) -> dict[str, int]:
@@ -150,28 +140,27 @@ def _matching(rows: Iterator[list[str]], places: Mapping[str, int], wanted: Want
         try:
             if len(fields) != columns:
                 raise ValueError(f"{len(fields)} fields, the header has {columns}")
-            row = _row(fields, places, wanted.user_column)
+            row = _row(fields, places, wanted.user_column or "user")
         except ValueError as error:
             raise Unusable(f"{path}, line {number}: {error}") from None
-        if low <= row.submit_ms < high and all(fields[at] == value for at, value in only):
+        if low <= row[0].submit_ms < high and all(fields[at] == value for at, value in only):
             yield row
 
 
-def _row(fields: Sequence[str], places: Mapping[str, int], user_column: str | None) -> _Row:
+def _row(fields: Sequence[str], places: Mapping[str, int], user_column: str) -> _Row:
     def text(name: str) -> str:
         return fields[places[name]] if name in places else ""
 
     limit = text("req_time")
-    return _Row(
+    arrival = Arrival(
         _milliseconds(text("submit_time"), "submit_time"),
         _milliseconds(text("duration"), "duration"),
         _gpus(text("gpus")),
-        text("user"),
-        text("vc"),
-        text(user_column or ""),
+        text(user_column),
         text("name"),
         -(-_milliseconds(limit, "req_time") // 1000) if limit else 0,
     )
+    return arrival, text("vc")
 
 
 def _milliseconds(text: str, column: str) -> int:
@@ -192,11 +181,6 @@ def _gpus(text: str) -> int:
     except ValueError:
         raise ValueError(f"gpus is {text!r}, a whole number is meant") from None
     return int(value)
-
-
-def _arrival(row: _Row, column: str) -> Arrival:
-    user = {"user": row.user, "vc": row.vc}.get(column, row.named)
-    return Arrival(row.submit_ms, row.run_ms, row.gpus, user or NOBODY, row.work, row.limit_s)
 
 
 # -- from a server's history --------------------------------------------------------------------------------------------

@@ -106,7 +106,12 @@ class Writer:
         self._run(cursor, "sweep", map(msgspec.structs.asdict, batch.sweeps))
         self._run(cursor, "result", map(msgspec.structs.asdict, batch.results))
         self._run(cursor, "audit", map(msgspec.structs.asdict, batch.audit))
-        stored = [(i, e) for i, e in enumerate(batch.events) if not isinstance(e, ev.MOMENTARY)]
+        over = _over(batch.events) if not self.wanted else set()
+        stored = [
+            (i, e)
+            for i, e in enumerate(batch.events)
+            if not isinstance(e, ev.MOMENTARY) and not (isinstance(e, ev.Started) and e.id in over)
+        ]
         for kind, group in groupby(stored, key=lambda pair: type(pair[1])):
             pairs = list(group)
             _WRITE.get(kind, Writer._write_rows)(self, cursor, [e for _, e in pairs], batch)
@@ -241,6 +246,12 @@ class Writer:
                 self._run(cursor, "login_gone", [{"b_node": e.node, "b_user": e.user}])
             else:
                 self._run(cursor, "login", [{"node": e.node, "user": e.user, "login": _json(e.login)}])
+
+
+def _over(events: Iterable[ev.Event]) -> set[int]:
+    """Jobs whose end, in the same batch, says all that their start says: that is not written first."""
+    ended = (e for e in events if isinstance(e, ev.Ended))
+    return {e.id for e in ended if e.usage.pid is not None and e.usage.started_ms is not None}
 
 
 class _Statement:

@@ -44,7 +44,7 @@ async def log_in(call: Call) -> Response:
     form = call.form
     user, back_to = form.get("user", "").strip(), own_path(form.get("next"))
     try:
-        name = await call.service.login.by_password(user, form.get("password", ""), call.origin)
+        name = await call.server.login.by_password(user, form.get("password", ""), call.origin)
     except (NotKnown, NotPermitted, TooFast, BadRequest) as error:
         return _not_in(View(call.request), user, back_to, error)
     return await _in(call, name, "password", back_to)
@@ -74,7 +74,7 @@ async def _in(call: Call, user: str, via: str, back_to: str) -> Response:
 @routes.get("/welcome/{code}", Right.PUBLIC)
 async def welcome(call: Call, code: str) -> Response:
     """What a one-time link is for. Programs look at links before people do: this does not use it up."""
-    view, link = View(call.request), call.service.people.link(code)
+    view, link = View(call.request), call.server.people.link(code)
     return view.page(view.words("welcome"), pages.welcome(view, _welcome_path(code), link, "", None))
 
 
@@ -82,7 +82,7 @@ async def welcome(call: Call, code: str) -> Response:
 async def use_link(call: Call, code: str) -> Response:
     """Use a one-time link."""
     form = call.form
-    here, name = call.service, form.get("name", "").strip()
+    here, name = call.server, form.get("name", "").strip()
     link = here.people.link(code)
     view = View(call.request)
     problem, status = (view.words("differ"), 400) if _differ(link.purpose, form) else (None, 200)

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from roost.client import logins, paths
-from roost.client.client import Roost, token_for
+from roost.client.client import Roost
 from roost.client.errors import ApiError, RoostError
 from roost.client.http import Connection
+from roost.client.server_api import is_foreign, server_address, token_for
 
 URL = "https://lab.example.org:7171"
 LOGIN = {"user": "ana", "token": "roost_abc", "id": 3}
@@ -104,22 +105,22 @@ def test_what_is_no_url_of_a_server(text: str) -> None:
 
 
 def test_the_server_of_a_login_is_meant_where_there_is_no_other(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not paths.is_foreign()
+    assert not is_foreign()
     logins.keep(URL, LOGIN)
-    assert paths.address() == URL
-    assert paths.is_foreign()
+    assert server_address() == URL
+    assert is_foreign()
     monkeypatch.setenv("ROOST_SERVER", "http://127.0.0.1:1")
-    assert paths.address() == "http://127.0.0.1:1"
+    assert server_address() == "http://127.0.0.1:1"
     monkeypatch.delenv("ROOST_SERVER")
     monkeypatch.setenv("ROOST_HOME", "/data/roost")
-    assert paths.address() == "/data/roost/roost.sock"
+    assert server_address() == "/data/roost/roost.sock"
     monkeypatch.delenv("ROOST_HOME")
     here = Path(paths.own_socket_path(uid=1000))
     here.parent.mkdir(parents=True, exist_ok=True)
     here.touch()
     monkeypatch.setattr(os, "getuid", lambda: 1000)
-    assert paths.address() == str(here)
-    assert not paths.is_foreign()
+    assert server_address() == str(here)
+    assert not is_foreign()
 
 
 @pytest.mark.parametrize("token", ["a b", "a\r\nX: y", "né", ""])

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from roost.client import paths
+from roost.client.server_api import is_foreign, server_address
 
 
 def test_roost_home_puts_everything_in_one_place() -> None:
@@ -30,6 +31,6 @@ def test_without_a_runtime_directory_the_socket_is_with_the_state() -> None:
 
 def test_a_named_server_wins_and_is_not_ours() -> None:
     env = {"ROOST_HOME": "/data/roost", "ROOST_SERVER": "http://127.0.0.1:7171"}
-    assert paths.address(env) == "http://127.0.0.1:7171"
-    assert paths.is_foreign(env)
-    assert not paths.is_foreign({"ROOST_HOME": "/data/roost"})
+    assert server_address(env) == "http://127.0.0.1:7171"
+    assert is_foreign(env)
+    assert not is_foreign({"ROOST_HOME": "/data/roost"})

@@ -21,7 +21,7 @@ def test_twice_is_the_same_file(tmp_path: Path) -> None:
 
 def test_it_holds_the_program_and_nothing_else(tmp_path: Path) -> None:
     names = set(zipfile.ZipFile(build(str(tmp_path)).path).namelist())
-    assert {"__main__.py", "roost/__init__.py", "roost/node/main.py"} <= names
+    assert {"__main__.py", "roost/__init__.py", "roost/node/main.py", "roost/node/runs/spawn.py"} <= names
     assert all(name.startswith("roost/node/") or name in ("__main__.py", "roost/__init__.py", "pynvml.py") for name in names)
 
 

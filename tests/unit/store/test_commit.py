@@ -13,6 +13,7 @@ from tests.builders import NOW, job
 from roost.core import events as ev
 from roost.core.model import Conditions
 from roost.core.spec import JobSpec
+from roost.core.states import Outcome
 from roost.server.rounds.submit import kept
 from roost.store import reads
 from roost.store.load import load
@@ -37,6 +38,22 @@ def test_a_commit_answers_with_the_rows_that_were_asked_for(store: Store) -> Non
     batch = submitted(1, 2)
     batch.fetch = [2]
     assert {i: row.state for i, row in store.commit(batch).items()} == {2: "queued"}
+
+
+def test_a_run_that_ended_is_the_same_whether_its_start_was_committed_before_or_with_it(store: Store) -> None:
+    store.commit(submitted(1, 2))
+    for i, ended_with in ((1, False), (2, True)):
+        store.commit(Batch([ev.StartIntended(i, NOW, 1, "n1", ("n1-0",), (0,))]))
+        start = ev.Started(i, NOW + 1, 1, 77)
+        end = ev.Ended(i, NOW + 2, Outcome.SUCCEEDED, 0, usage=ev.Usage(pid=77, started_ms=NOW + 1))
+        batches: list[list[ev.Event]] = [[start, end]] if ended_with else [[start], [end]]
+        for batch in batches:
+            store.commit(Batch(batch))
+    jobs, attempts = store.read(reads.jobs, [1, 2]), store.read(reads.attempts, [1, 2])
+    one, two = ((j.state, j.started_ms, j.ended_ms, j.outcome, j.exit_code) for j in jobs.values())
+    assert one == two == ("ended", NOW + 1, NOW + 2, "succeeded", 0)
+    ran = [(a.pid, a.started_ms, a.ended_ms, a.state) for (a,) in attempts.values()]
+    assert ran == [(77, NOW + 1, NOW + 2, "ended")] * 2
 
 
 def test_a_batch_that_fails_leaves_nothing_behind(store: Store) -> None:

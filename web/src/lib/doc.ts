@@ -1,54 +1,19 @@
 // The document that the live stream keeps true, and how a change is put into it. Pure.
 import type { Schemas } from "./api";
 
-export interface Reason {
-  code: string;
-  text: string;
-  [more: string]: unknown;
-}
-
-/** A job in a row, with the first of its reasons whole. */
-export type BriefJob = Omit<Schemas["BriefJob"], "reason"> & { reason: Reason | null };
+export type Reason = Schemas["Reason"];
+export type BriefJob = Schemas["BriefJob"];
 export type TileJob = Schemas["TileJob"];
 export type Tile = Schemas["Tile"];
 export type Node = Schemas["Node"];
-export interface Notice {
-  text: string;
-  by: string;
-  at: string;
-}
-
-export interface Doc {
-  at: string;
-  server: { version: string; since: string; boot: string };
-  scheduling: "on" | "paused";
-  policy: string;
-  health: string[];
-  notice: Notice | null;
-  private: boolean;
-  counts: Record<string, number>;
-  cpu: { slots: number; used: number };
-  nodes: Node[];
-  gpus: Tile[];
-  queue: number[];
-  queued_total: number;
-  running: number[];
-  ended: number[];
-  jobs: Map<number, BriefJob>;
-}
-
-export interface Change {
+export type Notice = Schemas["Notice"];
+/** All that a dashboard shows, with the jobs by their ids. */
+export type Doc = Omit<Schemas["LiveState"], "jobs"> & { jobs: Map<number, BriefJob> };
+/** What changed, or the whole state, which changes all of it. */
+export type Change = Partial<Omit<Schemas["LiveChange"], "gpus">> & {
   all?: true;
-  many?: true;
-  settings?: true;
-  users?: true;
-  gpus?: Tile[] | Record<string, Partial<Tile>>;
-  gpu_set?: Tile[];
-  /** Whole when the job was in none of the lists before, else its id and what changed. */
-  jobs?: (Partial<BriefJob> & { id: number })[];
-  removed?: number[];
-  [key: string]: unknown;
-}
+  gpus?: Schemas["LiveChange"]["gpus"] | Schemas["LiveState"]["gpus"];
+};
 
 const WHOLE = [
   "at", "server", "scheduling", "policy", "health", "notice", "private", "counts", "cpu", "nodes", "queue", "queued_total",
@@ -76,7 +41,7 @@ export function apply(doc: Doc, change: Change): Doc {
 function gpusAfter(gpus: Tile[], change: Change): Tile[] {
   const whole = change.gpu_set ?? (Array.isArray(change.gpus) ? change.gpus : null);
   if (whole) return whole;
-  const parts = change.gpus as Record<string, Partial<Tile>> | undefined;
+  const parts = change.gpus as Schemas["LiveChange"]["gpus"];
   return parts ? gpus.map((gpu) => (parts[gpu.uuid] ? { ...gpu, ...parts[gpu.uuid] } : gpu)) : gpus;
 }
 

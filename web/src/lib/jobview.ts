@@ -5,8 +5,7 @@ import { sizeText } from "./typed";
 import { said, type Word } from "./words.svelte";
 
 export type Attempt = Schemas["Attempt"];
-/** What the server gives of a job; some of it is not in the document of the API. */
-export type JobView = Schemas["JobShown"] & { submitter?: string; runs_as?: string | null; notify?: string[] };
+export type JobView = Schemas["JobShown"];
 
 export interface Use {
   /** Memory of a GPU that it had: of its share, else of the whole card; null when that is not known. */
@@ -92,13 +91,13 @@ const REQUEUED: Record<string, Word> = { retry: "job.story_retry", oom: "job.sto
 
 /** What happened to a job, in order: what people did, and what its attempts went through. */
 export function storyOf(job: JobView): Step[] {
-  const steps: Step[] = [{ at: job.submitted_at, word: "job.story_submitted", values: {}, actor: job.submitter ?? job.user }];
+  const steps: Step[] = [{ at: job.submitted_at, word: "job.story_submitted", values: {}, actor: job.submitter }];
   for (const attempt of job.attempts) steps.push(...stepsOf(attempt));
-  for (const event of job.story as (Schemas["Happened"] & Record<string, unknown>)[]) {
-    const why = String(event.why ?? "");
+  for (const event of job.story) {
+    const why = event.why ?? "";
     const word = event.kind === "StopAsked" ? (STOPS[why] ?? (why.startsWith("preempt") ? "job.story_preempt" : "job.story_stop"))
       : event.kind === "Requeued" ? (REQUEUED[why] ?? "job.story_requeued") : KINDS[event.kind];
-    if (word) steps.push({ at: event.at, word, values: { reason: said(String(event.reason ?? "")), attempt: Number(event.attempt ?? 0) }, actor: event.actor });
+    if (word) steps.push({ at: event.at, word, values: { reason: said(event.reason ?? ""), attempt: event.attempt ?? 0 }, actor: event.actor });
   }
   const isOver = job.ended_at && !job.attempts.some((attempt) => attempt.ended_at && attempt.started_at && Math.abs(Date.parse(attempt.ended_at) - Date.parse(job.ended_at!)) < 2000);
   if (isOver) steps.push({ at: job.ended_at!, word: "job.story_ended_waiting", values: {}, actor: null, outcome: job.outcome });

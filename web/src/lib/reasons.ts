@@ -1,11 +1,11 @@
 // The words of a reason. The server says each as data and in English; in another language the data is put into words here.
 import { memory, span } from "./format";
+import type { Schemas } from "./api";
 import type { Reason } from "./doc";
 import { said, speech } from "./words.svelte";
 
-type Holder = { job: number; user: string };
-type Claimant = { user: string; pid: number | null };
-type Process = { pid: number; user: string | null; command: string | null; mem_mib: number | null };
+type Holder = Schemas["Holder"];
+type Process = Schemas["Process"];
 
 const MOST_HOLDERS = 4;
 /** What is the words of somebody: of a node, of a driver. */
@@ -23,7 +23,7 @@ export function variant(reason: Reason): string {
   if (reason.code === "gpu_utilization" && reason.util === null) return "_unknown";
   if (reason.code === "quota" && Number(reason.asked) > Number(reason.most)) return "_never";
   if (reason.code === "behind") return reason.jobs === 0 ? "_none" : reason.jobs === null ? "_many" : "";
-  if (reason.code === "gpu_claimed" && (reason.by as Claimant | undefined)?.pid == null) return "_unknown";
+  if (reason.code === "gpu_claimed" && reason.by?.pid == null) return "_unknown";
   if (reason.code === "gpu_drained" && reason.how === "disabled") return "_disabled";
   if (reason.code === "waits_for_job") return `_${String(reason.wants)}`;
   return "";
@@ -38,10 +38,10 @@ function values(reason: Reason): Record<string, string | number> {
   if (typeof reason.attempts === "number") found.next = reason.attempts + 1;
   if (typeof reason.what === "string") found.what = speech.maybe(`reasons.what_${reason.what}`, reason.what);
   if (Array.isArray(reason.asked)) found.asked = reason.asked.join(",");
-  const by = reason.by as Claimant | undefined;
+  const by = reason.by;
   if (by) Object.assign(found, { by: by.user, pid: by.pid ?? "" });
-  found.holders = holders((reason.holders ?? []) as Holder[]);
-  found.procs = processes((reason.procs ?? []) as Process[]);
+  found.holders = holders(reason.holders ?? []);
+  found.procs = processes(reason.procs ?? []);
   return found;
 }
 

@@ -26,10 +26,10 @@ from roost.api.edge.request_limits import RequestLimit
 from roost.api.edge.security_headers import SecurityHeaders
 from roost.core.errors import BadRequest, NotKnown, NotPermitted, RoostError, TooFast
 from roost.core.networks import Network, networks
-from roost.server.identity.people import Caller
+from roost.server.identity.people import Caller, People
 from roost.server.identity.throttle import Pace
 from roost.server.process.proxies import Client, client_of
-from roost.server.service import Service
+from roost.server.rounds.engine import Engine
 
 CSRF_HEADER = b"roost-csrf"
 API = "/api/"
@@ -56,12 +56,12 @@ class Right(Enum):
 class Authentication:
     """Lets requests in with who makes them. `refuse` words a refusal for a program or a browser."""
 
-    def __init__(self, app: ASGIApp, service: Service, refuse: Refuse) -> None:
-        self._app, self._service, self._refuse = app, service, refuse
+    def __init__(self, app: ASGIApp, engine: Engine, people: People, refuse: Refuse) -> None:
+        self._app, self._engine, self._people, self._refuse = app, engine, people, refuse
         self._pace = Pace()
         self._open: Counter[str] = Counter()
         self._proxies: tuple[str, tuple[Network, ...]] = ("", ())
-        self._limit = RequestLimit(lambda: service.engine.is_busy)
+        self._limit = RequestLimit(lambda: engine.rounds.is_busy)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -86,7 +86,7 @@ class Authentication:
 
     def _client(self, scope: Scope) -> Client:
         """Who is at the other end, through a proxy that is trusted."""
-        said = str(self._service.cluster.settings["http.proxies"] or "")
+        said = str(self._engine.cluster.settings["http.proxies"] or "")
         if said != self._proxies[0]:
             self._proxies = (said, networks(said))
         peer = scope.get("client")
@@ -100,12 +100,12 @@ class Authentication:
         check_type(scope, headers, caller)
         self._check_pace(caller)
         if caller is not None:
-            self._service.people.saw(caller)
+            self._people.saw(caller)
         return caller
 
     def _identify(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller | None:
         """Who it is: by the kernel's word on a UNIX socket, else by a token, else by a session."""
-        people, uid = self._service.people, scope.get(SCOPE_KEY)
+        people, uid = self._people, scope.get(SCOPE_KEY)
         if uid is not None:
             return people.by_uid(uid)
         address = address_of(scope)
@@ -123,7 +123,7 @@ class Authentication:
     def _check_pace(self, caller: Caller | None) -> None:
         if caller is None or _is_own(caller):
             return
-        settings = self._service.cluster.settings
+        settings = self._engine.cluster.settings
         rate, burst = float(settings["http.rate"] or 1), float(settings["http.burst"] or 1)
         if (wait_s := self._pace.takes(caller.name, rate, burst, time.monotonic())) > 0:
             raise TooFast(f"more than {rate:g} requests a second", wait_s)

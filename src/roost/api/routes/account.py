@@ -43,31 +43,31 @@ class TokenBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @routes.get("/me", Right.USER)
 async def me(call: Call) -> Me:
     """Who the caller is and what they may do."""
-    who, here = call.caller, call.service
+    who, here = call.caller, call.server
     token = here.people.tokens.get(who.secret or "")
     number = token.id if token is not None else None
-    return Me(**msgspec.structs.asdict(here.you(who)), csrf=who.csrf, token=number, notice=here.notice())
+    return Me(**msgspec.structs.asdict(here.people.you(who)), csrf=who.csrf, token=number, notice=here.people.shown_notice())
 
 
 @routes.post("/me/password", Right.USER)
 async def password(call: Call, body: PasswordBody) -> Nothing:
     """Set the caller's password; their other sessions end."""
-    await call.service.login.change_password(call.caller, body.old, body.new)
+    await call.server.login.change_password(call.caller, body.old, body.new)
     return Nothing()
 
 
 @routes.post("/me/link", Right.USER)
 async def my_link(call: Call) -> Link:
     """A one-time link by which the caller's browser is logged in."""
-    code = await call.service.people.new_link(call.caller.who, call.caller.name, LOGIN)
-    return Link(url=call.service.link_url(code))
+    code = await call.server.people.new_link(call.caller.who, call.caller.name, LOGIN)
+    return Link(url=call.server.address.link(code))
 
 
 @routes.get("/tokens", Right.OWN)
 async def tokens(call: Call, all: bool = False) -> Tokens:
     """The caller's tokens, or everybody's for an administrator; never the tokens themselves."""
     who = call.caller
-    rows = [row for row in call.service.people.tokens.values() if row.user == who.name or (all and who.is_admin)]
+    rows = [row for row in call.server.people.tokens.values() if row.user == who.name or (all and who.is_admin)]
     return Tokens(tokens=[Token(**_facts(row)) for row in sorted(rows, key=lambda row: row.id)])
 
 
@@ -76,14 +76,14 @@ async def new_token(call: Call, body: TokenBody) -> TokenMade:
     """A new token, told this once."""
     if body.lives_s is not None and not 1 <= body.lives_s <= MAX_LIFE_S:
         raise BadRequest(f"lives_s must lie between 1 and 1,000,000,000, not {body.lives_s:,}")
-    row, secret = await call.service.people.new_token(call.caller, body.label, body.lives_s)
+    row, secret = await call.server.people.new_token(call.caller, body.label, body.lives_s)
     return TokenMade(**_facts(row), token=secret)
 
 
 @routes.delete("/tokens/{token}", Right.OWN, NotFound)
 async def revoke(call: Call, token: int) -> TokenShown:
     """End a token, at once."""
-    return TokenShown(**_facts(await call.service.people.revoke(call.caller, token)))
+    return TokenShown(**_facts(await call.server.people.revoke(call.caller, token)))
 
 
 def _facts(row: TokenRow) -> dict[str, Any]:
@@ -101,10 +101,10 @@ def _facts(row: TokenRow) -> dict[str, Any]:
 @routes.get("/defaults", Right.USER)
 async def defaults(call: Call) -> Defaults:
     """What the caller's jobs are like unless they say otherwise."""
-    return Defaults(defaults=call.service.people.defaults.get(call.caller.name, {}))
+    return Defaults(defaults=call.server.people.defaults.get(call.caller.name, {}))
 
 
 @routes.put("/defaults", Right.USER, Impossible)
 async def set_defaults(call: Call, body: DefaultsBody) -> Defaults:
     """Set them, all of them; a key of null is none."""
-    return Defaults(defaults=await call.service.set_defaults(call.caller, body))
+    return Defaults(defaults=await call.server.users.set_defaults(call.caller, body))

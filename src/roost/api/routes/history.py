@@ -18,7 +18,7 @@ routes = Routes("history")
 @routes.get("/history", Right.USER)
 async def history(call: Call, since: Since = None, limit: Limit = 1000, cursor: RowCursor = None) -> History:
     """A page of runs that ended, the newest first: what a replay of the installation's own past is made from."""
-    rows = await call.service.read(reads.history, parse_time_ms(since) if since else 0, limit + 1, cursor)
+    rows = await call.server.reader.read(reads.history, parse_time_ms(since) if since else 0, limit + 1, cursor)
     following = rows[limit - 1].id if len(rows) > limit else None
     veil = call.veil
     return History(history=[veil.run(_run(row)) for row in rows[:limit]], next=following)
@@ -43,16 +43,16 @@ async def samples(call: Call, scope: Scope = "cluster", span: SpanName = "hour")
     kind, _, name = scope.partition(":")
     if scope != "cluster" and (kind not in ("node", "gpu") or not name):
         raise BadRequest(f"scope must be cluster, node:NAME or gpu:UUID, not {scope[:100]!r}")
-    return await call.backend.past.samples(scope, span)
+    return await call.server.past.samples(scope, span)
 
 
 @routes.get("/jobs/{job}/samples", Right.USER, NotFound)
 async def job_samples(call: Call, job: int, attempt: Attempt = None) -> JobSamples:
     """What the GPUs of a job did and what memory it had, over the life of its last attempt, or of another."""
-    return await call.backend.past.job(call.caller, job, attempt)
+    return await call.server.past.job(call.caller, job, attempt)
 
 
 @routes.get("/usage", Right.USER, NotFound)
 async def usage(call: Call, weeks: Weeks = 4, user: OneUser = None) -> Usage:
     """GPU hours per week and user, what runs now included."""
-    return await call.backend.past.usage(call.caller, weeks, user)
+    return await call.server.past.usage(call.caller, weeks, user)

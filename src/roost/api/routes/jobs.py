@@ -73,14 +73,14 @@ class ActionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @routes.post("/jobs", Right.USER, NotFound, Impossible, OverQuota, created=(Submitted,), fill=filled_in("jobs"))
 async def submit(call: Call, body: SubmitBody) -> Submitted | DryRun:
     """Queue jobs: all are checked before any is queued. Answers with the ids after they are on the disk."""
-    who, here = call.caller, call.service
+    who, here = call.caller, call.server
     if not body.jobs:
         raise BadRequest("there is no job in it")
     accounts = here.people.accounts_for(who, {job.user for job in body.jobs})
     if body.dry_run:
-        return call.veil.dry_run(await here.dry_run(who, body.jobs))
-    made: Submitted = await here.ask(who, Submit(who.name, body.jobs, body.envs, who.home, body.key, accounts))
-    return Submitted(made.ids, here.notice())
+        return call.veil.dry_run(await here.actions.dry_run(who, body.jobs))
+    made: Submitted = await call.ask(Submit(who.name, body.jobs, body.envs, who.home, body.key, accounts))
+    return Submitted(made.ids, here.people.shown_notice())
 
 
 @routes.get("/jobs", Right.USER, NotFound)
@@ -106,7 +106,7 @@ async def list_jobs(
     cut = Cut(limit, cursor, check_sort(sort), offset)
     select = Select(ids, _listed(label), _listed(state), user or None, True, sweep, node or None, search)
     is_recent = not (all or ids or select.states or sweep is not None)
-    page = await call.service.page(call.caller, select, cut, is_brief=brief, is_recent=is_recent)
+    page = await call.server.jobs.page(call.caller, select, cut, is_brief=brief, is_recent=is_recent)
     return call.veil.page(page)
 
 
@@ -117,52 +117,52 @@ def _listed(text: str) -> tuple[str, ...]:
 @routes.get("/jobs/facets", Right.USER)
 async def facets(call: Call) -> JobFacets:
     """What a listing can be narrowed to: states, names in use, the labels most used lately. Some seconds old, perhaps."""
-    return await call.service.facets(call.veil.viewer)
+    return await call.server.jobs.facets(call.veil.viewer)
 
 
 @routes.get("/jobs/wait", Right.USER, NotFound)
 async def wait(call: Call, ids: SomeIds, timeout_s: Seconds = None) -> Ends:
     """Answers when all of these have ended, or when the time is over."""
-    here = call.service
-    chosen = await here.select(call.caller, Select(ids=ids))
+    here = call.server
+    chosen = await here.selector.ids(call.caller, Select(ids=ids))
     for job in chosen if len(chosen) == 1 else ():
-        await here.row(job)
+        await here.reader.job(job)
     veil = call.veil
-    return Ends(jobs=[veil.ended(row) for row in await here.wait(chosen, timeout_s)])
+    return Ends(jobs=[veil.ended(row) for row in await here.actions.wait(chosen, timeout_s)])
 
 
 @routes.get("/jobs/{job}", Right.USER, NotFound)
 async def show(call: Call, job: int) -> JobShown:
     """One job."""
-    return call.veil.job(await call.service.job_shown(job))
+    return call.veil.job(await call.server.jobs.shown(job))
 
 
 @routes.get("/jobs/{job}/spec", Right.OWN, NotFound)
 async def asked_for(call: Call, job: int) -> AskedFor:
     """A job as it was asked for, to ask for another like it; without its environment, but with its script."""
-    row = await call.service.own(call.caller, job, "what was asked")
+    row = await call.server.jobs.own(call.caller, job, "what was asked")
     return AskedFor(spec=msgspec.structs.replace(row.decoded(), sweep=None, point=None))
 
 
 @routes.get("/jobs/{job}/env", Right.OWN, NotFound)
 async def environment(call: Call, job: int) -> Environment:
     """A job's environment, for its owner."""
-    return Environment(env=await call.service.environment(call.caller, job))
+    return Environment(env=await call.server.jobs.environment(call.caller, job))
 
 
 @routes.get("/jobs/{job}/why", Right.USER, NotFound)
 async def why(call: Call, job: int) -> Why:
     """Every reason why a job waits, until when probably, and what would start now."""
-    view = await call.service.why(job)
-    return call.veil.why(view, (await call.service.row(job)).user)
+    view = await call.server.jobs.why(job)
+    return call.veil.why(view, (await call.server.reader.job(job)).user)
 
 
 @routes.post("/jobs/actions", Right.OWN, NotFound, Conflict, Impossible, OverQuota)
 async def act(call: Call, body: ActionBody) -> Acted:
     """Do something to the selected jobs, each for itself."""
-    who, here = call.caller, call.service
+    who, here = call.caller, call.server
     owner = body.changes.get("user")
     accounts = here.people.accounts_for(who, [owner]) if isinstance(owner, str) else {}
     signal = body.signal.removeprefix("SIG") if body.signal else None
     how = (body.changes, body.grace_s, signal, body.position, body.gpu_ids, who.home, accounts)
-    return await here.act(who, Act(who.name, body.action, [], *how), body.select)
+    return await here.actions.act(who, Act(who.name, body.action, [], *how), body.select)

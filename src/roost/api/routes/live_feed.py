@@ -36,7 +36,7 @@ EVENT = {
 @routes.get("/live", Right.USER, media=Media("text/event-stream", schema=EVENT))
 async def listen(call: Call) -> Response:
     """Server-sent events for a dashboard: `state`, all that it shows; then `change`s of it, at most two a second; `bye`."""
-    hub, is_packed = call.backend.live, accepts_gzip(call.request.scope)
+    hub, is_packed = call.server.live, accepts_gzip(call.request.scope)
     return LiveResponse(hub, await hub.join(call.caller), call.request.state.give_up_seat, is_packed)
 
 

@@ -43,7 +43,7 @@ class LinkBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @routes.post("/login", Right.PUBLIC)
 async def log_in(call: Call, body: LoginBody) -> LoggedIn:
     """Begin a session, or get a token, by name and password."""
-    here = call.service
+    here = call.server
     user = await here.login.by_password(body.user, body.password, call.origin)
     if body.token is None:
         return await _begin(call, user, "password")
@@ -63,20 +63,20 @@ async def log_out(call: Call) -> Nothing:
 @routes.post("/administrator/link", Right.HERE)
 async def first_link(call: Call) -> FirstLink:
     """A one-time link for the first administrator; null when one can log in from elsewhere already."""
-    return FirstLink(url=await call.service.first_link())
+    return FirstLink(url=await call.server.users.first_link())
 
 
 @routes.get("/link/{code}", Right.PUBLIC, NotFound)
 async def link(call: Call, code: str) -> LinkShown:
     """What a one-time link is for; it stays usable."""
-    row = call.service.people.link(code)
+    row = call.server.people.link(code)
     return LinkShown(purpose=row.purpose, user=row.user)
 
 
 @routes.post("/link/{code}", Right.PUBLIC, NotFound, Conflict)
 async def use_link(call: Call, code: str, body: LinkBody) -> LoggedIn:
     """Use a one-time link: choose a password where it asks for one, and be logged in."""
-    user = await call.service.login.by_link(code, body.name, body.password, call.origin)
+    user = await call.server.login.by_link(code, body.name, body.password, call.origin)
     return await _begin(call, user, "link")
 
 
@@ -86,7 +86,7 @@ async def _begin(call: Call, user: str, via: str) -> LoggedIn:
 
 async def begin_session(call: Call, user: str, via: str) -> SessionRow:
     """A fresh session, in a cookie of the answer. One that a browser brought along is never taken over, it ends."""
-    people, old = call.service.people, call.known
+    people, old = call.server.people, call.known
     row, secret = await people.new_session(user, call.address, via)
     if old is not None and old.csrf is not None:
         await people.end_session(old)
@@ -101,5 +101,5 @@ async def begin_session(call: Call, user: str, via: str) -> SessionRow:
 
 async def end_session(call: Call) -> None:
     """End the caller's session, and take its cookie away."""
-    await call.service.people.end_session(call.caller)
+    await call.server.people.end_session(call.caller)
     call.prepare.append(lambda answer: cookies.take(answer, cookies.SESSION, call.scheme))

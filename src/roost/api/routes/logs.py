@@ -13,7 +13,7 @@ from roost.api.edge.authentication import Right
 from roost.api.parameters import Attempt, Lines, Offset
 from roost.api.route_table import Media, Routes
 from roost.core.errors import NotFound
-from roost.server.logs.reader import STREAMS, Followed, Logs
+from roost.server.logs.reader import STREAMS, Followed
 
 routes = Routes("jobs")
 MAX_PIECE = 8 << 20
@@ -40,8 +40,8 @@ async def log(
     lines: Lines = None,
 ) -> Response:
     """A piece of what a job wrote, as bytes."""
-    await call.service.own(call.caller, job, "the log")
-    logs = Logs(call.service)
+    await call.server.jobs.own(call.caller, job, "the log")
+    logs = call.server.logs
     found = await logs.attempt(job, attempt)
     if found is None:
         return Response(b"", headers={"Roost-Offset": "0", "Roost-Size": "0"}, media_type=BYTES)
@@ -70,8 +70,8 @@ async def follow(
 
     Of both logs, or of one.
     """
-    await call.service.own(call.caller, job, "the log")
-    logs = Logs(call.service)
+    await call.server.jobs.own(call.caller, job, "the log")
+    logs = call.server.logs
     await logs.check(job, attempt)
     which = Followed(attempt, from_attempt, STREAMS if stream is None else (stream,))
     pieces = logs.follow(job, which, {"out": offset_out, "err": offset_err}, lines)
@@ -82,8 +82,8 @@ async def follow(
 @routes.get("/jobs/{job}/log/file", Right.OWN, NotFound, media=Media("text/plain", FILE_HEADERS))
 async def log_file(call: Call, job: int, attempt: Attempt = None, stream: Literal["out", "err"] = "out") -> Response:
     """All that a job has written, as a file to keep. What of the middle was dropped is not in it."""
-    await call.service.own(call.caller, job, "the log")
-    logs = Logs(call.service)
+    await call.server.jobs.own(call.caller, job, "the log")
+    logs = call.server.logs
     found = await logs.attempt(job, attempt)
     name = f"job-{job}.{found.attempt}-{stream}.log" if found is not None else f"job-{job}-{stream}.log"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -103,6 +103,6 @@ async def log_file(call: Call, job: int, attempt: Attempt = None, stream: Litera
 async def _while_current(call: Call, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The pieces, until the caller's session or token ends."""
     async for piece in pieces:
-        if not call.service.people.is_current(call.caller):
+        if not call.server.people.is_current(call.caller):
             return
         yield piece

@@ -16,13 +16,13 @@ routes = Routes("notify")
 @routes.get("/notify", Right.USER)
 async def listed(call: Call) -> Targets:
     """The caller's targets."""
-    return Targets(targets=await call.notify_targets.listed(call.caller.name))
+    return Targets(targets=await call.server.targets.listed(call.caller.name))
 
 
 @routes.post("/notify", Right.USER, NotInstalled, Conflict, created=(TargetMade,))
 async def add(call: Call, body: NewTarget) -> TargetMade:
     """A new target of the caller's."""
-    return await call.notify_targets.add(call.caller.who, body)
+    return await call.server.targets.add(call.caller.who, body)
 
 
 @routes.get("/notify/failures", Right.USER)
@@ -31,17 +31,17 @@ async def failures(call: Call, all: bool = False) -> NotToldOf:
     who = call.caller
     if all and not who.is_admin:
         raise NotPermitted("what others could not be told is shown to administrators only", "roost notify failures")
-    return NotToldOf(failures=await call.notify_targets.failures(None if all else who.name))
+    return NotToldOf(failures=await call.server.targets.failures(None if all else who.name))
 
 
 @routes.delete("/notify/{target}", Right.OWN, NotFound)
 async def remove(call: Call, target: TargetId) -> TargetRemoved:
     """Forget a target and what waits for it."""
-    await call.notify_targets.remove(call.caller.who, target)
+    await call.server.targets.remove(call.caller.who, target)
     return TargetRemoved(removed=target)
 
 
 @routes.post("/notify/{target}/test", Right.OWN, NotFound, NotInstalled)
 async def test(call: Call, target: TargetId) -> TargetTested:
     """Send a message there now, and say how that went."""
-    return await call.notify_targets.test(call.caller.name, target)
+    return await call.server.targets.test(call.caller.name, target)

@@ -23,8 +23,9 @@ from roost.core import policy as policies
 from roost.core.errors import BadRequest, Conflict, NotFound
 from roost.core.settings import TABLE, BadSetting, Setting, check_type
 from roost.server.identity.people import Caller
+from roost.server.operations import server as operations
+from roost.server.parts import Parts
 from roost.server.rounds.commands import Change_, Drain, RuleGpus, SwitchScheduling
-from roost.server.service import Service
 from roost.server.views.selection import Select
 from roost.store import reads
 
@@ -89,14 +90,14 @@ SettingsBody = Annotated[
 @routes.get("/gpus", Right.USER)
 async def gpus(call: Call) -> Gpus:
     """Every GPU with its jobs and processes."""
-    return call.veil.gpus(await call.service.gpus())
+    return call.veil.gpus(await call.server.status.gpus())
 
 
 @routes.post("/gpus/actions", Right.ADMIN, NotFound, Conflict)
 async def rule_gpus(call: Call, body: GpuAction) -> Done:
     """Disable, drain, rename GPUs, or change their slots."""
     command = RuleGpus(call.caller.name, body.action, body.gpus, body.slots, body.alias)
-    done: Done = await call.service.ask(call.caller, command)
+    done: Done = await call.ask(command)
     return done
 
 
@@ -105,20 +106,20 @@ async def drain(call: Call, body: DrainBody) -> Done:
     """Let nothing new start on nodes or GPUs, or open them again."""
     if not body.targets:
         raise BadRequest("say which node or GPU", "roost gpus")
-    done: Done = await call.service.ask(call.caller, Drain(call.caller.name, body.targets, body.undrain))
+    done: Done = await call.ask(Drain(call.caller.name, body.targets, body.undrain))
     return done
 
 
 @routes.get("/status", Right.USER)
 async def status(call: Call) -> answers.Status:
     """How the server is, and who is asking."""
-    return call.service.status(call.caller)
+    return call.server.status.status(call.caller)
 
 
 @routes.get("/settings", Right.USER)
 async def settings(call: Call) -> answers.Settings:
     """Every setting with its value, default and meaning."""
-    return call.service.settings()
+    return call.server.status.settings()
 
 
 @routes.put("/settings", Right.ADMIN)
@@ -129,45 +130,46 @@ async def change_settings(call: Call, body: SettingsBody) -> answers.Settings:
             check_type(key, value)
     except BadSetting as error:
         raise BadRequest(str(error), "roost set") from None
-    await call.service.ask(call.caller, Change_(call.caller.name, body))
-    return call.service.settings()
+    await call.ask(Change_(call.caller.name, body))
+    return call.server.status.settings()
 
 
 @routes.get("/policy", Right.USER)
 async def policy(call: Call) -> answers.Policy:
     """The policy in force and those there are."""
-    return call.service.policy()
+    return call.server.status.policy()
 
 
 @routes.put("/policy", Right.ADMIN)
 async def change_policy(call: Call, body: PolicyBody) -> answers.Policy:
     """Change the policy, live."""
-    return await call.service.set_policy(call.caller, body.policy)
+    await call.ask(Change_(call.caller.name, {"policy": body.policy}))
+    return call.server.status.policy()
 
 
 @routes.post("/scheduler", Right.ADMIN)
 async def scheduler(call: Call, body: SchedulerBody) -> answers.Scheduling:
     """Pause or resume all scheduling; what runs, runs on."""
-    now: answers.Scheduling = await call.service.ask(call.caller, SwitchScheduling(call.caller.name, body.paused))
+    now: answers.Scheduling = await call.ask(SwitchScheduling(call.caller.name, body.paused))
     return now
 
 
 @routes.post("/archive", Right.HERE, NotFound)
 async def archive(call: Call, body: ArchiveBody) -> answers.Archived:
     """Move ended jobs into a file of JSON lines."""
-    here, path = call.service, _absolute(body.path)
+    here, path = call.server, _absolute(body.path)
     if body.select is not None and not body.select.is_empty:
-        ids = await here.select(call.caller, body.select)
+        ids = await here.selector.ids(call.caller, body.select)
     else:
-        ids = await here.read(reads.oldest_ended, max(0, body.keep), 10_000_000)
-    return answers.Archived(archived=await here.archive(call.caller, path, ids), path=str(path))
+        ids = await here.reader.read(reads.oldest_ended, max(0, body.keep), 10_000_000)
+    return answers.Archived(archived=await here.archive.add(call.caller, path, ids), path=str(path))
 
 
 @routes.post("/backup", Right.HERE, Conflict)
 async def backup(call: Call, body: PathBody) -> answers.BackedUp:
     """Copy the whole state to a file while everything goes on."""
     path = _absolute(body.path)
-    await call.service.backup(path)
+    await operations.backup(call.server.engine, call.server.store, path)
     return answers.BackedUp(path=str(path), bytes=path.stat().st_size)
 
 
@@ -181,7 +183,7 @@ def _absolute(text: str) -> Path:
 async def server_log(call: Call, lines: LogLines = 50) -> Response:
     """The end of the server's own log."""
     try:
-        tail = await asyncio.to_thread(_tail, call.service.home / "server.log", lines)
+        tail = await asyncio.to_thread(_tail, call.server.home / "server.log", lines)
     except FileNotFoundError:
         raise NotFound("the server has no log yet") from None
     return Response(tail, media_type="text/plain; charset=utf-8")
@@ -197,7 +199,7 @@ def _tail(path: Path, lines: int) -> bytes:
 @routes.get("/events", Right.USER, media=Media(EVENT_STREAM))
 async def events(call: Call) -> Response:
     """Server-sent events: one for every change, from now on."""
-    here, who = call.service, call.caller
+    here, who = call.server, call.caller
     queue: asyncio.Queue[ev.Event] = asyncio.Queue(10_000)
 
     def watch(event: ev.Event) -> None:
@@ -225,16 +227,17 @@ async def events(call: Call) -> Response:
     return StreamingResponse(stream(), media_type=EVENT_STREAM, headers={"Cache-Control": "no-store"})
 
 
-def _shown(here: Service, who: Caller, event: ev.Event) -> bytes:
+def _shown(here: Parts, who: Caller, event: ev.Event) -> bytes:
     """An event as that caller may see it."""
-    veil = here.veil(who)
+    veil = here.selector.veil(who)
     if not veil.is_down or not isinstance(event, ev.JobEvent):
         return msgspec.json.encode(event)
-    job = here.cluster.find(event.id) or getattr(event, "job", None)
+    job = here.engine.cluster.find(event.id) or getattr(event, "job", None)
     return msgspec.json.encode(veil.event(event, job.shape.user if job is not None else None))
 
 
 @routes.post("/shutdown", Right.ADMIN)
 async def shutdown(call: Call, body: ShutdownBody) -> answers.Leaving:
     """Leave. Running jobs go on, unless they are to be ended first."""
-    return await call.service.shut_down(call.caller, body.kill)
+    here = call.server
+    return await operations.stop(here.engine, here.actions, here.shutdown, call.caller, body.kill)

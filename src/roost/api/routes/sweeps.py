@@ -18,10 +18,10 @@ from roost.core.results import MAX_KEYS, Result
 from roost.core.spec import JobSpec
 from roost.core.sweeps.parameters import Given
 from roost.core.sweeps.points import MAX_CANDIDATES, Design, Texts
+from roost.server.operations.sweeps import design_of
 from roost.server.rounds.commands import LimitSweep, MakeSweep, Report
 from roost.server.rounds.submit import check_no_point
 from roost.server.rounds.sweep import MOST_RUNNING
-from roost.server.views.sweep_views import design_of
 
 routes = Routes("sweeps")
 MaxRunning = Annotated[int, documented(minimum=1, maximum=MOST_RUNNING)]
@@ -76,7 +76,7 @@ async def make(call: Call, body: SweepBody) -> SweepMade | SweepPlanned:
     check_no_point(body.job)
     design = Design(body.job, body.params, body.points, body.where, body.dir, body.samples, body.seed)
     who = call.caller
-    accounts = call.service.people.accounts_for(who, [body.job.user])
+    accounts = call.server.people.accounts_for(who, [body.job.user])
     asked = MakeSweep(
         who.name,
         [],
@@ -88,57 +88,57 @@ async def make(call: Call, body: SweepBody) -> SweepMade | SweepPlanned:
         max_running=body.max_running,
         dry_run=body.dry_run,
     )
-    return await call.backend.sweeps.make(who, asked)
+    return await call.server.sweeps.make(who, asked)
 
 
 @routes.get("/sweeps", Right.USER)
 async def listed(call: Call) -> Sweeps:
     """The newest sweeps, with how far they are."""
     veil = call.veil
-    return Sweeps(sweeps=[veil.sweep(sweep) for sweep in await call.backend.sweeps.listed()])
+    return Sweeps(sweeps=[veil.sweep(sweep) for sweep in await call.server.sweeps.listed()])
 
 
 @routes.get("/sweeps/last", Right.USER, NotFound)
 async def last(call: Call) -> SweepShown:
     """The caller's last sweep, with all its points."""
-    here = call.backend.sweeps
+    here = call.server.sweeps
     return await here.shown(await here.last(call.caller))
 
 
 @routes.get("/sweeps/{sweep}", Right.USER, NotFound)
 async def show(call: Call, sweep: int) -> SweepShown:
     """A sweep with all its points."""
-    return call.veil.sweep_shown(await call.backend.sweeps.shown(sweep))
+    return call.veil.sweep_shown(await call.server.sweeps.shown(sweep))
 
 
 @routes.post("/sweeps/{sweep}/extend", Right.OWN, *REFUSALS, created=(SweepMade,))
 async def extend(call: Call, sweep: int, body: ExtendBody) -> SweepMade | SweepPlanned:
     """Queue the points that the sweep does not have yet."""
-    who, row = call.caller, await call.service.sweep(sweep)
+    who, row = call.caller, await call.server.reader.sweep(sweep)
     # What is added is the sweep's owner's, whoever adds it.
     job = msgspec.structs.replace(design_of(row).job, user=row.user if row.user != who.name else None)
     more = Design(job, body.params, body.points, body.where, samples=body.samples)
-    accounts = call.service.people.accounts_for(who, [job.user])
+    accounts = call.server.people.accounts_for(who, [job.user])
     asked = MakeSweep(who.name, [], [], who.home, body.key, accounts, design=more, sweep=sweep, dry_run=body.dry_run)
-    return await call.backend.sweeps.make(who, asked)
+    return await call.server.sweeps.make(who, asked)
 
 
 @routes.post("/sweeps/{sweep}/limit", Right.OWN, NotFound)
 async def limit(call: Call, sweep: int, body: LimitBody) -> SweepLimited:
     """Change how many of its jobs may run at once."""
-    limited: SweepLimited = await call.service.ask(call.caller, LimitSweep(call.caller.name, sweep, body.max_running))
+    limited: SweepLimited = await call.ask(LimitSweep(call.caller.name, sweep, body.max_running))
     return limited
 
 
 @routes.get("/jobs/{job}/results", Right.USER, NotFound)
 async def results(call: Call, job: int) -> Results:
     """What a job reported."""
-    is_hidden = call.veil.hides((await call.service.row(job)).user)
-    return Results(id=job, results={} if is_hidden else await call.backend.sweeps.results(job))
+    is_hidden = call.veil.hides((await call.server.reader.job(job)).user)
+    return Results(id=job, results={} if is_hidden else await call.server.sweeps.results(job))
 
 
 @routes.post("/jobs/{job}/results", Right.OWN, NotFound, Conflict)
 async def report(call: Call, job: int, body: ResultsBody) -> ResultsKept:
     """A job says how it went; the last word on a key stands."""
-    kept: ResultsKept = await call.service.ask(call.caller, Report(call.caller.name, job, body.results, body.attempt))
+    kept: ResultsKept = await call.ask(Report(call.caller.name, job, body.results, body.attempt))
     return kept

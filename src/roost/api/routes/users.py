@@ -60,27 +60,27 @@ class NoticeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @routes.get("/users", Right.USER)
 async def users(call: Call) -> Users:
     """Everybody who was added, has rules, or has a job that is not ended."""
-    return Users(users=[for_caller(user, call.caller) for user in await call.service.users()])
+    return Users(users=[for_caller(user, call.caller) for user in await call.server.users.users()])
 
 
 @routes.post("/users", Right.ADMIN, NotFound, Conflict, created=(UsersAdded,))
 async def add(call: Call, body: AddBody) -> UsersAdded:
     """Add users, all or none; each gets a one-time link to choose a password with."""
-    here, by = call.service, call.caller.who
+    here, by = call.server, call.caller.who
     if not 1 <= len(body.names) <= MAX_ADDED:
         raise BadRequest(f"{len(body.names):,} users at once; from 1 to {MAX_ADDED:,} can be added", "send them in parts")
     if body.unix not in (None, "none") and len(body.names) > 1:
         raise BadRequest("one UNIX account is for one user", "leave unix out: each is tied to the account of his name")
     rows = await here.people.add(by, body.names, body.unix, body.admin, body.ties)
-    links = {row.name: here.link_url(await here.people.new_link(by, row.name, PASSWORD)) for row in rows}
-    made = [UserAdded(**msgspec.structs.asdict(await here.user(name)), link=link) for name, link in links.items()]
+    links = {row.name: here.address.link(await here.people.new_link(by, row.name, PASSWORD)) for row in rows}
+    made = [UserAdded(**msgspec.structs.asdict(await here.users.user(name)), link=link) for name, link in links.items()]
     return UsersAdded(users=made)
 
 
 @routes.get("/users/{name}", Right.USER)
 async def user(call: Call, name: UserName) -> UserShown:
     """One user: rules, GPUs in use, running and waiting jobs."""
-    return _shown(for_caller(await call.service.user(name), call.caller))
+    return _shown(for_caller(await call.server.users.user(name), call.caller))
 
 
 def _shown(user: msgspec.Struct) -> UserShown:
@@ -93,39 +93,39 @@ async def change_user(call: Call, name: UserName, body: Annotated[UserBody, docu
     asked: dict[str, Any] = msgspec.to_builtins(body)
     if not asked:
         raise BadRequest("nothing to change: weight, max_gpus, max_jobs, max_queued, admin, locked or unix is meant")
-    here, who = call.service, call.caller
+    here, who = call.server, call.caller
     about = {
         new: asked.pop(old)
         for old, new in (("admin", "is_admin"), ("locked", "is_locked"), ("unix", "unix"))
         if old in asked
     }
     if asked:
-        await here.rule_user(who, name, asked)
+        await here.users.rule(who, name, asked)
     if about:
         await here.people.change(who.who, name, **about)
-    return _shown(await here.user(name))
+    return _shown(await here.users.user(name))
 
 
 @routes.delete("/users/{name}", Right.ADMIN, NotFound, Conflict)
 async def delete(call: Call, name: UserName) -> UserDeleted:
     """Delete a user: their jobs are ended, sessions, tokens and targets too; what they did stays in the history."""
-    done = await call.service.delete_user(call.caller, name)
-    await call.notify_targets.forget(name)
+    done = await call.server.users.delete(call.caller, name)
+    await call.server.targets.forget(name)
     return done
 
 
 @routes.post("/users/{name}/link", Right.ADMIN, NotFound)
 async def link(call: Call, name: UserName) -> UserLink:
     """A one-time link with which the user chooses a new password."""
-    await call.service.known_user(name)
-    code = await call.service.people.new_link(call.caller.who, name, PASSWORD)
-    return UserLink(user=name, url=call.service.link_url(code))
+    call.server.people.check_known(name)
+    code = await call.server.people.new_link(call.caller.who, name, PASSWORD)
+    return UserLink(user=name, url=call.server.address.link(code))
 
 
 @routes.get("/notice", Right.USER)
 async def notice(call: Call) -> NoticeShown:
     """What everybody is to see."""
-    return NoticeShown(notice=call.service.notice())
+    return NoticeShown(notice=call.server.people.shown_notice())
 
 
 @routes.put("/notice", Right.ADMIN)
@@ -134,8 +134,8 @@ async def set_notice(call: Call, body: NoticeBody) -> NoticeShown:
     text = body.text
     if text is not None and (len(text) > MAX_NOTICE or not text.strip()):
         raise BadRequest(f"a notice has 1 to {MAX_NOTICE:,} characters, not {len(text):,}", "null takes it away")
-    await call.service.people.set_notice(call.caller.who, text)
-    return NoticeShown(notice=call.service.notice())
+    await call.server.people.set_notice(call.caller.who, text)
+    return NoticeShown(notice=call.server.people.shown_notice())
 
 
 @routes.get("/audit", Right.ADMIN)
@@ -149,7 +149,7 @@ async def audit(
 ) -> Audit:
     """Who did what, when, from where: the newest first."""
     since_ms = parse_time_ms(since) if since else 0
-    rows = await call.service.read(kept.audited, user, action, since_ms, cursor or 1 << 62, limit + 1)
+    rows = await call.server.reader.read(kept.audited, user, action, since_ms, cursor or 1 << 62, limit + 1)
     following = rows[limit - 1].id if len(rows) > limit else None
     return Audit(audit=[_line(row) for row in rows[:limit]], next=following)
 

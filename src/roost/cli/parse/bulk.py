@@ -9,7 +9,7 @@ Pure: text in, JobSpecs out. Ten thousand lines take some hundredths of a second
 are not parsed again and quotes are only looked for where there are some.
 """
 
-from roost.cli.parse.job_options import check_text, environment, spec_of
+from roost.cli.parse.job_options import FLAGS, SPEC_KEYS, check_text, environment, spec_of
 from roost.cli.parse.options import Args, HelpAsked, Json, Option, UsageError, parse_options
 from roost.cli.parse.scripts import next_word
 from roost.client import jsontext
@@ -23,16 +23,9 @@ Spec = Json
 
 # A command with none of these means the same with and without a shell.
 _SHELL = frozenset("|&;<>()$`\\\"'*?[]{}#~!\n")
-_SPEC_KEYS = frozenset(
-    (
-        *("command", "script", "cwd", "env", "name", "desc", "labels", "umask"),
-        *("gpus", "mem_mib", "max_util", "exclusive", "gpu_ids", "prefer_gpus"),
-        *("nodes", "prefer_nodes", "gpu_models", "min_gpu_mem_mib", "mem_auto"),
-        *("priority", "hold", "after", "after_any", "after_fail", "begin_at"),
-        *("time_limit_s", "warn_s", "warn_signal", "grace_s", "stdout", "stderr", "open", "fill"),
-        *("retries", "retry_oom", "preemptible", "user"),
-    )
-)
+_OWN_KEYS = ("command", "script", "cwd", "env", "umask", "mem_auto", "after", "after_any", "after_fail", "open")
+JOB_KEYS = frozenset((*_OWN_KEYS, *FLAGS, *(key for _, key in SPEC_KEYS)))
+"""What a job as JSON may have: what the options of a submit can say, and the command."""
 
 
 class Bulk:
@@ -164,7 +157,7 @@ class BulkReader:
 
     def _json_job(self, line: str) -> Spec:
         given = jsontext.loads(line)
-        unknown = sorted(set(given) - _SPEC_KEYS)
+        unknown = sorted(set(given) - JOB_KEYS)
         if unknown:
             raise UsageError(f"unknown key {unknown[0]}", "the keys of a job are in docs/api.md")
         if "command" not in given:

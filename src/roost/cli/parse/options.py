@@ -25,9 +25,7 @@ class UsageError(RoostError):
     """The command line makes no sense."""
 
     exit_code = EXIT_USAGE
-
-    def as_json(self) -> dict[str, object]:
-        return {"error": {"code": "bad_request", "message": self.message, "hint": self.hint}}
+    code = "bad_request"
 
 
 class Option:
@@ -53,6 +51,9 @@ class Option:
         self.convert = convert
         self.dest = dest or self.names[-1].lstrip("-").replace("-", "_")
         self.group = group
+
+
+JSON = Option("--json", "print JSON")
 
 
 class Operand:

@@ -5,7 +5,6 @@ sbatch. What the command line says wins over them.
 """
 
 import os
-import stat
 
 from roost.cli.parse.options import UsageError
 
@@ -16,12 +15,8 @@ _MOST = 8 << 20
 def read_script(path: str) -> str | None:
     """The text of a script with directives; None when this is no such file."""
     try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST:
-        return None
-    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > _MOST:
+            return None
         with open(path, "rb") as file:
             head = file.read(_HEAD)
             if (b"#ROOST" not in head and b"#SBATCH" not in head) or b"\0" in head:

@@ -6,6 +6,7 @@ import sys
 from roost.client import paths
 from roost.client.client import Roost
 from roost.client.errors import ServerUnreachable
+from roost.client.server_api import is_foreign, server_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ START_COMMAND = "roost up --detach"
 
 def server(timeout_s: float | None = 120.0) -> Roost:
     """The server of this user, not yet contacted."""
-    return Roost(paths.address(), timeout_s=timeout_s)
+    return Roost(server_address(), timeout_s=timeout_s)
 
 
 AGAIN_S = 20.0
@@ -44,7 +45,7 @@ def reach(call: "Callable[[Roost], Answer]") -> "Answer":
 
 
 def _may_start() -> bool:
-    return not paths.is_foreign() and os.environ.get("ROOST_AUTOSTART") != "0"
+    return not is_foreign() and os.environ.get("ROOST_AUTOSTART") != "0"
 
 
 def _again(call: "Callable[[Roost], Answer]", roost: Roost, lost: ServerUnreachable) -> "Answer":
@@ -78,9 +79,9 @@ def explained(error: ServerUnreachable) -> ServerUnreachable:
     if error.hint is None:
         if os.environ.get("ROOST_SERVER"):
             error.hint = "ROOST_SERVER names that server; unset it to use your own"
-        elif "://" in paths.address():
+        elif "://" in server_address():
             error.hint = "`roost login` remembered that server; `roost logout` forgets it, `roost up` starts one here"
-        elif paths.is_foreign():
+        elif is_foreign():
             error.hint = "it is this machine's own: sudo systemctl start roost; or `roost up` starts one of yours"
         elif not error.sent:
             error.hint = f"start one: {START_COMMAND}"

@@ -1,16 +1,12 @@
 """The exit code that stands for a job's end."""
 
+from roost.cli.parse.options import Json
 from roost.client.errors import EXIT_CANNOT_LAUNCH, EXIT_FAILED, EXIT_TIMED_OUT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 _KILLED = 143
 
 
-def exit_code_of(end: "Mapping[str, Any]") -> int:
+def exit_code_of(end: Json) -> int:
     """The job's own code; 124 timed out, 125 could not start, 128+n by a signal."""
     outcome = end.get("outcome")
     if outcome == "timed_out":

@@ -14,7 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from roost.client.client import Follow, Roost
+    from roost.client.client import Roost
+    from roost.client.follow import Follow
 
 
 class Follower:

@@ -15,7 +15,6 @@ SWEEP = Option("--sweep", "those of this sweep", ONE, "ID", values.count)
 NODE = Option("--node", "those whose last attempt was on this node", ONE, "NAME")
 ALL = Option("-a --all", "all that you may act on")
 SELECTION = (LABEL, STATE, USER, SWEEP, NODE, ALL)
-JSON = Option("--json", "print JSON")
 ACTIVE = ("starting", "running", "paused", "stopping", "unknown")
 UNENDED = ("held", "queued", *ACTIVE)
 """States as they are shown: of jobs that have processes, and of all that have not ended."""
@@ -26,22 +25,11 @@ def selection(args: Args, verb: str, *, by_label: bool = True) -> Json:
 
     `by_label` is false for the verbs whose `--label` is something else.
     """
-    select: Json = {}
-    ids = joined_ids(args.ids)
-    if ids:
-        select["ids"] = ids
-    if by_label and args.label:
-        select["labels"] = args.label
-    if args.state:
-        select["states"] = args.state
-    if args.user:
-        select["user"] = args.user
-    if args.__dict__.get("sweep") is not None:
-        select["sweep"] = args.sweep
-    if by_label and args.node:
-        select["node"] = args.node
-    if by_label and args.all:
-        select["all"] = True
+    asked: Json = {"ids": joined_ids(args.ids) or None, "states": args.state, "user": args.user or None}
+    asked["sweep"] = args.__dict__.get("sweep")
+    if by_label:
+        asked |= {"labels": args.label, "node": args.node or None, "all": args.all or None}
+    select = {key: value for key, value in asked.items() if value is not None}
     if not select:
         raise UsageError("which job?", f"roost {verb} 12 (or 10-20, @, all, --label x); roost ls shows them")
     return select

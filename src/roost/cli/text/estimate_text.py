@@ -1,19 +1,17 @@
 """What is foreseen of a job that waits, in words: shared by why and submit --dry-run. Pure: values in, text out."""
 
+from datetime import datetime
+
 from roost.cli.parse.options import Json
 from roost.cli.parse.values import brief, plural
 from roost.cli.text.job_text import moment
 from roost.cli.text.output import Screen, clean, wrap
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from datetime import datetime
-
 _HOLDERS = 3
 _MOST_COUNTED = 1000
 
 
-def foreseen_lines(foreseen: Json, now: "datetime", shown: Screen) -> list[str]:
+def foreseen_lines(foreseen: Json, now: datetime, shown: Screen) -> list[str]:
     """Who holds what it lacks, what is ahead of it, when it will probably start, and what would start now."""
     parts = [*_holders(foreseen, now), *_ahead(foreseen), *_eta(foreseen, now), *_run(foreseen), *_instead(foreseen)]
     return [line for head, text in parts for line in wrap(text, shown.width, head, head + "  ")]
@@ -23,7 +21,7 @@ Part = tuple[str, str]
 """What a line begins with, and its text."""
 
 
-def _holders(foreseen: Json, now: "datetime") -> "list[Part]":
+def _holders(foreseen: Json, now: datetime) -> "list[Part]":
     """`job 3 of ana: running for 2h10m, probably until 14:20`; of many, those that will be gone first."""
     holders = foreseen.get("holders") or []
     found = []
@@ -52,7 +50,7 @@ def _ahead(foreseen: Json) -> "list[Part]":
     return [("  ", f"ahead of it: {count}"), *jobs, *([("    ", "…")] if more > 0 else [])]
 
 
-def _eta(foreseen: Json, now: "datetime") -> "list[Part]":
+def _eta(foreseen: Json, now: datetime) -> "list[Part]":
     """`starts probably between 14:10 and 16:40 (in 25m00s to 2h54m)`; nothing where nothing is known."""
     eta = foreseen.get("eta")
     early, late = (moment(eta["p50_at"]), moment(eta["p90_at"])) if eta else (None, None)
@@ -85,7 +83,7 @@ def _change(change: Json) -> str:
     return f"{clean(change['change'])}: now, on {clean(change['node'])}{gpus}"
 
 
-def clock(at: "datetime", now: "datetime") -> str:
+def clock(at: datetime, now: datetime) -> str:
     """`14:10` within a day, `Tue 14:10` within a week, else the date."""
     here, today = at.astimezone(), now.astimezone()
     if here.date() == today.date():

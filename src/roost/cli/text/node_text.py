@@ -1,13 +1,15 @@
 """A node in words: shared by nodes, node show, node add and status. Pure: values in, text out."""
 
+from datetime import datetime
+
 from roost.cli.parse.options import Json
 from roost.cli.parse.values import brief, plural, size
+from roost.cli.text.job_text import moment
 from roost.cli.text.output import clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
 COLOURS = {"up": "green", "drained": "yellow"}
 _PIPE = "pipe:"
@@ -39,10 +41,8 @@ def address(node: Json) -> str:
     return clean(str(target).removeprefix("ssh://").rstrip("/"))
 
 
-def gone_for(node: Json, now: "datetime") -> str:
+def gone_for(node: Json, now: datetime) -> str:
     """`unreachable for 5m03s, drained`, or its state alone."""
-    from roost.cli.text.job_text import moment
-
     since = moment(node.get("since"))
     if node["state"] != "unreachable":
         return str(node["state"])

@@ -1,9 +1,7 @@
 """The notice that an administrator has set, as a line."""
 
-import sys
-
 from roost.cli.parse.options import Json
-from roost.cli.text.output import clean
+from roost.cli.text.output import clean, note
 
 
 def line(notice: Json) -> str:
@@ -14,5 +12,4 @@ def line(notice: Json) -> str:
 def tell(notice: Json | None) -> None:
     """Say it, where there is one, to a person who looks at something else."""
     if notice is not None:
-        sys.stdout.flush()
-        print(f"notice: {line(notice)}", file=sys.stderr)
+        note(f"notice: {line(notice)}")

@@ -9,6 +9,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from roost.cli.parse.options import Args
 
@@ -171,7 +172,8 @@ def _cells(part: float, whole: float, width: int) -> int:
 
 
 def fields(pairs: "Sequence[tuple[str, str]]", indent: str = "", width: int = 0) -> list[str]:
-    """Names and values below one another, values aligned, and wrapped when a width is given."""
+    """Names and values below one another, values aligned, and wrapped when a width is given; not those without a value."""
+    pairs = [(name, value) for name, value in pairs if value]
     widest = max((len(name) for name, _ in pairs), default=0)
     found = []
     for name, value in pairs:
@@ -234,6 +236,12 @@ def print_json(value: object) -> None:
         print(dumps(value))
 
 
+def note(text: str) -> None:
+    """A line for the person who typed the command: on stderr, after all that was printed."""
+    sys.stdout.flush()
+    print(text, file=sys.stderr)
+
+
 def print_answer(args: "Args", answer: "Mapping[str, object]", text: str) -> int:
     """An answer of the server as JSON where that is wanted, else what it means in words. The exit code, which is 0."""
     if args.json:
@@ -250,7 +258,17 @@ def print_list(args: "Args", name: str, found: "Sequence[object]", lines: "Calla
     elif found:
         write(lines())
     else:
-        print(nothing, file=sys.stderr)
+        note(nothing)
+    return 0
+
+
+def print_each(args: "Args", name: str, found: "Sequence[Mapping[str, object]]", lines: "Callable[[Any], list[str]]") -> int:
+    """Things that were named, as JSON or as lines with a blank one between: one by itself, several under a name."""
+    if args.json:
+        print_json({"version": 1, **found[0]} if len(found) == 1 else {"version": 1, name: found})
+        return 0
+    for position, each in enumerate(found):
+        write(([""] if position else []) + lines(each))
     return 0
 
 

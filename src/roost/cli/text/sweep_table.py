@@ -3,16 +3,15 @@
 What has no room goes in an order: first what says nothing (a parameter that never changes), last what the sweep is for.
 """
 
+from datetime import datetime
+
 from roost.cli.parse.options import Json
 from roost.cli.text.job_text import state_colour, state_text, time_text
-from roost.cli.text.output import Cell, Column, clean, cut, table, width_of
+from roost.cli.text.output import Cell, Column, Screen, clean, cut, table, width_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
-
-    from roost.cli.text.output import Screen
 
 _NO_NUMBERS = ("nan", "inf", "-inf")
 _WIDEST = 16
@@ -45,7 +44,7 @@ class Part:
         self.width = min(self.width, max(_NARROW_TITLE, *map(width_of, self.texts)))
 
 
-def table_lines(sweep: Json, now: "datetime", shown: "Screen") -> "tuple[list[str], list[str]]":
+def table_lines(sweep: Json, now: datetime, shown: Screen) -> "tuple[list[str], list[str]]":
     """The lines of the table, and the names of columns for which there was no room."""
     if not sweep["points"]:
         return ["its jobs were removed"], []
@@ -73,7 +72,7 @@ def result_text(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else clean(value)
 
 
-def _parts(sweep: Json, now: "datetime") -> list[Part]:
+def _parts(sweep: Json, now: datetime) -> list[Part]:
     points = sweep["points"]
     parts = [Part("param", name, [value_text(each["point"].get(name)) for each in points]) for name in sweep["params"]]
     parts.append(Part("job", "job", [str(each["job"]) for each in points], right=True))
@@ -86,7 +85,7 @@ def _parts(sweep: Json, now: "datetime") -> list[Part]:
     return parts
 
 
-def _time(point: Json, now: "datetime") -> str:
+def _time(point: Json, now: datetime) -> str:
     return "-" if point["state"] in ("queued", "held") else time_text(point, now)
 
 

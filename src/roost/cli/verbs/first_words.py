@@ -1,8 +1,7 @@
 """The first word of a group alone, like `roost node`: it lists or shows, and its help names the verbs of the group."""
 
 from roost.cli.parse.catalog import load
-from roost.cli.parse.options import Args, Option, TableVerb, Verb
-from roost.cli.runtime.selection import JSON
+from roost.cli.parse.options import JSON, Args, Option, TableVerb, Verb
 
 
 def _first(

@@ -34,8 +34,6 @@ class _Lock(NamedTuple):
 
 
 class Claims:
-    """The claims of one daemon."""
-
     def __init__(self, mode: str, report: Callable[[str], None], directory: Optional[str] = None) -> None:
         self.mode = mode
         self.is_lending = mode != NONE

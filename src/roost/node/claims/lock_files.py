@@ -1,7 +1,6 @@
-"""The files behind GPU claims: one directory that all accounts agree on, one small lock file in it for each GPU.
+"""The files behind GPU claims: one directory for all accounts, one lock file in it for each GPU.
 
-Opens, checks and locks; knows nothing of runs. Whoever else may write to the directory is not trusted: what is not as it
-must be is refused with words that say what to do. `docs/design/0012-claims.md` says why it is made so.
+Other accounts may write there and are not trusted: what is wrong is refused. See `docs/design/0012-claims.md`.
 """
 
 from __future__ import annotations
@@ -10,9 +9,10 @@ import contextlib
 import errno
 import fcntl
 import os
-import pwd
 import stat
 from typing import Iterator, Optional, Tuple
+
+from roost.node.system.procfs import user_name
 
 SYSTEM_DIRECTORIES = ("/run/lock", "/dev/shm", "/tmp")
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -70,7 +70,6 @@ def open_lock(directory: int, name: str) -> int:
 
 
 def copy(fd: int) -> int:
-    """Another descriptor with the same locks."""
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _LOWEST_FD)
 
 
@@ -110,7 +109,6 @@ def lock_beside(fd: int) -> bool:
 
 
 def unlock(fd: int) -> None:
-    """Let go of the lock, also for those who have inherited the descriptor."""
     with contextlib.suppress(OSError):
         fcntl.flock(fd, fcntl.LOCK_UN)
 
@@ -129,14 +127,6 @@ def remove_if_unused(directory: int, name: str) -> None:
 def where(directory: int, name: str) -> str:
     """The path of a file in it, for people."""
     return os.path.join(os.readlink(f"/proc/self/fd/{directory}"), name)
-
-
-def user_name(uid: int) -> str:
-    """The account's name; its number where it has none."""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def _open_directory(path: str) -> int:

@@ -1,7 +1,6 @@
-"""`attach`: hand this process's standard input and output to the daemon, starting one when there is none, and wait.
+"""`attach`: hand our standard input and output to the daemon, starting one when there is none, and wait.
 
-Copies no bytes: the daemon talks over the very descriptors that the server opened. Leaves when the daemon hangs up.
-Imports little, for it runs at every contact.
+Copies no bytes. Imports little: it runs at every contact.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ _PATIENCE_S = 15.0
 
 
 class Wish(NamedTuple):
-    """The daemon that this attach wants to speak to."""
-
     state: StateDir
     program: Optional[str]
     sim: Optional[str]

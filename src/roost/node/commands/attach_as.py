@@ -13,9 +13,9 @@ import pwd
 import re
 import stat
 import sys
-from typing import Dict, List, NamedTuple, Optional
+from typing import List, Optional
 
-from roost.node.runs.environment import DEFAULT_PATH
+from roost.node.runs.environment import basic_environment
 from roost.node.state_dir import StateError
 from roost.node.system import cgroup, libc
 
@@ -25,30 +25,20 @@ _INTERPRETERS = ("/usr/bin/python3", "/usr/local/bin/python3")
 _ACCOUNT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*\$?\Z")
 
 
-class Became(NamedTuple):
-    """What the account gets from root."""
-
-    account: str
-    state: str
-    identity: str
-    archive: str
-    arguments: List[str]
-
-
-def become(wish: Became) -> None:
+def become(name: str, state: str, identity: str, archive: str, arguments: List[str]) -> None:
     """Never returns: `attach`, as that account. Raises `StateError` when that cannot be."""
-    account = find_account(wish.account)
-    _own_directory(wish.state, account)
-    base = _own_cgroup(wish.identity, account)
+    account = find_account(name)
+    _own_directory(state, account)
+    base = _own_cgroup(identity, account)
     _be_ordinary()
     os.chdir("/")
     os.umask(0o022)
     drop_rights(account)
     with contextlib.suppress(OSError):  # a kernel without keyrings has none to leave
         libc.leave_keyring()
-    command = [*_interpreter(wish), "attach", "--state", wish.state, "--identity", wish.identity, "--claims", "none"]
+    command = [*_interpreter(name, archive), "attach", "--state", state, "--identity", identity, "--claims", "none"]
     command += ["--cgroup", base] if base is not None else ["--no-cgroup"]
-    os.execve(command[0], [*command, *wish.arguments], _environment(account))
+    os.execve(command[0], [*command, *arguments], basic_environment(account))
 
 
 def drop_rights(account: pwd.struct_passwd) -> None:
@@ -115,14 +105,14 @@ def _be_ordinary() -> None:
         pass
 
 
-def _interpreter(wish: Became) -> List[str]:
+def _interpreter(name: str, archive: str) -> List[str]:
     """A Python that the account may run, and the program; asked as the account itself."""
-    if not os.access(wish.archive, os.R_OK):
-        raise StateError(f"{CANNOT}{wish.account}: it may not read {wish.archive}; is a directory above it closed?")
+    if not os.access(archive, os.R_OK):
+        raise StateError(f"{CANNOT}{name}: it may not read {archive}; is a directory above it closed?")
     python = find_python()
     if python is None:
-        raise StateError(f"{CANNOT}{wish.account}: it may not run {sys.executable}, and there is no {_INTERPRETERS[0]}")
-    return [python, "-I", wish.archive]
+        raise StateError(f"{CANNOT}{name}: it may not run {sys.executable}, and there is no {_INTERPRETERS[0]}")
+    return [python, "-I", archive]
 
 
 def find_python() -> Optional[str]:
@@ -130,11 +120,3 @@ def find_python() -> Optional[str]:
     if os.access(sys.executable, os.X_OK) and os.access(os.__file__, os.R_OK):
         return sys.executable
     return next((path for path in _INTERPRETERS if os.access(path, os.X_OK)), None)
-
-
-def _environment(account: pwd.struct_passwd) -> Dict[str, str]:
-    """Nothing of root's."""
-    name = account.pw_name
-    values = {"PATH": DEFAULT_PATH, "HOME": account.pw_dir, "USER": name, "LOGNAME": name}
-    values["SHELL"] = account.pw_shell or "/bin/sh"
-    return values

@@ -1,7 +1,6 @@
-"""`check`: what this machine offers to a Roost server and what it lacks, as one JSON object on standard output.
+"""`check`: what this machine offers to a server, as one JSON object within ten seconds. Leaves nothing behind.
 
-Tells facts; `server/nodes/node_check.py` says what they mean. Starts no daemon and leaves nothing behind.
-Whatever may hang is asked in processes apart (`questions.py`), so an answer comes within ten seconds.
+`server/nodes/node_check.py` says what the facts mean.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import pwd
 import sys
 import tempfile
 from functools import partial
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, Optional
 
 from roost.node.commands.attach_as import drop_rights, find_account, find_python
 from roost.node.commands.former_nodes import leftovers
@@ -22,7 +21,7 @@ from roost.node.commands.login_sessions import look_at_logout, max_sessions
 from roost.node.commands.questions import Question, ask
 from roost.node.gpus.driver import DriverError
 from roost.node.gpus.real_driver import NVIDIA_SMI, NVML, open_driver
-from roost.node.state_dir import StateError
+from roost.node.state_dir import StateError, read_or_empty
 from roost.node.system.cgroup import open_cgroups
 from roost.node.system.clock import boot_id, wall_ms
 from roost.node.system.home_dir import look_at_home
@@ -35,28 +34,14 @@ _DISPLAYS = ("0x0300", "0x0302")
 Facts = Dict[str, Any]
 
 
-class Asked(NamedTuple):
-    """What the server would do here."""
-
-    state: str
-    accounts: List[str]
-    sim: Optional[str]
-    program: str
-
-
-def check(asked: Asked) -> None:
-    """Print the facts."""
-    print(json.dumps(gather(asked)), flush=True)
-
-
-def gather(asked: Asked) -> Facts:
-    """The facts. The clock is read first and last: the server compares both with its own."""
+def check(state: str, accounts: List[str], sim: Optional[str], program: str) -> None:
+    """Print the facts. The clock is read first and last: the server compares both with its own."""
     began_ms = wall_ms()
-    answers = ask(_questions(asked), LIMIT_S)
-    accounts = {name: answers.pop(_ACCOUNT + name) for name in asked.accounts}
-    return {
+    answers = ask(_questions(state, accounts, sim), LIMIT_S)
+    found = {name: answers.pop(_ACCOUNT + name) for name in accounts}
+    facts = {
         "version": VERSION,
-        "program": asked.program,
+        "program": program,
         "python": platform.python_version(),
         "python_path": sys.executable,
         "uid": os.geteuid(),
@@ -65,23 +50,24 @@ def gather(asked: Asked) -> Facts:
         "cpus": os.cpu_count() or 1,
         "load": os.getloadavg()[0],
         **answers,
-        "accounts": accounts,
+        "accounts": found,
         "began_ms": began_ms,
         "at_ms": wall_ms(),
     }
+    print(json.dumps(facts), flush=True)
 
 
-def _questions(asked: Asked) -> Dict[str, Question]:
+def _questions(state: str, accounts: List[str], sim: Optional[str]) -> Dict[str, Question]:
     questions: Dict[str, Question] = {
         "login": _login,
-        "gpus": partial(_gpus, asked.sim),
-        "disk": partial(_disk, asked.state),
+        "gpus": partial(_gpus, sim),
+        "disk": partial(_disk, state),
         "cgroups": _cgroups,
         "logout": lambda: look_at_logout(_login()),
         "max_sessions": max_sessions,
-        "leftovers": partial(leftovers, asked.state),
+        "leftovers": partial(leftovers, state),
     }
-    for name in asked.accounts:
+    for name in accounts:
         questions[_ACCOUNT + name] = partial(_account, name)
     return questions
 
@@ -114,13 +100,14 @@ def _gpus(sim: Optional[str]) -> Facts:
 
 def _driver_version() -> Optional[str]:
     """That of the kernel's module; None when it is not loaded."""
-    return _read("/sys/module/nvidia/version") or None
+    return read_or_empty("/sys/module/nvidia/version").strip() or None
 
 
 def _count_cards() -> int:
     """NVIDIA's cards in the machine, with or without a driver."""
     devices = glob.glob("/sys/bus/pci/devices/*")
-    return sum(_read(path + "/vendor") == _NVIDIA and _read(path + "/class")[:6] in _DISPLAYS for path in devices)
+    kinds = ((read_or_empty(path + "/vendor").strip(), read_or_empty(path + "/class")[:6]) for path in devices)
+    return sum(vendor == _NVIDIA and kind in _DISPLAYS for vendor, kind in kinds)
 
 
 def _disk(state: str) -> Facts:
@@ -174,11 +161,3 @@ def _account(name: str) -> Facts:
         "python": find_python(),
         "error": None,
     }
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return file.read().strip()
-    except OSError:
-        return ""

@@ -8,36 +8,27 @@ Nothing else is touched, whatever it calls itself.
 from __future__ import annotations
 
 import os
-import pwd
 import signal
 import time
-from typing import Iterable, List, NamedTuple, Set
+from typing import Collection, Set
 
 from roost.node.commands.attach_as import find_account
 from roost.node.state_dir import StateError
 from roost.node.system import cgroup, libc
-from roost.node.system.procfs import is_alive, owner_of, read_stat, read_tag
+from roost.node.system.procfs import is_alive, owner_of, read_stat, read_tag, scan
 
 _ROUNDS = 100
 _PAUSE_S = 0.02
 
 
-class Eviction(NamedTuple):
-    """Whose run is to end, and which processes were seen on its GPUs."""
-
-    account: str
-    identity: str
-    run: str
-    seen: List[int]
-
-
-def evict(wish: Eviction) -> bool:
-    """Kill until nothing of the run is left; whether that came about. Raises `StateError` for no account, or root's."""
+def evict(name: str, identity: str, run: str, seen: Collection[int]) -> bool:
+    """Kill until nothing of that account's run is left; whether that came about. `seen` are processes on its GPUs.
+    Raises `StateError` for no account, or root's."""
     if os.geteuid() != 0:
         raise StateError("only root ends the runs of other accounts")
-    account = find_account(wish.account)
+    account = find_account(name)
     for _ in range(_ROUNDS):
-        left = _members(wish, account)
+        left = _members(account.pw_uid, identity, run, seen)
         if not left:
             return True
         for pid in left:
@@ -46,25 +37,15 @@ def evict(wish: Eviction) -> bool:
     return False
 
 
-def _members(wish: Eviction, account: pwd.struct_passwd) -> Set[int]:
-    tag = f"{wish.identity}:{wish.run}"
-    found = set(_in_cgroups(wish, account.pw_uid))
-    for name in os.listdir("/proc"):
-        if name.isdigit() and owner_of(int(name)) == account.pw_uid:
-            pid = int(name)
-            if pid in wish.seen or read_tag(pid) == tag:
-                found.add(pid)
-    return {pid for pid in found if _lives(pid)}
+def _members(uid: int, identity: str, run: str, seen: Collection[int]) -> Set[int]:
+    base = cgroup.account_base(identity, uid)
+    inside = set(cgroup.processes_of_run(base, run)) if base is not None else set()
+    tag = f"{identity}:{run}"
 
+    def is_of_run(pid: int) -> bool:
+        return pid in inside or (owner_of(pid) == uid and (pid in seen or read_tag(pid) == tag))
 
-def _in_cgroups(wish: Eviction, uid: int) -> Iterable[int]:
-    base = cgroup.account_base(wish.identity, uid)
-    return cgroup.processes_of_run(base, wish.run) if base is not None else ()
-
-
-def _lives(pid: int) -> bool:
-    stat = read_stat(pid)
-    return stat is not None and stat.is_alive
+    return {pid for pid in scan() if is_of_run(pid)}
 
 
 def _kill(pid: int) -> None:

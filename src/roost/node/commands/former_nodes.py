@@ -1,7 +1,6 @@
-"""What still lives here of nodes that this machine was before, under other names, for the same server.
+"""What still lives here of nodes that this machine was before, for the same server: they were removed while out of reach.
 
-A node that was removed while it could not be reached was never told to leave. Each name has a directory of its own beside
-the others; its program, and the runs that it left, are known by the name of that directory (`state_id`). Only looks.
+Each has a directory beside the others; its program and runs are known by its `state_id`. Only looks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What happens to a login's processes when its last session ends, and how many sessions sshd lets one connection have.
-
-Reads what systemd-logind and sshd are set to; changes nothing. The `parse_…` are pure.
-"""
+"""What systemd-logind does to a login's processes at its last logout, and how many sessions sshd allows per connection."""
 
 from __future__ import annotations
 
@@ -9,6 +6,8 @@ import glob
 import os
 import subprocess
 from typing import Any, Dict, List, Optional
+
+from roost.node.state_dir import read_text
 
 _ASK_S = 3
 _LOGIND = ("KillUserProcesses", "KillOnlyUsers", "KillExcludeUsers", "RemoveIPC")
@@ -53,7 +52,7 @@ def max_sessions() -> Optional[int]:
     texts = []
     for pattern in _SSHD:
         for path in sorted(glob.glob(pattern)):
-            text = _read(path)
+            text = read_text(path)
             if text is None:
                 return None
             texts.append(text)
@@ -93,12 +92,4 @@ def _read_files() -> str:
     main = next((path for path in _MAIN if os.path.exists(path)), None)
     more = {os.path.basename(path): path for place in _MORE for path in glob.glob(place + "/*.conf")}
     paths = ([main] if main else []) + [more[name] for name in sorted(more)]
-    return "\n".join(_read(path) or "" for path in paths)
-
-
-def _read(path: str) -> Optional[str]:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return None
+    return "\n".join(read_text(path) or "" for path in paths)

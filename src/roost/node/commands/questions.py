@@ -1,7 +1,6 @@
-"""Questions that may hang (a driver, a dead file server, a directory of accounts), each asked in a process of its own.
+"""Questions that may hang (a driver, a dead file server), each asked in a process of its own, with one deadline.
 
-Nobody waits longer than the deadline that all of them share. A process that hangs in the kernel cannot be killed: it is
-told to die and left behind, holding none of our streams.
+A process that hangs in the kernel is told to die and left behind, holding none of our streams.
 """
 
 from __future__ import annotations
@@ -12,14 +11,12 @@ import os
 import select
 import signal
 import time
-from typing import Any, Callable, Dict, NamedTuple, Optional
+from typing import Any, Callable, Dict, Optional, Tuple
 
 Question = Callable[[], Any]
 
 
-class _Child(NamedTuple):
-    pid: int
-    reader: int
+_Child = Tuple[int, int]  # its pid, and the end of a pipe where its answer comes
 
 
 def ask(questions: Dict[str, Question], limit_s: float) -> Dict[str, Any]:
@@ -37,7 +34,7 @@ def _begin(question: Question) -> _Child:
     if pid == 0:
         _be_child(question, writer)
     os.close(writer)
-    return _Child(pid, reader)
+    return pid, reader
 
 
 def _be_child(question: Question, writer: int) -> None:
@@ -59,7 +56,7 @@ def _be_child(question: Question, writer: int) -> None:
 
 def _listen(children: Dict[str, _Child], until: float) -> Dict[str, Optional[bytes]]:
     """What came from each until the deadline; None of those that have not closed their pipe by then."""
-    parts: Dict[int, bytes] = {child.reader: b"" for child in children.values()}
+    parts: Dict[int, bytes] = {reader: b"" for _, reader in children.values()}
     silent = set(parts)
     while silent:
         ready = select.select(list(silent), [], [], max(0.0, until - time.monotonic()))[0]
@@ -70,16 +67,17 @@ def _listen(children: Dict[str, _Child], until: float) -> Dict[str, Optional[byt
             parts[fd] += chunk
             if not chunk:
                 silent.discard(fd)
-    return {name: None if child.reader in silent else parts[child.reader] for name, child in children.items()}
+    return {name: None if reader in silent else parts[reader] for name, (_, reader) in children.items()}
 
 
 def _end(child: _Child) -> None:
-    os.close(child.reader)
+    pid, reader = child
+    os.close(reader)
     with contextlib.suppress(OSError):
-        os.kill(child.pid, signal.SIGKILL)
-        os.killpg(child.pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
+        os.killpg(pid, signal.SIGKILL)
     with contextlib.suppress(OSError):
-        os.waitpid(child.pid, os.WNOHANG)
+        os.waitpid(pid, os.WNOHANG)
 
 
 def _answer(text: Optional[bytes], limit_s: float) -> Any:

@@ -1,7 +1,6 @@
-"""`sim-job`: a process that behaves like a training job on simulated GPUs, or like a stranger's process on one.
+"""`sim-job`: a process that behaves like a training job on simulated GPUs, or like a foreign process on one.
 
-Takes memory on its cards by writing small files that the simulated driver reads; prints a step a second; fails like CUDA
-does when a card is full. Standard library only, quick to import.
+Takes memory by writing small files that the simulated driver reads; fails like CUDA when a card is full.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ _OOM = (
 
 
 def run(argv: List[str]) -> int:
-    """The exit status of the simulated job."""
     options = _parser().parse_args(argv)
     _end_on_signals()
     folder = options.sim_dir or os.environ.get("ROOST_SIM_DIR")

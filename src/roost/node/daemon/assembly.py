@@ -29,8 +29,6 @@ from roost.node.system.event_loop import Loop
 
 
 class Options(NamedTuple):
-    """How a daemon is started."""
-
     program: str
     sim: Optional[str]
     use_cgroups: bool

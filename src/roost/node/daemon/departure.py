@@ -10,8 +10,6 @@ from roost.node.system.event_loop import Loop
 
 
 class Departure:
-    """Stops the loop when it is time."""
-
     def __init__(self, loop: Loop, leave_s: float, report: Callable[[str], None]) -> None:
         self._loop = loop
         self._leave_s = leave_s

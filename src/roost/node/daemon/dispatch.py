@@ -1,8 +1,4 @@
-"""From a message to a call, with every field checked on the way.
-
-A message that cannot be understood is answered with `error`, and the next one is read: nothing that comes over a link
-may end the daemon.
-"""
+"""From a message to a call, with every field checked. A bad message is answered with `error` and ends nothing."""
 
 from __future__ import annotations
 
@@ -27,8 +23,6 @@ _QUICKEST_SAMPLE_MS = 100
 
 
 class Dispatch:
-    """Carries out the messages of the present link."""
-
     def __init__(
         self,
         supervisor: Supervisor,
@@ -63,7 +57,6 @@ class Dispatch:
         }
 
     def line(self, line: bytes) -> None:
-        """One line of the link."""
         id = None
         try:
             message = protocol.decode(line)
@@ -127,7 +120,6 @@ class Dispatch:
 
 
 def run_name(message: Message) -> str:
-    """The run that the message is about."""
     name = message.get("run")
     if not isinstance(name, str) or not protocol.is_run_name(name):
         raise BadMessage(f"not a run: {str(name)[:100]!r}")
@@ -135,7 +127,6 @@ def run_name(message: Message) -> str:
 
 
 def run_names(message: Message) -> List[str]:
-    """The runs that the message is about."""
     names = message.get("runs")
     if not isinstance(names, list):
         raise BadMessage("runs is not a list")
@@ -143,7 +134,6 @@ def run_names(message: Message) -> List[str]:
 
 
 def identifier(message: Message) -> Any:
-    """The id that answers will carry."""
     id = message.get("id")
     if not isinstance(id, (str, int)):
         raise BadMessage("id is neither a text nor a number")

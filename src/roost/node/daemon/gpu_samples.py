@@ -1,8 +1,4 @@
-"""The daemon's side of the sampler: starts that process, reads its lines, keeps what they say.
-
-Forwards a sample when something changed and at least every ten seconds. Never waits for the sampler; one that
-dies is started again.
-"""
+"""The daemon's side of the sampler: starts that process, reads its lines, and forwards what changed at least every 10 s."""
 
 from __future__ import annotations
 

@@ -21,8 +21,6 @@ from roost.node.system.host import host_load
 
 @dataclass(eq=False)
 class Greeter:
-    """Greets every server that attaches."""
-
     uplink: Uplink
     life: Lifecycle
     samples: GpuSamples

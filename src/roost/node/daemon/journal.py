@@ -1,8 +1,4 @@
-"""The daemon's own log: `node.log` in the state directory, two files of at most a megabyte.
-
-Standard error goes there too, so that nothing the interpreter says is lost. Never raises: a full disk is no reason
-to end.
-"""
+"""The daemon's own log, `node.log`, two files of at most 1 MiB; standard error goes there too. Never raises."""
 
 from __future__ import annotations
 
@@ -13,8 +9,6 @@ _MAX_BYTES = 1024 * 1024
 
 
 class Journal:
-    """Appends lines with the time in front."""
-
     def __init__(self, path: str) -> None:
         self._path = path
         self._open()

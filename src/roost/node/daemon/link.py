@@ -1,8 +1,6 @@
-"""The controlling link: two descriptors that an `attach` handed over, lines in, lines out.
+"""The link to a server: two descriptors that an `attach` handed over, lines in, lines out. Never blocks.
 
-Never blocks. What cannot be written waits in memory; while too much waits, nothing more is read from the other side, so
-a server that reads slowly slows down only itself. Reports are never dropped here; who sends samples and logs looks at
-`is_congested` first.
+Reports are never dropped; who sends samples and logs looks at `is_congested` first. While too much waits, nothing is read.
 """
 
 from __future__ import annotations
@@ -12,17 +10,16 @@ import os
 import socket
 from typing import Callable, List, Optional, Sequence
 
-from roost.node.protocol import LineBuffer, LineTooLong, Message, encode
-from roost.node.system.event_loop import READABLE, WRITABLE, Loop
+from roost.node.protocol import STARTED, LineBuffer, LineTooLong, Message, encode
+from roost.node.system.event_loop import READABLE, WRITABLE, Loop, Timer
 
 _CONGESTED_BYTES = 1024 * 1024
 _READ_STOP_BYTES = 8 * 1024 * 1024
 _CHUNK_BYTES = 256 * 1024
+_REST_S = 0.005
 
 
 class Link:
-    """One attached server."""
-
     def __init__(
         self,
         loop: Loop,
@@ -41,6 +38,8 @@ class Link:
         self._waiting_bytes = 0
         self._is_reading = False
         self._waits_for_room = False
+        self._may_rest = True  # what is queued can wait for more
+        self._rest: Optional[Timer] = None
         self.is_open = True
         self._on_line = on_line
         self._on_close = on_close
@@ -55,11 +54,16 @@ class Link:
         self._is_reading = True
 
     def send(self, message: Message) -> None:
-        """Queue a message; it leaves with the next `flush`."""
+        """Queue a message; it leaves with the next `flush`. That a run has begun may wait a moment: where it ends within it,
+        the server hears of both at once."""
         if self.is_open:
             line = encode(message)
             self._queue.append(line)
             self._waiting_bytes += len(line)
+            if message.get("op") != STARTED:
+                self._may_rest = False
+            elif self._rest is None:
+                self._rest = self._loop.after(_REST_S, self._rested)
 
     @property
     def is_congested(self) -> bool:
@@ -70,6 +74,11 @@ class Link:
         """Write what is queued, as far as the pipe takes it, in one go."""
         if not self.is_open or not (self._queue or self._waiting):
             return
+        if self._rest is not None and self._may_rest and not self._waiting:
+            return
+        if self._rest is not None:
+            self._rest.cancel()
+        self._rest, self._may_rest = None, True
         data = self._waiting + b"".join(self._queue)
         self._queue = []
         try:
@@ -83,6 +92,9 @@ class Link:
         self._waiting_bytes = len(self._waiting)
         self._wait_for_room(bool(self._waiting))
         self._read_or_rest()
+
+    def _rested(self) -> None:
+        self._rest = None
 
     def close(self, reason: str) -> None:
         """End the link; the `attach` at the other end leaves when its connection closes."""

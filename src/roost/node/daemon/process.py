@@ -8,7 +8,7 @@ from typing import Callable
 
 from roost.node.daemon.assembly import Options, assemble
 from roost.node.runs.environment import log_in
-from roost.node.state_dir import StateDir, listen, prepare, take_lock, write_text
+from roost.node.state_dir import StateDir, listen, take_lock, write_text
 from roost.node.system import libc
 
 # Python ignores these two for itself, and gives them back to what it starts.
@@ -16,8 +16,7 @@ _LEFT_ALONE = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def serve(state: StateDir, options: Options, is_ready: Callable[[], None]) -> None:
-    """Be the daemon of this state directory until told to leave; raises `StateError` when that cannot be."""
-    prepare(state)
+    """Be the daemon of this prepared state directory until told to leave; raises `StateError` when that cannot be."""
     lock = take_lock(state)
     _take_default_signals()
     if options.identity is not None:

@@ -50,7 +50,6 @@ class Uplink:
         return True
 
     def detach(self) -> None:
-        """The link is closed."""
         self._link = self._greet = None
 
     def close(self, reason: str) -> None:

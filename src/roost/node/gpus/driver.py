@@ -1,7 +1,4 @@
-"""The port to a GPU driver: which devices there are, and what is on one of them now.
-
-Adapters: `nvml`, `nvidia_smi`, `simulated`. Any call may hang or fail; `sampler.py` keeps that from everybody else.
-"""
+"""The port to a GPU driver. Adapters: `nvml`, `nvidia_smi`, `simulated`. Any call may hang or fail: see `sampler.py`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Real NVIDIA GPUs through `nvidia-smi`, where NVML's library cannot be loaded. A hundred times slower; knows no MIG.
-
-`parse_…` are pure and tested on recorded output; the rest runs the command.
-"""
+"""NVIDIA GPUs through `nvidia-smi`, where NVML cannot be loaded. A hundred times slower; knows no MIG."""
 
 from __future__ import annotations
 
@@ -48,7 +45,6 @@ class SmiDriver:
 
 
 def parse_gpus(text: str) -> List[Gpu]:
-    """The answer to the list query."""
     gpus = []
     for line in text.splitlines():
         fields = [field.strip() for field in line.split(",")]
@@ -58,7 +54,6 @@ def parse_gpus(text: str) -> List[Gpu]:
 
 
 def parse_reading(text: str, processes: List[GpuProcess]) -> Reading:
-    """The answer to the sample query of one device."""
     fields = [field.strip() for field in text.strip().split(",")]
     if len(fields) != 4:
         raise DriverError(f"nvidia-smi: {text.strip()[:200] or 'no answer'}")
@@ -67,7 +62,6 @@ def parse_reading(text: str, processes: List[GpuProcess]) -> Reading:
 
 
 def parse_processes(text: str) -> List[GpuProcess]:
-    """The answer to the process query of one device."""
     processes = []
     for line in text.splitlines():
         pid, _, memory = line.partition(",")

@@ -1,7 +1,4 @@
-"""Real NVIDIA GPUs through NVML (nvidia-ml-py, packed into the node program). A MIG slice is a GPU of its own.
-
-Imported only in the sampler process: loading the driver's library can hang, and any call in it.
-"""
+"""NVIDIA GPUs through NVML; a MIG slice is a GPU of its own. Imported only in the sampler: loading it can hang."""
 
 from __future__ import annotations
 

@@ -161,7 +161,6 @@ class Watcher:
         return self._has_answered or self.latest()[1] > _FAULT_AFTER_S
 
     def leave(self) -> None:
-        """The device is gone."""
         with self._changed:
             self._has_left = True
             self._changed.notify_all()

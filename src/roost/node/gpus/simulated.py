@@ -65,15 +65,14 @@ def parse_mib(text: str) -> int:
 
 
 class SimDriver:
-    """The driver of simulated cards."""
-
     def __init__(self, directory: str, identity: str, spec: str) -> None:
         self._directory = directory
         self._procs = os.path.join(directory, "procs")
-        self._gpus = [
-            Gpu(f"SIM-{sim_name(spec)[0] or identity}-{index}", index, f"Simulated {_size_name(mib)}", mib, False)
-            for index, mib in enumerate(parse_sim_spec(spec))
-        ]
+        name = sim_name(spec)[0] or identity
+        self._gpus = []
+        for index, mib in enumerate(parse_sim_spec(spec)):
+            size = f"{mib // 1024}G" if mib % 1024 == 0 else f"{mib}M"
+            self._gpus.append(Gpu(f"SIM-{name}-{index}", index, f"Simulated {size}", mib, False))
         self._prepare()
 
     def _prepare(self) -> None:
@@ -115,7 +114,8 @@ def processes_on(directory: str, uuid: str) -> List[Dict[str, Any]]:
         if user is None:
             continue
         if not is_alive((user["pid"], user["starttime"])):
-            _unlink(os.path.join(folder, name))
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(folder, name))
         elif user["gpu"] == uuid:
             users.append(user)
     return users
@@ -143,12 +143,3 @@ def _read_small(path: str) -> Tuple[str, int]:
         return (os.read(fd, 4096).decode("utf-8", "replace") if stat.S_ISREG(found.st_mode) else ""), found.st_uid
     finally:
         os.close(fd)
-
-
-def _size_name(mib: int) -> str:
-    return f"{mib // 1024}G" if mib % 1024 == 0 else f"{mib}M"
-
-
-def _unlink(path: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)

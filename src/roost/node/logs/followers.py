@@ -1,7 +1,6 @@
-"""Logs as they grow: every follower gets `log_data` from its offset on, and `log_end` behind the run's last byte.
+"""Followed logs: `log_data` as they grow, `log_end` behind the last byte.
 
-Woken by inotify, so output is seen as it is written; a slow tick is the net below it. Sends nothing
-while the link is congested: a follower that reads slowly gets its bytes later, from the file.
+Woken by inotify, with a slow tick below it. Sends nothing while the link is congested: the bytes are in the file.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import base64
 import os
 import struct
+from dataclasses import dataclass
 from typing import Callable, Dict, List, NamedTuple, Optional
 
 from roost.node.logs.reader import find_log, read_range
@@ -33,19 +33,15 @@ class Source(NamedTuple):
     has_ended: Callable[[], bool]
 
 
+@dataclass(eq=False)
 class _Follower:
-    __slots__ = ("id", "offset", "source", "watch")
-
-    def __init__(self, id: object, source: Source, offset: int) -> None:
-        self.id = id
-        self.source = source
-        self.offset = offset
-        self.watch: Optional[int] = None
+    id: object
+    source: Source
+    offset: int
+    watch: Optional[int] = None
 
 
 class Followers:
-    """Everybody who follows a log over the present link."""
-
     def __init__(self, loop: Loop, send: Callable[[Message], None], is_congested: Callable[[], bool]) -> None:
         self._loop = loop
         self._send = send
@@ -75,7 +71,6 @@ class Followers:
             libc.inotify_unwatch(self._inotify, follower.watch)
 
     def clear(self) -> None:
-        """The link is gone."""
         for id in list(self._all):
             self.remove(id)
 
@@ -85,7 +80,6 @@ class Followers:
             self._push(follower)
 
     def run_ended(self, run: Run) -> None:
-        """Send the rest of that run's logs."""
         for follower in list(self._all.values()):
             if follower.source.run_path == run.path:
                 self._push(follower)

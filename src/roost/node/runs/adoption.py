@@ -1,7 +1,4 @@
-"""A run as its files tell it: what a new daemon knows of runs that it did not start.
-
-Reads only. The answer is a `Run`, ended or not; `lifecycle.py` then watches what is still alive.
-"""
+"""A run as its files tell it: what a new daemon knows of runs that it did not start. Reads only."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from roost.node.runs import run_dir
 from roost.node.runs.run import ENDED, RUNNING, Run
 from roost.node.runs.run_dir import Trace, read_trace
 from roost.node.state_dir import StateDir
-from roost.node.system.cgroup import is_inside
+from roost.node.system import cgroup
 from roost.node.system.host import host_oom_kills
 from roost.node.system.procfs import ProcessId, arguments_of, read_stat
 
@@ -54,7 +51,7 @@ def find_wrapper(run: Run, pid: Optional[int]) -> Optional[ProcessId]:
         return None
     if run.path in arguments_of(stat.pid)[1:5]:
         return stat.id
-    if run.cgroup is not None and is_inside(stat.pid, run.cgroup):
+    if run.cgroup is not None and stat.pid in cgroup.processes(run.cgroup):
         run.keeper = stat.pid
         return stat.id
     return None

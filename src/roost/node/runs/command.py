@@ -1,8 +1,4 @@
-"""From what was asked to an argv that can be executed, or the exact reason why not.
-
-Looks at the file system, starts nothing. The reasons are for the person whose job it is: what was tried, on what, and
-what to do.
-"""
+"""From a spec to an argv that can be executed, or the reason why not, for the person whose job it is. Starts nothing."""
 
 from __future__ import annotations
 
@@ -103,7 +99,6 @@ def fill_values(run: str, gpus: List[Gpu], words: List[str]) -> Dict[str, str]:
 
 
 def free_port() -> int:
-    """A TCP port that nobody has now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.bind(("", 0))
         return int(probe.getsockname()[1])
@@ -126,7 +121,6 @@ def explain_text(spec: Spec) -> str:
 
 
 def find_shell(search: str) -> str:
-    """bash where there is one, else sh."""
     for directory in search.split(":"):
         if directory.startswith("/") and os.access(directory + "/bash", os.X_OK):
             return directory + "/bash"
@@ -214,7 +208,6 @@ def _reason(problem: OSError) -> str:
 
 
 def write_script(run_dir: str, text: str) -> str:
-    """The text as an executable file of the run."""
     path = os.path.join(run_dir, "script")
     data = text.encode("utf-8", "surrogateescape")
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)

@@ -1,7 +1,4 @@
-"""The environment of a job: the submitter's, then Roost's own variables, then the GPUs it was given.
-
-Pure but for one look into the user database. Nothing of the daemon's own environment gets in.
-"""
+"""A job's environment: the submitter's, then Roost's variables, then its GPUs. Nothing of the daemon's own."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ from roost.node.gpus.driver import Gpu
 from roost.node.runs.login_shell import ask_login_shell
 from roost.node.runs.report_file import path_of
 from roost.node.runs.run_spec import Spec
+from roost.node.system.shell import SHELL
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # The wrapper's own variable, and one that shells set for every command anyway.
@@ -20,8 +18,6 @@ _NEVER_PASSED = ("ROOST_PID", "_")
 
 
 class Place(NamedTuple):
-    """Where a run runs, for its environment."""
-
     node: str
     tag: str
     run_dir: str
@@ -29,7 +25,6 @@ class Place(NamedTuple):
 
 
 def build_environment(spec: Spec, gpus: List[Gpu], place: Place) -> Dict[str, str]:
-    """All variables of the job."""
     env = dict(account_defaults())
     env.update(spec.env)
     env.update(spec.vars)
@@ -89,8 +84,12 @@ def log_in() -> None:
 def _read_account() -> Dict[str, str]:
     uid = os.getuid()
     try:
-        account = pwd.getpwuid(uid)
-        name, home, shell = account.pw_name, account.pw_dir, account.pw_shell or "/bin/sh"
+        return basic_environment(pwd.getpwuid(uid))
     except KeyError:
-        name, home, shell = str(uid), "/", "/bin/sh"
-    return {"PATH": DEFAULT_PATH, "HOME": home, "USER": name, "LOGNAME": name, "SHELL": shell}
+        return {"PATH": DEFAULT_PATH, "HOME": "/", "USER": str(uid), "LOGNAME": str(uid), "SHELL": SHELL}
+
+
+def basic_environment(account: pwd.struct_passwd) -> Dict[str, str]:
+    """What every process of that account has."""
+    name, shell = account.pw_name, account.pw_shell or SHELL
+    return {"PATH": DEFAULT_PATH, "HOME": account.pw_dir, "USER": name, "LOGNAME": name, "SHELL": shell}

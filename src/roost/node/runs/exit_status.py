@@ -1,7 +1,4 @@
-"""The exit status of a run, why it ended, and what it used.
-
-Reads the run's cgroup and logs once, at the end; changes nothing but the run's own record in memory.
-"""
+"""The exit status of a run, why it ended, and what it used."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What happens to runs: they are noticed, end, leave children behind, are adopted, time out.
+"""What happens to runs: they begin, end, leave children behind, are adopted, time out.
 
-Owns the table of runs. Every end goes one way: the job's own process ends, then nothing is left, then `exited`.
-Speaks through `send` and never reads a link; commands come through `supervisor.py`.
+Every end goes one way: the job's own process ends, then nothing is left, then `exited`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The environment of an account's login, asked for once: what its jobs start from when they bring nothing of their own.
-
-The account's shell is run as a login would run it, by the account itself. A shell that is none, hangs or talks nonsense
-costs nothing but its variables.
-"""
+"""What an account's login shell sets, asked once, for jobs that bring no environment. A shell that hangs sets nothing."""
 
 from __future__ import annotations
 
@@ -16,8 +12,6 @@ _LEFT_OUT = ("SHLVL", "PWD", "OLDPWD", "_")
 
 
 class LoginShell(NamedTuple):
-    """What a login gives."""
-
     env: Dict[str, str]
     umask: Optional[int]
 
@@ -30,7 +24,7 @@ def ask_login_shell(basics: Dict[str, str]) -> LoginShell:
         done = subprocess.run(
             [basics["SHELL"], "-l", "-c", script],
             env=basics,
-            cwd=_home(basics),
+            cwd=basics["HOME"] if os.path.isdir(basics["HOME"]) else "/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -52,7 +46,3 @@ def parse_answer(data: bytes, mark: str) -> LoginShell:
     last = before.strip().rpartition("\n")[2].strip()
     is_octal = 0 < len(last) <= 4 and all(digit in "01234567" for digit in last)
     return LoginShell(env, int(last, 8) & 0o777 if is_octal else None)
-
-
-def _home(basics: Dict[str, str]) -> str:
-    return basics["HOME"] if os.path.isdir(basics["HOME"]) else "/"

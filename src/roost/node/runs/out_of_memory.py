@@ -1,7 +1,6 @@
-"""Whether a failed run failed for want of memory: by what it last said, or by the kernel's count.
+"""Whether a failed run ran out of GPU or host memory, by the end of its logs.
 
-Reads; decides nothing but the words. Only the end of what it said counts, and not where a plain bug came after it: a job
-that caught such an error and went on has not failed of it.
+A plain bug that came after such an error counts more: a job that caught the error has not failed of it.
 """
 
 from __future__ import annotations

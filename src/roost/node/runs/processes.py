@@ -1,7 +1,6 @@
-"""The processes of a run: who they are, whether any is left, and how to reach all of them.
+"""The processes of a run: find, signal, freeze and kill all of them.
 
-With a cgroup the kernel answers. Without one: tag, session, descent, those seen before, and, as orphans come to us (the
-daemon is their subreaper), children that we did not start. Decides nothing about when to signal.
+By cgroup where there is one; else by tag, session, descent, those seen before, and orphans, whose subreaper we are.
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ _ROUNDS = 50
 
 
 class Members:
-    """Finds and reaches the processes of runs."""
-
     def __init__(self, runs: Dict[str, Run], own_children: Set[int]) -> None:
         self._runs = runs
         self._own_children = own_children
@@ -48,7 +45,7 @@ class Members:
     def has_any(self, run: Run) -> bool:
         """Whether any process of the run is left. Removes the run's empty cgroup on the way: one call says both."""
         if run.cgroup is not None and run.keeper is not None:
-            return cgroup.leftovers(run.cgroup, run.keeper)
+            return any(pid != run.keeper for pid in cgroup.processes(run.cgroup))
         if run.cgroup is not None:
             return not cgroup.try_remove(run.cgroup)
         if not run.is_adopted and not self._orphans():
@@ -59,7 +56,6 @@ class Members:
         return any(is_becoming(pid) for pid in self._orphans())
 
     def signal(self, run: Run, number: int) -> None:
-        """That signal to each of them."""
         for pid in self.pids(run):
             _send(pid, number)
 
@@ -90,7 +86,6 @@ class Members:
                 _send(pid, signal.SIGKILL)
 
     def freeze(self, run: Run, frozen: bool) -> None:
-        """Stop all, or let all go on."""
         if run.cgroup is not None and cgroup.freeze(run.cgroup, frozen):
             return
         number = signal.SIGSTOP if frozen else signal.SIGCONT

@@ -1,7 +1,5 @@
-"""The file in which a job says how it goes: `report` in the run's directory, which the job has as `ROOST_REPORT`.
-
-It is the job's own, who may put anything in its place: only a plain file is read, without ever waiting for it, a bounded
-piece at a time. Whether the file was added to or written anew is told by the bytes before the place read so far.
+"""The job's report file, `ROOST_REPORT`. The job may put anything there: only a plain file is read, a bounded piece at a
+time. Whether it grew or was rewritten is told by the bytes before the place read so far.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ def make(run_dir: str) -> None:
 
 
 def path_of(run_dir: str) -> str:
-    """Where it is."""
     return f"{run_dir}/report"
 
 

@@ -1,7 +1,4 @@
-"""Tells the server what jobs say of themselves in their report files, while they run and before their end is told.
-
-Whatever is in a file harms its own run alone: so much is read of all of them in a second, and no more.
-"""
+"""Tells the server what jobs write to their report files, with a bound on how much is read in a second."""
 
 from __future__ import annotations
 
@@ -41,7 +38,6 @@ class Reports:
         self._complain(run)
 
     def tell(self, run: Run) -> None:
-        """Say what is new of it."""
         message = run.results()
         if message is not None:
             self._send(message)

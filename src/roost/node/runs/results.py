@@ -1,7 +1,6 @@
-"""What jobs say of themselves, line by line: a few numbers and short texts by name. Pure.
+"""Results that jobs report: lines like `loss=0.31 note=went well`, or JSON objects. Pure.
 
-A line is `loss=0.31 note=went well`, where a word without `=` belongs to the value before it, or a JSON object. The client
-checks by this before it writes such lines; the server, which has the same bounds, checks all of it once more.
+A word without `=` belongs to the value before it. The client checks by the same rules; so does the server.
 """
 
 from __future__ import annotations

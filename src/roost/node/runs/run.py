@@ -1,10 +1,8 @@
-"""One run as the daemon knows it, and the messages that tell of it.
-
-A plain record with a few questions; what happens to it is decided in `supervisor.py`.
-"""
+"""One run as the daemon knows it, and the messages about it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Optional, Set
 
 from roost.node.protocol import EXITED, REPORTED, STARTED, Message
@@ -20,15 +18,13 @@ ENDING = "ending"
 ENDED = "ended"
 
 
+@dataclass(eq=False)
 class Usage:
     """What samples saw of a run on its GPUs."""
 
-    __slots__ = ("peak_mem_mib", "samples", "util_sum")
-
-    def __init__(self) -> None:
-        self.peak_mem_mib: Optional[int] = None
-        self.util_sum = 0
-        self.samples = 0
+    peak_mem_mib: Optional[int] = None
+    util_sum: int = 0
+    samples: int = 0
 
     def add(self, mem_mib: Optional[int], util: Optional[int]) -> None:
         if mem_mib is not None:
@@ -42,51 +38,45 @@ class Usage:
         return round(self.util_sum / self.samples) if self.samples else None
 
 
+@dataclass(eq=False)
 class Run:
     """One attempt of one job on this node."""
 
-    __slots__ = (
-        "at_ms", "cpu_ms", "error", "is_adopted", "is_peak_known", "is_unnoted", "keeper", "kill_boot_ms", "kill_timer",
-        "known", "limit_timer", "main_pid", "memory",
-        "name", "oom_kills", "path", "paused_ms", "paused_since", "peak_rss_mib", "phase",
-        "record", "report", "session", "started_ms", "status", "stop_why", "tag", "told", "usage", "was_killed",
-        "was_warned", "why", "wrapper",
-    )  # fmt: skip
+    name: str
+    path: str
+    tag: str
+    record: Optional[Record]
+    phase: str = STARTING
+    is_adopted: bool = False
+    is_peak_known: bool = True
+    is_unnoted: bool = False
+    wrapper: Optional[ProcessId] = None
+    keeper: Optional[int] = None  # a living runner, which shares the run's cgroup and is not of the run
+    session: Optional[int] = None
+    main_pid: Optional[int] = None
+    started_ms: Optional[int] = None
+    at_ms: Optional[int] = None
+    status: Optional[int] = None
+    why: Optional[str] = None
+    error: Optional[str] = None
+    memory: Optional[str] = None
+    stop_why: Optional[str] = None
+    kill_boot_ms: Optional[int] = None
+    kill_timer: Optional[Timer] = None
+    limit_timer: Optional[Timer] = None
+    was_killed: bool = False
+    was_warned: bool = False
+    paused_since: Optional[int] = None
+    paused_ms: int = 0
+    known: Set[ProcessId] = field(default_factory=set)
+    told: Set[int] = field(default_factory=set)
+    usage: Usage = field(default_factory=Usage)
+    peak_rss_mib: Optional[int] = None
+    cpu_ms: Optional[int] = None
+    oom_kills: Optional[int] = None
 
-    def __init__(self, name: str, path: str, tag: str, record: Optional[Record]) -> None:
-        self.name = name
-        self.path = path
-        self.tag = tag
-        self.record = record
-        self.report = ReportFile(path)
-        self.phase = STARTING
-        self.is_adopted = False
-        self.is_peak_known = True
-        self.is_unnoted = False
-        self.wrapper: Optional[ProcessId] = None
-        self.keeper: Optional[int] = None  # a living runner, which shares the run's cgroup and is not of the run
-        self.session: Optional[int] = None
-        self.main_pid: Optional[int] = None
-        self.started_ms: Optional[int] = None
-        self.at_ms: Optional[int] = None
-        self.status: Optional[int] = None
-        self.why: Optional[str] = None
-        self.error: Optional[str] = None
-        self.memory: Optional[str] = None
-        self.stop_why: Optional[str] = None
-        self.kill_boot_ms: Optional[int] = None
-        self.kill_timer: Optional[Timer] = None
-        self.limit_timer: Optional[Timer] = None
-        self.was_killed = False
-        self.was_warned = False
-        self.paused_since: Optional[int] = None
-        self.paused_ms = 0
-        self.known: Set[ProcessId] = set()
-        self.told: Set[int] = set()
-        self.usage = Usage()
-        self.peak_rss_mib: Optional[int] = None
-        self.cpu_ms: Optional[int] = None
-        self.oom_kills: Optional[int] = None
+    def __post_init__(self) -> None:
+        self.report = ReportFile(self.path)
 
     @property
     def cgroup(self) -> Optional[str]:

@@ -1,8 +1,4 @@
-"""A run on disk: the files that outlive the node program, and what they say.
-
-Reads and writes files of one run; starts and signals nothing. The files are the truth about the run: a new
-daemon knows a run only from here.
-"""
+"""A run on disk: the files that outlive the node program. A new daemon knows a run only from here."""
 
 from __future__ import annotations
 
@@ -127,7 +123,6 @@ def read_note(path: str, name: str) -> Message:
 
 
 def log_paths(path: str, spec: Spec) -> Tuple[str, str]:
-    """Where standard output and standard error go."""
     out = spec.stdout or path + "/out.log"
     err = out if spec.stderr == SAME_AS_STDOUT else spec.stderr or path + "/err.log"
     return out, err

@@ -22,8 +22,6 @@ from roost.node.system.event_loop import Loop
 
 
 class RunParts(NamedTuple):
-    """The parts that deal with runs."""
-
     spawner: Spawner
     runners: Optional[Runners]
     life: Lifecycle

@@ -1,7 +1,4 @@
-"""What the server asks to run, checked field by field, as a value.
-
-Pure. Raises `BadSpec` with the reason; decides nothing about this machine (that is `command.py`).
-"""
+"""What the server asks to run, checked field by field. Pure; whether this machine can do it is for `command.py`."""
 
 from __future__ import annotations
 
@@ -47,7 +44,6 @@ class Spec:
 
 
 def parse_spec(raw: Any) -> Spec:
-    """The checked value, or `BadSpec`."""
     if not isinstance(raw, dict):
         raise BadSpec("spec is not an object")
     spec = Spec(

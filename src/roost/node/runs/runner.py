@@ -55,8 +55,6 @@ exit $1
 
 
 class Runner:
-    """One shell, idle or at work."""
-
     __slots__ = ("cgroup", "claims", "cpu_ms", "memory", "orders", "pid", "uses")
 
     def __init__(self, pid: int, path: str, orders: int) -> None:

@@ -1,7 +1,5 @@
-"""Start a wrapper: the one place where a process of a job comes into being.
-
-Raises `CannotStart` for what is the job's fault and OSError for what is the machine's. As few files and calls as can be:
-this is the path that every job takes.
+"""Starts a run's wrapper. Raises `CannotStart` for the job's fault and OSError for the machine's. Every job takes this path:
+as few files and calls as can be.
 """
 
 from __future__ import annotations
@@ -36,8 +34,6 @@ _LONGEST_SCRIPT = 100_000
 
 
 class Launch(NamedTuple):
-    """One start, checked and named."""
-
     name: str
     spec: Spec
     gpus: List[Gpu]

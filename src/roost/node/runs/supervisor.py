@@ -1,8 +1,4 @@
-"""The commands about runs: start, stop, signal, pause, resume, forget, remove.
-
-Each checks, does one thing through `spawn.py` or `lifecycle.py`, and answers by `send`. A command about a run that
-nobody knows is answered with `gone`.
-"""
+"""The commands about runs: start, stop, signal, pause, resume, forget, remove. An unknown run is answered with `gone`."""
 
 from __future__ import annotations
 
@@ -31,8 +27,6 @@ _TOLD_AT_ONCE = 500
 
 
 class Supervisor:
-    """Carries out what the server asks of runs."""
-
     def __init__(
         self,
         source: Source,
@@ -86,7 +80,6 @@ class Supervisor:
             self._life.stop(run, why, own_ms if grace_ms is None else grace_ms)
 
     def signal(self, name: str, number: int) -> None:
-        """That signal to every process of the run."""
         run = self._within_reach(name)
         if run is not None:
             self._life.members.signal(run, number)
@@ -107,7 +100,6 @@ class Supervisor:
             self._life.answer(run)
 
     def resume(self, name: str) -> None:
-        """Thaw every process."""
         run = self._within_reach(name)
         if run is None:
             return

@@ -1,7 +1,4 @@
-"""Time limits, kept by the node itself so that they hold with the server dead.
-
-Measured on the boot clock without the time a run was paused. Says when to warn and when time is up; signals nothing.
-"""
+"""Time limits, kept by the node so that they hold without a server. Paused time does not count."""
 
 from __future__ import annotations
 
@@ -13,8 +10,6 @@ from roost.node.system.event_loop import Loop
 
 
 class Limits:
-    """Wakes up for the runs that have a limit."""
-
     def __init__(self, loop: Loop, warn: Callable[[Run], None], time_is_up: Callable[[Run], None]) -> None:
         self._loop = loop
         self._warn = warn
@@ -58,7 +53,6 @@ def next_wait_ms(run: Run, now_boot_ms: int) -> Optional[int]:
 
 
 def is_over(run: Run, now_boot_ms: int) -> bool:
-    """Whether the run has used all of its time."""
     limit = run.record.time_limit_ms if run.record else None
     return bool(limit) and run.used_ms(now_boot_ms) >= (limit or 0)
 

@@ -1,7 +1,4 @@
-"""What runs use while they run: their host memory, for the server's plots, and the sums of samples, kept on disk.
-
-The cgroup knows it where the kernel counts; else the processes that are known to be the run's are added up.
-"""
+"""What runs use while they run: host memory, told to the server, and the sums of samples, kept on disk."""
 
 from __future__ import annotations
 
@@ -37,7 +34,6 @@ class MemoryUse:
 
 
 def memory_mib(run: Run) -> int:
-    """What a run has now."""
     if run.cgroup is not None:
         counted = cgroup.memory_mib(run.cgroup)
         if counted is not None:

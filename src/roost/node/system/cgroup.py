@@ -15,6 +15,7 @@ import re
 import subprocess
 from typing import Dict, List, Optional, Set, Tuple
 
+from roost.node.state_dir import read_or_empty
 from roost.node.system.shell import SHELL
 
 _WANTED_CONTROLLERS = ("memory", "pids")
@@ -25,8 +26,6 @@ DAEMON = "daemon"
 
 
 class Cgroups:
-    """The cgroups of this node program, below one base directory."""
-
     def __init__(self, base: str) -> None:
         self.base = base
 
@@ -67,14 +66,13 @@ def open_cgroups(state_id: str) -> Optional[Cgroups]:
     places.append(os.path.normpath(mount + own))
     for place in filter(os.path.isdir, dict.fromkeys(places)):
         base = os.path.join(place, f"roost-{state_id}")
-        if _can_use(base):
-            enable_controllers(base)
-            return Cgroups(base)
+        if (found_here := open_cgroups_at(base)) is not None:
+            return found_here
     return None
 
 
 def open_cgroups_at(base: str) -> Optional[Cgroups]:
-    """The cgroup that root has made for this account, if it can be used."""
+    """The cgroups below this one, like that which root has made for an account; None when it cannot be used."""
     if not _can_use(base):
         return None
     enable_controllers(base)
@@ -100,7 +98,7 @@ def sweep_accounts(state_id: str) -> None:
 def run_of_cgroup(pid: int, state_id: str) -> Tuple[Optional[str], bool]:
     """The run whose cgroup this process is in, and whether that cgroup is the server's own: an account under it may give
     those of its own any name."""
-    for line in _read(f"/proc/{pid}/cgroup").splitlines():
+    for line in read_or_empty(f"/proc/{pid}/cgroup").splitlines():
         found = re.match(rf"0::(.*/roost-{re.escape(state_id)}(-u\d+)?/)([^/]+)", line)
         if found:
             name = found.group(3)
@@ -131,19 +129,8 @@ def _called(path: str) -> Optional[str]:
         return None
 
 
-def leftovers(path: str, keeper: int) -> bool:
-    """Whether anything but the runner itself lives in its cgroup."""
-    return any(pid != keeper for pid in processes(path))
-
-
-def is_inside(pid: int, path: str) -> bool:
-    """Whether that process lives in that cgroup."""
-    return pid in processes(path)
-
-
 def processes(path: str) -> List[int]:
-    """The pids in this cgroup and all below it."""
-    pids = [int(word) for word in _read(os.path.join(path, "cgroup.procs")).split()]
+    pids = [int(word) for word in read_or_empty(os.path.join(path, "cgroup.procs")).split()]
     for name in _subdirectories(path):
         pids += processes(os.path.join(path, name))
     return pids
@@ -160,40 +147,27 @@ def kill(path: str) -> bool:
 
 
 def freeze(path: str, frozen: bool) -> bool:
-    """Freeze or thaw everything inside."""
     return _write(os.path.join(path, "cgroup.freeze"), "1" if frozen else "0")
 
 
 def try_remove(path: str) -> bool:
     """Remove an empty cgroup: True when it is gone, which also means that nothing lives in it."""
-    try:
-        os.rmdir(path)
+    if _remove_directory(path):
         return True
-    except FileNotFoundError:
-        return True
-    except OSError:
-        pass
     if is_populated(path):
         return False
     for name in _subdirectories(path):
         try_remove(os.path.join(path, name))
-    try:
-        os.rmdir(path)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
+    return _remove_directory(path)
 
 
 def peak_memory_mib(path: str) -> Optional[int]:
     """The most memory that the run ever used, where the kernel counts it."""
-    text = _read(os.path.join(path, "memory.peak")).strip()
+    text = read_or_empty(os.path.join(path, "memory.peak")).strip()
     return int(text) >> 20 if text.isdigit() else None
 
 
 def memory_mib(path: str) -> Optional[int]:
-    """What the run has of the host's memory now, files that are merely cached left out; where the kernel counts it."""
     counted = _read_pairs(os.path.join(path, "memory.stat"))
     return (counted["anon"] + counted.get("shmem", 0)) >> 20 if "anon" in counted else None
 
@@ -209,15 +183,23 @@ def oom_kills(path: str) -> int:
     return _read_pairs(os.path.join(path, "memory.events")).get("oom_kill", 0)
 
 
+def _remove_directory(path: str) -> bool:
+    try:
+        os.rmdir(path)
+    except OSError as problem:
+        return isinstance(problem, FileNotFoundError)
+    return True
+
+
 def _find_mount() -> Optional[Tuple[str, str]]:
     """Where version 2 is mounted (/sys/fs/cgroup, or /sys/fs/cgroup/unified on a hybrid machine), and our own path."""
     mount = None
-    for line in _read("/proc/self/mountinfo").splitlines():
+    for line in read_or_empty("/proc/self/mountinfo").splitlines():
         left, _, right = line.partition(" - ")
         if right.startswith("cgroup2 "):
             mount = left.split()[4].encode().decode("unicode_escape")
             break
-    own = [line[3:] for line in _read("/proc/self/cgroup").splitlines() if line.startswith("0::")]
+    own = [line[3:] for line in read_or_empty("/proc/self/cgroup").splitlines() if line.startswith("0::")]
     return (mount, own[0]) if mount is not None and own else None
 
 
@@ -238,7 +220,7 @@ def _can_use(base: str) -> bool:
 
 def enable_controllers(base: str) -> None:
     """Have the kernel count memory and processes of each run below, where it can."""
-    available = _read(os.path.join(base, "cgroup.controllers")).split()
+    available = read_or_empty(os.path.join(base, "cgroup.controllers")).split()
     for name in _WANTED_CONTROLLERS:
         if name in available:
             _write(os.path.join(base, "cgroup.subtree_control"), f"+{name}")
@@ -253,16 +235,8 @@ def _subdirectories(path: str) -> List[str]:
 
 
 def _read_pairs(path: str) -> Dict[str, int]:
-    pairs = (line.split() for line in _read(path).splitlines())
+    pairs = (line.split() for line in read_or_empty(path).splitlines())
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 def _write(path: str, text: str) -> bool:

@@ -1,7 +1,4 @@
-"""Clocks: wall time for people, the boot clock for durations, the boot id to know one boot from another.
-
-The boot clock counts through suspend and never jumps; it means nothing after a reboot, hence the boot id beside it.
-"""
+"""Clocks: wall time, the boot clock (counts through suspend, never jumps), and the boot id."""
 
 from __future__ import annotations
 
@@ -19,7 +16,6 @@ def boot_s() -> float:
 
 
 def boot_ms() -> int:
-    """`boot_s` in whole milliseconds."""
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
 
 

@@ -1,7 +1,4 @@
-"""One thread, one epoll, timers on the boot clock. Everything in the daemon happens inside `Loop.run`.
-
-A handler that raises is logged and does not end the loop: one bad event touches nobody else.
-"""
+"""One thread, one epoll, timers on the boot clock. A handler that raises is logged and does not end the loop."""
 
 from __future__ import annotations
 
@@ -33,8 +30,6 @@ class Timer:
 
 
 class Loop:
-    """Calls handlers for descriptors, signals and timers."""
-
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report
         self._epoll = select.epoll()

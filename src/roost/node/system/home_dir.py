@@ -1,7 +1,6 @@
-"""What tells one home directory from another: whether two machines mean the same one by the same path.
+"""What tells one home directory from another, seen from two machines: inode and times, not the device.
 
-Asked on the node and on the server alike. A file server keeps the inode's number and its times for all who mount it; the
-number of the device is each machine's own. May hang where the file server does not answer.
+May hang where the file server does not answer.
 """
 
 from __future__ import annotations

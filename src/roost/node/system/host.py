@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any, Dict
 
+from roost.node.state_dir import read_or_empty
+
 
 def host_load() -> Dict[str, Any]:
     """Memory and load, as `sample` carries them."""
@@ -23,9 +25,5 @@ def host_oom_kills() -> int:
 
 def _read_numbers(path: str, *names: str) -> Dict[str, int]:
     """The numbers behind these names; a name that is not there is left out."""
-    try:
-        with open(path, encoding="ascii") as file:
-            lines = [line.split() for line in file]
-    except OSError:
-        return {}
+    lines = [line.split() for line in read_or_empty(path).splitlines()]
     return {words[0]: int(words[1]) for words in lines if len(words) > 1 and words[0] in names}

@@ -1,7 +1,4 @@
-"""The few kernel calls that the standard library of Python 3.8 does not offer.
-
-Thin: each function is one call and raises OSError with the kernel's errno. No policy here.
-"""
+"""Kernel calls that the standard library of Python 3.8 does not offer. Each raises OSError with the errno."""
 
 from __future__ import annotations
 
@@ -36,7 +33,6 @@ def pidfd_open(pid: int) -> int:
 
 
 def pidfd_kill(fd: int, number: int) -> None:
-    """That signal to the process behind the descriptor."""
     _checked(_libc.syscall(_SYS_PIDFD_SEND_SIGNAL, fd, number, None, 0))
 
 
@@ -69,7 +65,6 @@ def punch_hole(fd: int, start: int, length: int) -> None:
 
 
 def inotify_open() -> int:
-    """A non-blocking inotify descriptor."""
     return _checked(_libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
 
 

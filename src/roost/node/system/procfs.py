@@ -1,6 +1,6 @@
-"""Processes as /proc shows them, and which of them belong to a run where no cgroup says so.
+"""Processes as /proc shows them, and which belong to a run where no cgroup says so.
 
-Reads /proc; signals nothing. A process is a pid and its start time together: a pid alone can be somebody else's.
+A process is a pid and its start time together: a pid alone can be another's.
 """
 
 from __future__ import annotations
@@ -78,7 +78,6 @@ def watch(process: ProcessId) -> Optional[int]:
 
 
 def scan() -> Dict[int, Stat]:
-    """Every living process."""
     table = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -131,7 +130,6 @@ class Tags:
         self._known: Dict[ProcessId, Optional[str]] = {}
 
     def of(self, stat: Stat) -> Optional[str]:
-        """The tag of that process, or None."""
         if stat.id in self._known:
             return self._known[stat.id]
         tag = read_tag(stat.pid)
@@ -161,10 +159,13 @@ def is_becoming(pid: int) -> bool:
 
 
 def user_of(pid: int) -> Optional[str]:
-    """The name of the account that the process runs as; the number where it has no name."""
+    """The name of the account that the process runs as; None when it is gone."""
     uid = owner_of(pid)
-    if uid is None:
-        return None
+    return None if uid is None else user_name(uid)
+
+
+def user_name(uid: int) -> str:
+    """The account's name; its number where it has none."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -205,7 +206,6 @@ def survives(pid: int, number: int) -> bool:
 
 
 def arguments_of(pid: int) -> List[str]:
-    """The argv of the process."""
     return _read(f"/proc/{pid}/cmdline").decode("utf-8", "surrogateescape").split("\0")
 
 

@@ -17,9 +17,12 @@ from roost.core.history.weeks import begin_ms, week_of
 from roost.core.users import check_user
 from roost.server.clock import now_ms
 from roost.server.history.observations import columns_of
-from roost.server.identity.people import Caller
+from roost.server.history.recorder import Recorder
+from roost.server.identity.people import Caller, People
 from roost.server.logs.reader import Logs
-from roost.server.service import Service
+from roost.server.rounds.engine import Engine
+from roost.server.store_reader import StoreReader
+from roost.server.views.job_selector import JobSelector
 from roost.store import reads, samples
 from roost.store.usage import Used, Week, Weeks, spread, used_since
 
@@ -54,8 +57,11 @@ COLUMNS = ("util", "mem_used_mib", "mem_total_mib", "power_w", "temp_c", "gpus_u
 class Past:
     """What a running server knows of what was."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(
+        self, engine: Engine, reader: StoreReader, recorder: Recorder, people: People, logs: Logs, selector: JobSelector
+    ) -> None:
+        self._engine, self._reader, self._recorder = engine, reader, recorder
+        self._people, self._logs, self._selector = people, logs, selector
         self._answers: dict[tuple[str, str], tuple[int, Samples]] = {}
 
     # -- samples ----------------------------------------------------------------------------------------------------
@@ -83,7 +89,7 @@ class Past:
     async def _memory_of(self, scope: str) -> int | None:
         """The memory of a GPU, also of one that is gone. `NotFound` when there never was such a thing."""
         kind, _, name = scope.partition(":")
-        cluster = self._service.cluster
+        cluster = self._engine.cluster
         if kind == "node" and name not in cluster.nodes:
             raise NotFound(f"there is no node {name[:100]}", "roost status")
         if kind != "gpu":
@@ -91,7 +97,7 @@ class Past:
         at = cluster.nodes.get(cluster.node_of.get(name, ""))
         if at is not None and name in at.gpus:
             return at.gpus[name].mem_mib
-        found = await self._service.read(reads.gpu_memory, name)
+        found = await self._reader.read(reads.gpu_memory, name)
         if found is None:
             raise NotFound(f"there is no GPU {name[:100]}", "roost gpus --json has their names")
         return found
@@ -101,24 +107,24 @@ class Past:
         until = (now_s // STEP_S * STEP_S - 1) // step_s * step_s + step_s  # the last step that can have anything
         begin = until - span.seconds // step_s * step_s
         starts = range(level.block_of(begin), until, level.block_s)
-        fresh = self._service.recorder.fresh(scope, span.level)
-        return await self._service.read(_read, scope, span, starts, (begin, until), fresh)
+        fresh = self._recorder.fresh(scope, span.level)
+        return await self._reader.read(_read, scope, span, starts, (begin, until), fresh)
 
     # -- runs -------------------------------------------------------------------------------------------------------
 
     async def job(self, caller: Caller, job: int, number: int | None) -> JobSamples:
         """How a run went: the last attempt that began unless a number is given."""
-        row = await self._service.row(job)
-        if self._service.veil(caller).hides(row.user):
+        row = await self._reader.job(job)
+        if self._selector.veil(caller).hides(row.user):
             raise NotPermitted(
                 f"the samples of job {job} are shown to {row.user} and administrators only", f"roost show {job}"
             )
-        attempt = await Logs(self._service).attempt(job, number)
+        attempt = await self._logs.attempt(job, number)
         if attempt is None:
             return JobSamples(id=job, attempt=None, step_s=1, at=[], gpus=[], rss_mib=[])
-        course = self._service.recorder.course(job, attempt.attempt)
+        course = self._recorder.course(job, attempt.attempt)
         if course is None:
-            course = await self._service.read(samples.course, job, attempt.attempt)
+            course = await self._reader.read(samples.course, job, attempt.attempt)
         devices = attempt.devices()
         if course is None or len(course.util) != len(devices):
             gpus = [GpuCourse(uuid, index, [], []) for uuid, index in devices]
@@ -136,23 +142,23 @@ class Past:
         """GPU hours and runs of every user in the last so many weeks, this one included; or of one."""
         if user is not None:
             check_user(user)
-        if self._service.veil(caller).hides(user):
+        if self._selector.veil(caller).hides(user):
             if user is not None:
                 raise NotPermitted(f"what {user} has used is shown to {user} and administrators only", "roost usage")
             user = caller.name
         last = week_of(now_ms())
         numbers = range(last - weeks + 1, last + 1)
-        found = await self._service.read(used_since, numbers[0] if user is None else 0, user)
+        found = await self._reader.read(used_since, numbers[0] if user is None else 0, user)
         self._add_running(found, user)
         if user is not None and user != caller.name and not found:
-            await self._service.known_user(user)
+            self._people.check_known(user)
         names = sorted({name for number, name in found if number in numbers} | ({user} if user is not None else set()))
         shown = [_user(name, [found.get((number, name), _NOTHING) for number in numbers]) for name in names]
         return Usage(weeks=[week_name(number) for number in numbers], users=shown)
 
     def _add_running(self, weeks: Weeks, user: str | None) -> None:
         now = now_ms()
-        for active in self._service.cluster.active.values():
+        for active in self._engine.cluster.active.values():
             name = active.job.shape.user
             if active.pid is not None and user in (None, name):
                 spread(Used(name, len(active.gpus), max(active.since_ms, active.job.submitted_ms), now), weeks)

@@ -17,9 +17,12 @@ from typing import Any
 import msgspec
 from sqlalchemy import Executable
 
+from roost.answers.login import You
+from roost.answers.users import Notice
 from roost.core.accounts import NO_ACCOUNT, SERVER_ACCOUNT, Account
 from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotKnown, NotPermitted, TryLater
 from roost.core.users import check_user
+from roost.server.clock import rfc3339
 from roost.server.identity.unix_accounts import Unix, unix_name, unix_of_uid
 from roost.server.rounds.commands import Who
 from roost.store import people as kept
@@ -204,6 +207,22 @@ class People:
     def _check_lock(self, row: AccountRow | None) -> None:
         if row is not None and row.is_locked:
             raise NotPermitted(f"{row.name} is locked", "ask an administrator: roost user unlock " + row.name)
+
+    def you(self, caller: Caller) -> You:
+        """Who the caller is, what they may do, and as which account their jobs run; None: no account, they are refused."""
+        runs_as = None if caller.account == NO_ACCOUNT else caller.account or self.own.name
+        return You(user=caller.name, admin=caller.is_admin, via=caller.via, unix=caller.unix, runs_as=runs_as)
+
+    def shown_notice(self) -> Notice | None:
+        """What everybody is to see."""
+        found = self.notice
+        return None if found is None else Notice(found["text"], found["by"], rfc3339(found["at_ms"]))
+
+    def check_known(self, name: str) -> None:
+        """Raise `NotFound` unless there is such a user, or an account on this machine that may become one."""
+        check_user(name)
+        if name not in self.accounts and self.unix_of(name) is None:
+            raise NotFound(f"there is no user {name}", f"roost user add {name}")
 
     # -- as whom ----------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ socket do not come by here.
 from __future__ import annotations
 
 import ipaddress
+from typing import Any
 
 import msgspec
 
@@ -96,7 +97,7 @@ def block(address: str) -> str:
     return str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
 
 
-def _bound(kept: dict[Key, _Tried] | dict[Key, None]) -> None:
+def _bound(kept: dict[Any, Any]) -> None:
     while len(kept) > MOST:
         del kept[next(iter(kept))]
 
@@ -112,6 +113,5 @@ class Pace:
         left, since = self._left.pop(user, (burst, now_s))
         left = min(burst, left + rate * (now_s - since))
         self._left[user] = (max(0.0, left - 1), now_s)
-        while len(self._left) > MOST:
-            del self._left[next(iter(self._left))]
+        _bound(self._left)
         return 0.0 if left >= 1 else (1 - left) / rate

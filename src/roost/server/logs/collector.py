@@ -14,6 +14,7 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from pathlib import Path
 
 from roost.core import events as ev
 from roost.core.errors import NotFound, RoostError, TryLater
@@ -21,7 +22,8 @@ from roost.core.spec import JobSpec
 from roost.server.clock import now_ms
 from roost.server.logs.copies import Copies, Kept, Note, Part, hole
 from roost.server.logs.reader import Logs
-from roost.server.service import Service
+from roost.server.rounds.engine import Engine
+from roost.server.store_reader import StoreReader
 from roost.store import reads
 from roost.store.rows import AttemptRow
 
@@ -109,9 +111,9 @@ class Wanted:
 class LogCopies:
     """Makes the copies of a running server, and removes them."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._logs, self._copies = Logs(service), Copies(service.home)
+    def __init__(self, home: Path, engine: Engine, reader: StoreReader, logs: Logs) -> None:
+        self._engine, self._reader = engine, reader
+        self._logs, self._copies = logs, Copies(home)
         self._wanted = Wanted()
         self._at: dict[int, str] = {}
         """Jobs that run on other nodes."""
@@ -125,9 +127,9 @@ class LogCopies:
 
     async def run(self) -> None:
         """Copy and tidy, for ever."""
-        engine = self._service.engine
+        engine = self._engine
         engine.watchers.add(self._watch)
-        active = self._service.cluster.active.values()
+        active = self._engine.cluster.active.values()
         self._at |= {a.job.id: a.node for a in active if self._is_remote(a.node)}
         try:
             async with asyncio.TaskGroup() as group:
@@ -148,7 +150,7 @@ class LogCopies:
         return True
 
     def _is_remote(self, name: str) -> bool:
-        node = self._service.cluster.nodes.get(name)
+        node = self._engine.cluster.nodes.get(name)
         return node is not None and node.access is not None
 
     def _watch(self, event: ev.Event) -> None:
@@ -173,7 +175,7 @@ class LogCopies:
 
     def _begin_some(self, group: asyncio.TaskGroup) -> None:
         self._wanted.ripen(time.monotonic())
-        if self._service.engine.controller.disk_is_full:
+        if self._engine.controller.disk_is_full:
             return
         while len(self._busy) < AT_ONCE and (found := self._wanted.pop(self._may_ask)) is not None:
             node, job = found
@@ -184,7 +186,7 @@ class LogCopies:
         return self._may_be_asked(node) and node not in self._busy
 
     def _may_be_asked(self, name: str) -> bool:
-        node = self._service.cluster.nodes.get(name)
+        node = self._engine.cluster.nodes.get(name)
         return node is not None and node.attached
 
     async def _copy_job(self, node: str, job: int) -> None:
@@ -204,7 +206,7 @@ class LogCopies:
             self._tidy.set()
 
     def _put_off(self, node: str, job: int) -> None:
-        known = self._service.cluster.nodes.get(node)
+        known = self._engine.cluster.nodes.get(node)
         if known is not None and not known.attached:
             self._wanted.add(node, job)  # when it is back
         else:
@@ -212,15 +214,15 @@ class LogCopies:
 
     async def _copy_attempts(self, node: str, job: int) -> None:
         """Copy what there is no copy of yet: a run that ended earlier may have been missed."""
-        most = int(self._service.cluster.number("log.keep_mib")) << 20 >> self._wanted.tries(job)
-        if not most or not self._service.cluster.number("log.keep_total_mib"):
+        most = int(self._engine.cluster.number("log.keep_mib")) << 20 >> self._wanted.tries(job)
+        if not most or not self._engine.cluster.number("log.keep_total_mib"):
             return
-        row = (await self._service.read(reads.jobs, [job])).get(job)
-        attempts = (await self._service.read(reads.attempts, [job])).get(job, [])
+        row = (await self._reader.read(reads.jobs, [job])).get(job)
+        attempts = (await self._reader.read(reads.attempts, [job])).get(job, [])
         for attempt in attempts if row is not None else ():
             if attempt.node != node or attempt.state != "ended" or await asyncio.to_thread(self._has, attempt):
                 continue
-            if (node, f"{job}.{attempt.attempt}") in self._service.engine.controller.orphans:
+            if (node, f"{job}.{attempt.attempt}") in self._engine.controller.orphans:
                 raise TryLater(f"it was given up, and is only now being ended on {node}")
             assert row is not None
             await self._copy(attempt, _is_merged(row.decoded()), most)
@@ -294,7 +296,7 @@ class LogCopies:
         jobs, oldest_s = self._copies.jobs(), math.inf
         while lot := await asyncio.to_thread(_some, jobs):
             ids = [job for _, job in lot]
-            known = await self._service.search(reads.known, ids)
+            known = await self._reader.search(reads.known, ids)
             self._removed.update(job for job in ids if job not in known)
             self._used += await asyncio.to_thread(_sum, self._copies.used_by, known)
             oldest_s = min(oldest_s, *(at_s for at_s, _ in lot))
@@ -304,13 +306,13 @@ class LogCopies:
 
     async def _look_back(self) -> None:
         """Want what ended on other nodes lately and has no copy. Goes by pages, and leaves time between them."""
-        nodes = [name for name in self._service.cluster.nodes if self._is_remote(name)]
+        nodes = [name for name in self._engine.cluster.nodes if self._is_remote(name)]
         after: tuple[int, int] | None = (max(now_ms() - LOOK_BACK_MS, self._floor_ms), 0)
-        busy = [a.job.id for a in self._service.cluster.active.values() if a.attempt > 1] if nodes else []
-        for rows in (await self._service.search(reads.attempts, busy)).values():
+        busy = [a.job.id for a in self._engine.cluster.active.values() if a.attempt > 1] if nodes else []
+        for rows in (await self._reader.search(reads.attempts, busy)).values():
             await self._want_missing([row for row in rows if row.state == "ended" and row.node in nodes])
         while nodes and after is not None:
-            rows, after = await self._service.search(reads.ended_on, nodes, after, PAGE)
+            rows, after = await self._reader.search(reads.ended_on, nodes, after, PAGE)
             await self._want_missing(rows)
             await asyncio.sleep(0.02)
 
@@ -342,7 +344,7 @@ class LogCopies:
                 self._tidy.set()  # these may not be enough
 
     def _most_bytes(self) -> int:
-        return int(self._service.cluster.number("log.keep_total_mib")) << 20
+        return int(self._engine.cluster.number("log.keep_total_mib")) << 20
 
 
 def _is_merged(spec: JobSpec) -> bool:

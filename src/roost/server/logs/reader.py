@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,7 +22,9 @@ from roost.links.link import Link, LinkDown, plain
 from roost.server.clock import now_ms
 from roost.server.logs.backoff import Patience
 from roost.server.logs.copies import Copies
-from roost.server.service import Service
+from roost.server.nodes.node_links import NodeLinks
+from roost.server.rounds.engine import Engine
+from roost.server.store_reader import StoreReader
 from roost.server.views import job_views
 from roost.store import reads
 from roost.store.rows import AttemptRow, JobRow
@@ -46,14 +49,14 @@ class Followed(msgspec.Struct, frozen=True):
 class Logs:
     """The logs of a running server's jobs."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._copies = Copies(service.home)
+    def __init__(self, home: Path, engine: Engine, links: NodeLinks, reader: StoreReader) -> None:
+        self._engine, self._links, self._reader = engine, links, reader
+        self._copies = Copies(home)
 
     async def attempt(self, job: int, number: int | None) -> AttemptRow | None:
         """An attempt of a job: the last one that began unless a number is given. None while there is none."""
-        await self._service.row(job)
-        rows = (await self._service.read(reads.attempts, [job])).get(job, [])
+        await self._reader.job(job)
+        rows = (await self._reader.read(reads.attempts, [job])).get(job, [])
         if number is None:
             return next((row for row in reversed(rows) if row.state != "refused"), None)
         found = next((row for row in rows if row.attempt == number), None)
@@ -66,32 +69,32 @@ class Logs:
         found = await self.attempt(job, number)
         if found is None or found.state != "ended":
             return
-        patience = Patience(self._service.engine, found.node, AWAY_S)
+        patience = Patience(self._engine, found.node, AWAY_S)
         while self._is_away(found) and await self._copy(found) is None:
-            if patience.is_over or found.node not in self._service.cluster.nodes:
+            if patience.is_over or found.node not in self._engine.cluster.nodes:
                 raise self._refusal(found)
             await patience.wait()
 
     async def link(self, attempt: AttemptRow) -> Link:
         """The link to the program that has an attempt: what it wrote is read with its own account's rights."""
-        row = await self._service.row(attempt.job)
-        node = self._service.cluster.nodes.get(attempt.node)
+        row = await self._reader.job(attempt.job)
+        node = self._engine.cluster.nodes.get(attempt.node)
         if node is None or (node.access is not None and not node.attached):
             raise self._refusal(attempt)
-        has = channel(self._service.cluster, attempt.node, row.user, row.account)
-        if (link := self._service.links.open(attempt.node, has)) is None:
+        has = channel(self._engine.cluster, attempt.node, row.user, row.account)
+        if (link := self._links.open(attempt.node, has)) is None:
             raise self._refusal(attempt)
         if has:
             await link.attached(ATTACH_S)
         return link
 
     def _is_away(self, attempt: AttemptRow) -> bool:
-        node = self._service.cluster.nodes.get(attempt.node)
+        node = self._engine.cluster.nodes.get(attempt.node)
         return node is None or not node.attached
 
     def _refusal(self, attempt: AttemptRow, said: str = "") -> RoostError:
         """Why a log cannot be read now; `said` by a link that should have been there."""
-        where, node = attempt.node, self._service.cluster.nodes.get(attempt.node)
+        where, node = attempt.node, self._engine.cluster.nodes.get(attempt.node)
         if node is None:
             return NotFound(f"{where} is no longer a node here, and of what job {attempt.job} wrote there is no copy")
         why = said if node.attached and said else f"{where} cannot be reached ({node.reason})"
@@ -126,7 +129,7 @@ class Logs:
     async def whole(self, attempt: AttemptRow, stream: str) -> AsyncIterator[bytes]:
         """All of a log, as far as it went when the first piece was read; a cut link is waited for behind that."""
         offset, end = 0, None
-        patience = Patience(self._service.engine, attempt.node)
+        patience = Patience(self._engine, attempt.node)
         while end is None or offset < end:
             try:
                 piece = await self.read(attempt, stream=stream, offset=offset, limit=PIECE_BYTES)
@@ -152,12 +155,12 @@ class Logs:
             if getattr(event, "id", None) == job:
                 changed.set()
 
-        self._service.engine.watchers.add(watch)
+        self._engine.watchers.add(watch)
         try:
             while True:
                 attempt = await self._followed(job, which)
                 while attempt is None or (which.number is None and self._is_starting(attempt)):
-                    row = await self._service.row(job)
+                    row = await self._reader.job(job)
                     if row.state == "ended":
                         break
                     yield await self._waiting(row)
@@ -166,7 +169,7 @@ class Logs:
                 if attempt is not None:
                     async for piece in self._streams(attempt, which.streams, offsets, lines):
                         yield piece
-                while _is_ending(row := await self._service.row(job), attempt, which.number):
+                while _is_ending(row := await self._reader.job(job), attempt, which.number):
                     await _changed(changed, 1.0)
                 if attempt is None or which.number is not None or _is_last(row, attempt):
                     break
@@ -174,11 +177,11 @@ class Logs:
                 offsets, lines = {}, None
             yield LogEnded(LogEnd(state=row.state, outcome=row.outcome, exit_code=row.exit_code, error=row.error))
         finally:
-            self._service.engine.watchers.discard(watch)
+            self._engine.watchers.discard(watch)
 
     def _is_starting(self, attempt: AttemptRow) -> bool:
         """Whether its process is not there yet. Memory knows a start before the row does, which is committed lazily."""
-        active = self._service.cluster.active.get(attempt.job)
+        active = self._engine.cluster.active.get(attempt.job)
         has_begun = active is not None and active.attempt == attempt.attempt and active.pid is not None
         return attempt.state == "starting" and not has_begun
 
@@ -186,13 +189,13 @@ class Logs:
         """The attempt to follow; None while there is none."""
         if which.since is None:
             return await self.attempt(job, which.number)
-        await self._service.row(job)
-        rows = (await self._service.read(reads.attempts, [job])).get(job, [])
+        await self._reader.job(job)
+        rows = (await self._reader.read(reads.attempts, [job])).get(job, [])
         return next((row for row in rows if row.attempt >= which.since and row.state != "refused"), None)
 
     async def _waiting(self, row: JobRow) -> LogWaiting:
-        attempts = (await self._service.read(reads.attempts, [row.id])).get(row.id, [])
-        reasons = job_views.reasons_view(self._service.cluster, row.id, now_ms())
+        attempts = (await self._reader.read(reads.attempts, [row.id])).get(row.id, [])
+        reasons = job_views.reasons_view(self._engine.cluster, row.id, now_ms())
         return LogWaiting(row.state, reasons, job_views.retry_view(row, row.decoded(), attempts))
 
     async def _streams(
@@ -219,7 +222,7 @@ class Logs:
         self, attempt: AttemptRow, stream: str, offset: int, lines: int | None, queue: asyncio.Queue[LogPiece | None]
     ) -> None:
         """Follow one of a run's two logs; a cut link is waited for and the reading goes on where it was."""
-        patience = Patience(self._service.engine, attempt.node)
+        patience = Patience(self._engine, attempt.node)
         try:
             while True:
                 try:

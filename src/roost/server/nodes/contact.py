@@ -9,20 +9,23 @@ import signal
 import subprocess
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
 import msgspec
 
+from roost.core.errors import TryLater
 from roost.links import ssh
 from roost.links.addresses import Target
 from roost.links.bootstrap import PUSH
 from roost.links.messages import encode
+from roost.links.ssh_errors import explain
+from roost.server.nodes.node_commands import as_account
 
 CONTACT_S = 45.0
 """How long one contact may take."""
-LOOK_S = 0.01
 _SAID_BYTES = 1 << 20
 
 
@@ -34,22 +37,40 @@ class Said(msgspec.Struct, frozen=True):
     out: bytes
     err: str
 
+    @property
+    def facts(self) -> dict[str, Any] | None:
+        """What the node program printed; None when that is not it."""
+        try:
+            found = msgspec.json.decode(self.out)
+        except msgspec.DecodeError:
+            return None
+        return found if isinstance(found, dict) and self.code == 0 else None
 
-async def ask_program(command: list[str], program: bytes, identity: dict[str, Any] | None = None) -> Said:
-    """Run something of the node program, which is pushed when it is asked for."""
-    return await _run(command, program, identity or {})
+
+def failure(words: str, target: str, node: str) -> TryLater:
+    """Why a machine could not be asked, from what ssh said."""
+    return TryLater(*explain(words, target, node))
 
 
-async def tell_program(command: list[str], program: bytes, lines: list[dict[str, Any]]) -> Said:
-    """Attach to a program, say that, and hang up."""
-    return await _run(command, program, {}, b"".join(map(encode, lines)))
+async def run(
+    command: list[str],
+    program: bytes | None = None,
+    account: str = "",
+    lines: Sequence[dict[str, Any]] = (),
+) -> Said:
+    """Run it to its end, with that node program, which is pushed when it is asked for; then say these lines to it.
+
+    As that account, with nothing of the server's. In a thread: the loop itself cannot start a process as somebody else.
+    """
+    identity = as_account(account) if account else {}
+    return await asyncio.to_thread(_contact, command, program, identity, b"".join(map(encode, lines)))
 
 
 async def host_keys(target: Target) -> tuple[list[ssh.HostKey], str]:
     """The host key that the machine shows now; and, where there is none, what ssh said."""
     with tempfile.TemporaryDirectory(prefix="roost-") as directory:
         path = Path(directory) / "known_hosts"
-        said = await _run(ssh.host_key_command(target, path), None, {})
+        said = await run(ssh.host_key_command(target, path))
         found = ssh.keys_of(path.read_text()) if path.exists() else []
         return found, said.err if said.code is not None else "Connection timed out"
 
@@ -57,22 +78,17 @@ async def host_keys(target: Target) -> tuple[list[ssh.HostKey], str]:
 async def is_known(target: Target, key: ssh.HostKey) -> bool:
     """Whether the ssh configuration of this account trusts that key for that machine already."""
     asked = ["ssh", "-G", *(["-p", str(target.port)] if target.port is not None else []), "--", target.host]
-    said = await _run(asked, None, {})
+    said = await run(asked)
     words = dict(line.split(" ", 1) for line in said.out.decode("utf-8", "replace").splitlines() if " " in line)
     host, port = words.get("hostkeyalias") or words.get("hostname", target.host), words.get("port", "22")
     name = host if port == "22" else f"[{host}]:{port}"
     files = f"{words.get('userknownhostsfile', '')} {words.get('globalknownhostsfile', '')}".split()
     for file in files:
-        found = await _run(["ssh-keygen", "-F", name, "-f", str(Path(file).expanduser())], None, {})
+        found = await run(["ssh-keygen", "-F", name, "-f", str(Path(file).expanduser())])
         lines = [line for line in found.out.decode("utf-8", "replace").splitlines() if not line.startswith("@")]
         if key in ssh.keys_of("\n".join(lines)):
             return True
     return False
-
-
-async def _run(command: list[str], program: bytes | None, identity: dict[str, Any], words: bytes = b"") -> Said:
-    """In a thread: the loop itself cannot start a process as somebody else."""
-    return await asyncio.to_thread(_contact, command, program, identity, words)
 
 
 def _contact(command: list[str], program: bytes | None, identity: dict[str, Any], words: bytes) -> Said:

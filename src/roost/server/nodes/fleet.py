@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -19,64 +18,43 @@ from roost.answers.nodes import Node, NodeCheck, NodeLogin
 from roost.core.accounts import NO_ACCOUNT, NODE_CHANNEL, SERVER_ACCOUNT, login_channel
 from roost.core.amounts import span
 from roost.core.cluster import Cluster
-from roost.core.errors import BadRequest, Conflict, HostKeyUnknown, NotFound, NotPermitted, RoostError, TryLater
+from roost.core.errors import Conflict, HostKeyUnknown, NotFound, NotPermitted, RoostError
 from roost.core.model import Access, Login
 from roost.links import addresses, ssh
-from roost.links.addresses import PIPE, BadTarget
+from roost.links.addresses import PIPE
 from roost.links.link import LinkDown, plain
-from roost.links.ssh_errors import explain
-from roost.node.gpus.simulated import parse_sim_spec
 from roost.node.system.clock import boot_id
-from roost.node.system.home_dir import look_at_home
 from roost.server.clock import now_ms
 from roost.server.identity.people import Caller, People
-from roost.server.nodes.account_checks import Own
-from roost.server.nodes.contact import Said, ask_program, host_keys, is_known, tell_program
+from roost.server.nodes import contact
+from roost.server.nodes.account_checks import own_accounts
 from roost.server.nodes.former_nodes import former
-from roost.server.nodes.machine_facts import Home
+from roost.server.nodes.new_node import NewNode, check_new, check_path, check_pipe, refuse
 from roost.server.nodes.node_check import Contact, Known, checks
-from roost.server.nodes.node_commands import as_account
 from roost.server.nodes.node_links import NodeLinks
 from roost.server.rounds.commands import Command, EmptyNode, KnowNode, LoseNode, RemoveNode, SetLogin
 from roost.server.rounds.engine import Engine
 
 Json = dict[str, Any]
 ATTACH_S = 20.0
-MOST_PEOPLE = 200
-"""Users whose accounts are looked for when a node is checked."""
 LOOK_S = 1.0
-MOST_NAME, MOST_PATH = 64, 1024
+MOST_NAME = 64
 SETTLE_S = 10.0
 """How long a node that is removed is waited for, to end its runs, and to have the logs of its last jobs."""
 SETTLE_LOOK_S = 0.02
 _log = logging.getLogger("roost.nodes")
 
-
-class NewNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A node to add. `target` is `ssh://[user@]host[:port]`, or a name of the server's own ssh configuration."""
-
-    name: str
-    target: str | None = None
-    """None: the name itself."""
-    host_key: str | None = None
-    """The fingerprint that its host key must have, `SHA256:…`; None: one that is known already."""
-    key: str | None = None
-    """The file of the private key, on the server's machine, to log in with; it stays there."""
-    python: str | None = None
-    """The Python to run there; None: the first good one."""
-    dir: str | None = None
-    """Where its program keeps its files there; None: below the login's home, or /var/lib/roost-node for root."""
-    sim: str | None = None
-    """Simulated GPUs, as of `roost up --sim`."""
+Fetched = Callable[[str, float], Awaitable[object]]
+"""Waits, for so many seconds, until all that is wanted of a node was fetched."""
 
 
 class Fleet:
     """The nodes."""
 
-    def __init__(self, engine: Engine, people: People, links: NodeLinks, show: Callable[[str], Node]) -> None:
-        self._engine, self._people, self._links, self._show = engine, people, links, show
-        self.before_leaving: Callable[[str, float], Awaitable[object]] | None = None
-        """Waits, for so many seconds, until all that is wanted of a node was fetched."""
+    def __init__(
+        self, engine: Engine, people: People, links: NodeLinks, show: Callable[[str], Node], fetched: Fetched | None = None
+    ) -> None:
+        self._engine, self._people, self._links, self._show, self._fetched = engine, people, links, show, fetched
 
     @property
     def _cluster(self) -> Cluster:
@@ -86,12 +64,12 @@ class Fleet:
 
     async def add(self, caller: Caller, asked: NewNode) -> Node:
         """Add it once it was reached. Raises `HostKeyUnknown` when nobody has said that its key is right."""
-        target = _checked(asked)
+        target = check_new(asked)
         if asked.name in self._cluster.nodes:
             raise Conflict(f"there is a node {asked.name} already", f"roost node show {asked.name}")
         key = None if target == PIPE else await self._first_key(asked.name, target, asked.host_key, None)
         if target == PIPE:
-            _check_pipe(caller, asked)
+            check_pipe(caller, asked)
         access = Access(target, key, key=asked.key, python=asked.python, dir=asked.dir, sim=asked.sim)
         found = await self._probe(asked.name, access)
         self._check_machine(access, found)
@@ -123,9 +101,9 @@ class Fleet:
         for was in former(found, self._cluster.nodes):
             words = ssh.become_words(was.channel, access.sim) if was.channel else ssh.attach_words(access.sim)
             command = ssh.command(ways.way(node, access), ways.wanted(was.node, access, words), ways.program)
-            said = await tell_program(command, ways.program.data, was.farewell)
+            said = await contact.run(command, ways.program.data, lines=was.farewell)
             if said.code in (None, ssh.FAILED):
-                raise TryLater(*explain(said.err, access.target, node))
+                raise contact.failure(said.err, access.target, node)
             _log.info("%s was %s: what it had there ends (%d runs)", node, was.node, len(was.runs))
 
     async def _check_new(self, caller: Caller, node: str) -> None:
@@ -154,55 +132,48 @@ class Fleet:
     async def _first_key(self, node: str, target: str, said: str | None, was: str | None) -> str:
         """The host key of a machine, which somebody has said to be right."""
         where = addresses.parse(target)
-        found, words = await host_keys(where)
+        found, words = await contact.host_keys(where)
         if not found:
-            raise TryLater(*explain(words, target, node))
+            raise contact.failure(words, target, node)
         key = found[0]
         if said is not None and said != key.fingerprint:
             raise Conflict(
                 f"the host key of {node} is {key.fingerprint} ({key.kind}), not {said}",
                 "if that is not a slip of the pen, somebody else answers there: do not trust it",
             )
-        if said is None and was != key.line and not await is_known(where, key):
+        if said is None and was != key.line and not await contact.is_known(where, key):
             old = ssh.HostKey(was).fingerprint if was is not None else None
             raise HostKeyUnknown(node, key.fingerprint, key.kind, old)
         return key.line
 
-    async def _probe(self, node: str, access: Access, identity: Json | None = None) -> Json:
+    async def _probe(self, node: str, access: Access, ssh_as: str = "") -> Json:
         """What the machine says of itself. Raises `TryLater` with the reason when it cannot be asked."""
-        said = await self._ask_there(node, access, [], identity)
-        facts = _facts(said)
-        if facts is None:
-            raise TryLater(*explain(said.err, access.target, node))
-        return facts
+        said = await self._ask_there(node, access, [], ssh_as)
+        if said.facts is None:
+            raise contact.failure(said.err, access.target, node)
+        return said.facts
 
-    async def _ask_there(self, node: str, access: Access, accounts: list[str], identity: Json | None = None) -> Said:
+    async def _ask_there(self, node: str, access: Access, accounts: list[str], ssh_as: str = "") -> contact.Said:
         words = ["check", "--state", "{BASE}/node", "--sim", access.sim or "off"]
         words += ["--accounts", ",".join(accounts)] if accounts else []
         ways = self._links.ways
         command = ssh.command(ways.way(node, access), ways.wanted(node, access, words), ways.program)
-        return await ask_program(command, ways.program.data, identity)
+        return await contact.run(command, ways.program.data, ssh_as)
 
     # -- being there ------------------------------------------------------------------------------------------------
 
     async def check(self, caller: Caller, name: str) -> list[NodeCheck]:
         """What works there and what is missing."""
         access = self._remote(name)
-        people = await asyncio.to_thread(self._accounts) if access.each else {}
+        users = {*self._people.accounts, *self._cluster.present} if access.each else ()
+        people = await asyncio.to_thread(own_accounts, self._people, users)
         before_ms = now_ms()
         said = await self._ask_there(name, access, sorted(people))
-        contact = Contact(name, access.target, said.code, said.err, _facts(said), before_ms, now_ms())
+        answer = Contact(name, access.target, said.code, said.err, said.facts, before_ms, now_ms())
         key = ssh.HostKey(access.host_key).fingerprint if access.host_key is not None else None
-        if contact.told is not None:
+        if answer.told is not None:
             self._links.hurry(name)
-        return checks(contact, Known(key, boot_id(), people))
-
-    def _accounts(self) -> dict[str, Own]:
-        """The accounts whose jobs may come to a node: those who were added, and those who have jobs."""
-        cluster = self._cluster
-        users = {*self._people.accounts, *cluster.present}
-        found = {unix.name: unix for user in sorted(users)[:MOST_PEOPLE] if (unix := self._people.unix_of(user)) is not None}
-        return {name: Own(unix.uid, Home(**look_at_home(unix.home))) for name, unix in found.items() if unix.uid != 0}
+        return checks(answer, Known(key, boot_id(), people))
 
     async def trust(self, caller: Caller, name: str, host_key: str | None) -> Node:
         """Believe its new host key from now on. Raises `HostKeyUnknown` unless `host_key` is what it has."""
@@ -210,7 +181,7 @@ class Fleet:
         if access.target == PIPE:
             raise Conflict(f"{name} has no host key", None)
         if host_key is not None:
-            _refused(addresses.check_fingerprint, host_key)
+            refuse(addresses.check_fingerprint, host_key)
         key = await self._first_key(name, access.target, host_key, access.host_key)
         await self._ask(caller, KnowNode(caller.name, name, msgspec.structs.replace(access, host_key=key), again=True))
         await self._links.reopen(name)
@@ -235,8 +206,8 @@ class Fleet:
             lost += await self._ask(caller, EmptyNode(caller.name, name))
         if force or not has_runs:  # else it is refused
             await self._end_runs(name)
-            if self.before_leaving is not None and name in self._cluster.nodes:
-                await self.before_leaving(name, SETTLE_S)
+            if self._fetched is not None and name in self._cluster.nodes:
+                await self._fetched(name, SETTLE_S)
         lost += await self._ask(caller, RemoveNode(caller.name, name, force))
         await self._links.forget(name)
         return lost
@@ -280,11 +251,10 @@ class Fleet:
         whose = user or caller.name
         as_him = self._ssh_as(caller, whose, name)
         access = self._remote(name)
-        _refused(addresses.parse, target)
-        _check_path("key", key)
-        identity = as_account(as_him) if as_him else None
+        refuse(addresses.parse, target)
+        check_path("key", key)
         asked = Access(target, access.host_key, key=key, sim=access.sim, dir=None)
-        found = await self._probe(name, asked, identity)
+        found = await self._probe(name, asked, as_him)
         login = Login(target, plain(str(found.get("login") or ""), MOST_NAME), key, as_him)
         await self._ask(caller, SetLogin(caller.name, name, whose, login))
         self._links.relogin(name, login_channel(whose))
@@ -326,54 +296,7 @@ class Fleet:
         return await self._engine.ask(msgspec.structs.replace(command, by=caller.who))
 
 
-def _checked(asked: NewNode) -> str:
-    """The target of a node that may be added. Raises `BadRequest`."""
-    _refused(addresses.check_name, asked.name)
-    target = asked.target or asked.name
-    if target != PIPE:
-        _refused(addresses.parse, target)
-    if asked.host_key is not None:
-        _refused(addresses.check_fingerprint, asked.host_key)
-    if asked.sim is not None:
-        _refused(parse_sim_spec, asked.sim)
-    for what, path in (("key", asked.key), ("dir", asked.dir), ("python", asked.python)):
-        _check_path(what, path)
-    return target
-
-
 def _address(access: Access) -> tuple[str, int | None]:
     """Where a machine is, whoever logs in."""
     where = addresses.parse(access.target)
     return where.host, where.port
-
-
-def _check_path(what: str, path: str | None) -> None:
-    """Raise unless it is a path that can stand in a command line; a Python may also be the name of a command."""
-    if path is None:
-        return
-    is_named = what == "python" and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", path) is not None
-    if not path.isprintable() or len(path) > MOST_PATH or not (path.startswith(("/", "~/")) or is_named):
-        raise BadRequest(f"{what} is not an absolute path: {plain(path, 80)!r}", f"--{what} /…")
-
-
-def _check_pipe(caller: Caller, asked: NewNode) -> None:
-    if caller.via != "socket" or caller.account != SERVER_ACCOUNT:
-        raise NotPermitted("only the server's own account may add a node of its own machine", "ssh://…")
-    if asked.dir is None:
-        raise BadRequest("such a node needs a directory of its own", "--dir DIR")
-
-
-def _refused(check: Callable[[str], Any], text: str) -> None:
-    try:
-        check(text)
-    except (BadTarget, ValueError) as error:
-        raise BadRequest(str(error), "roost node add --help") from None
-
-
-def _facts(said: Said) -> Json | None:
-    """What the node program printed; None when that is not it."""
-    try:
-        found = msgspec.json.decode(said.out)
-    except msgspec.DecodeError:
-        return None
-    return found if isinstance(found, dict) and said.code == 0 else None

@@ -83,29 +83,7 @@ class AccountFacts(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """All of it."""
-
-    python: str
-    python_path: str
-    uid: int
-    host: str
-    boot: str
-    cpus: int
-    load: float
-    began_ms: int
-    at_ms: int
-    login: str | Unknown | None
-    gpus: GpuFacts | Unknown
-    disk: DiskFacts | Unknown
-    cgroups: bool | Unknown
-    logout: LogoutFacts | Unknown
-    max_sessions: int | Unknown | None
-    accounts: dict[str, AccountFacts | Unknown]
-
-
-class _Base(msgspec.Struct, frozen=True):
+class _Base(msgspec.Struct, frozen=True, kw_only=True):
     python: str
     python_path: str
     uid: Count
@@ -116,6 +94,18 @@ class _Base(msgspec.Struct, frozen=True):
     began_ms: Count
     at_ms: Count
     accounts: dict[str, Any] = {}
+
+
+class Facts(_Base, frozen=True, kw_only=True):
+    """All of it."""
+
+    login: str | Unknown | None
+    gpus: GpuFacts | Unknown
+    disk: DiskFacts | Unknown
+    cgroups: bool | Unknown
+    logout: LogoutFacts | Unknown
+    max_sessions: int | Unknown | None
+    accounts: dict[str, AccountFacts | Unknown] = {}
 
 
 def read_facts(told: Any) -> Facts | None:
@@ -138,12 +128,6 @@ def read_facts(told: Any) -> Facts | None:
     )
 
 
-def read_home(told: Any) -> Home | None:
-    """What `look_at_home` gave on this machine."""
-    found = _part(told, Home)
-    return None if isinstance(found, Unknown) else found
-
-
 def _part(told: Any, kind: Any) -> Any:
     if isinstance(told, dict) and set(told) == {"error"}:
         return Unknown(str(told["error"]))
@@ -157,8 +141,10 @@ def _clean(told: Any, depth: int = 0) -> Any:
     """Every text in it as one short line that steers no terminal."""
     if isinstance(told, str):
         return plain(told)
-    if depth > _DEEPEST or not isinstance(told, (dict, list)):
-        return None if isinstance(told, (dict, list)) else told
+    if not isinstance(told, (dict, list)):
+        return told
+    if depth > _DEEPEST:
+        return None
     if isinstance(told, list):
         return [_clean(one, depth + 1) for one in told]
     return {plain(str(name)): _clean(one, depth + 1) for name, one in told.items()}

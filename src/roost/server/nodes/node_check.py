@@ -14,9 +14,8 @@ from typing import Any
 from roost.answers.nodes import NodeCheck
 from roost.links import ssh
 from roost.links.ssh_errors import HOST_KEY, LOGIN, PYTHON, REACHABLE, Trouble, understand
-from roost.server.nodes.account_checks import Own, check_accounts, check_homes, shared_homes
+from roost.server.nodes.account_checks import Own, Verdict, bad, check_accounts, check_homes, good, shared_homes, unsure
 from roost.server.nodes.machine_facts import DiskFacts, Facts, GpuFacts, Unknown, read_facts
-from roost.server.nodes.verdict import Verdict, bad, good, unsure
 
 LEAST_MIB = 1024
 LEAST_INODES = 10_000

@@ -18,13 +18,9 @@ MAX_SUBJECT = 200
 MAX_LINE = 300
 MAX_LOG = 3000
 """Characters of log in a message: what chat services take, less the rest of it."""
-MOODS = {
+MOODS: dict[str, str] = {
+    **dict.fromkeys(Outcome, "failure"),
     Outcome.SUCCEEDED: "success",
-    Outcome.FAILED: "failure",
-    Outcome.CANNOT_START: "failure",
-    Outcome.OUT_OF_MEMORY: "failure",
-    Outcome.TIMED_OUT: "failure",
-    Outcome.LOST: "failure",
     Outcome.KILLED: "warning",
     IDLE: "warning",
 }

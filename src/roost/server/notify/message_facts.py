@@ -11,7 +11,6 @@ from roost.core.notify_events import GPU_FREE, START
 from roost.server.logs.reader import Logs
 from roost.server.notify.gpu_watch import Idle
 from roost.server.notify.message import Facts, last_lines
-from roost.server.service import Service
 from roost.store.notices import Told
 from roost.store.outbox import MORE
 from roost.store.rows import AttemptRow, JobRow, NoticeRow
@@ -60,12 +59,10 @@ def idle_facts(idle: Idle, row: JobRow, now_ms: int) -> Facts:
     )
 
 
-async def log_lines(service: Service, facts: Facts) -> list[str]:
+async def log_lines(logs: Logs, facts: Facts, count: int) -> list[str]:
     """The end of the run's log; nothing when its node does not answer soon, or there is none."""
-    count = int(service.cluster.number("notify.log_lines"))
     if not count or not facts.attempt or facts.kind in (START, GPU_FREE, MORE):
         return []
-    logs = Logs(service)
     try:
         async with asyncio.timeout(LOG_S):
             attempt = await logs.attempt(facts.job, facts.attempt)

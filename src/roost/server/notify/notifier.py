@@ -15,15 +15,19 @@ import msgspec
 from roost.core import events as ev
 from roost.core.notify_events import GPU_FREE, IDLE, NONE, is_wanted
 from roost.server.clock import now_ms
+from roost.server.identity.people import People
+from roost.server.logs.reader import Logs
 from roost.server.notify import message as text
 from roost.server.notify.gpu_watch import FreeWatch, Idle, IdleWatch
 from roost.server.notify.message import Facts
 from roost.server.notify.message_facts import facts_of, idle_facts, log_lines
 from roost.server.notify.sender_process import NoSender, Outgoing
-from roost.server.service import Service
+from roost.server.rounds.engine import Engine
+from roost.server.store_reader import StoreReader
 from roost.store import outbox, reads
 from roost.store.outbox import MORE, Message
 from roost.store.rows import MessageRow, NoticeRow, TargetRow
+from roost.store.store import Store
 
 GATHER_S, PATIENCE_MS = 0.3, 30_000
 """Between two rounds: what ends in a burst is taken in lots. When no target could take more now, the lots may be larger:
@@ -61,8 +65,16 @@ class _Line:
 class Notifier:
     """The loop, and what it knows of targets."""
 
-    def __init__(self, service: Service, outgoing: Outgoing | None = None) -> None:
-        self.service = service
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        reader: StoreReader,
+        people: People,
+        logs: Logs,
+        outgoing: Outgoing | None = None,
+    ) -> None:
+        self._store, self._engine, self._reader, self._people, self._logs = store, engine, reader, people, logs
         self.outgoing = outgoing or Outgoing()
         self.outgoing.on_late = self._sent_late
         self.targets: dict[int, TargetRow] = {}
@@ -74,26 +86,26 @@ class Notifier:
         self._pruned_ms = 0
         self._tasks: set[asyncio.Task[Any]] = set()
         self.reload()
-        service.engine.watchers.add(self._watch)
+        engine.watchers.add(self._watch)
 
     @property
     def is_enabled(self) -> bool:
         """Whether anything is told at all."""
-        return bool(self.service.cluster.settings["notify.enabled"])
+        return bool(self._engine.cluster.settings["notify.enabled"])
 
     def _is_locked(self, user: str) -> bool:
         """Whether that user is told nothing for now."""
-        account = self.service.people.accounts.get(user)
+        account = self._people.accounts.get(user)
         return account is not None and account.is_locked
 
     def reload(self) -> None:
         """Targets changed: read them, and say what is to be kept for them."""
-        self.targets = {row.id: row for row in self.service.store.read(outbox.targets)}
+        self.targets = {row.id: row for row in self._store.read(outbox.targets)}
         self._lines = {target: self._lines.get(target) or _Line() for target in self.targets}
         wanted: dict[str, frozenset[str]] = {}
         for row in self.targets.values() if self.is_enabled else ():
             wanted[row.user] = wanted.get(row.user, frozenset()) | frozenset(row.words)
-        self.service.store.tell(wanted)
+        self._store.tell(wanted)
         self._wake.set()
 
     def _watch(self, event: ev.Event) -> None:
@@ -110,7 +122,7 @@ class Notifier:
             for uuid, seen in event.gpus:
                 self._idle.see(uuid, seen, now)
         elif isinstance(event, ev.NodeDetached):
-            self._idle.forget(set(self.service.cluster.nodes[event.node].gpus))
+            self._idle.forget(set(self._engine.cluster.nodes[event.node].gpus))
 
     # -- the loop ---------------------------------------------------------------------------------------------------
 
@@ -156,7 +168,7 @@ class Notifier:
 
     async def close(self) -> None:
         """Let what is being sent be sent, for a moment, then leave."""
-        self.service.engine.watchers.discard(self._watch)
+        self._engine.watchers.discard(self._watch)
         tasks = [line.task for line in self._lines.values() if line.task is not None]
         self._lines = {}
         if tasks:
@@ -164,13 +176,13 @@ class Notifier:
         await self.outgoing.close()
 
     async def _change(self, change: Any, *arguments: Any) -> Any:
-        return await asyncio.to_thread(self.service.store.transact, change, *arguments)
+        return await asyncio.to_thread(self._store.transact, change, *arguments)
 
     # -- from notices to messages -----------------------------------------------------------------------------------
 
     async def _take_notices(self) -> bool:
         """Turn what was kept into messages; true when there may be more."""
-        rows = await self.service.read(outbox.notices, NOTICES)
+        rows = await self._reader.read(outbox.notices, NOTICES)
         if rows:
             await self._put(await self._messages(rows), rows[-1].id)
         return len(rows) == NOTICES
@@ -185,8 +197,8 @@ class Notifier:
                     by_target.setdefault(each.id, []).append(row)
         kept = {target: wanted[-outbox.UNSENT_KEPT :] for target, wanted in by_target.items()}
         jobs = sorted({row.job for wanted in kept.values() for row in wanted})
-        known = await self.service.read(reads.jobs, jobs)
-        attempts = await self.service.read(reads.attempts, jobs)
+        known = await self._reader.read(reads.jobs, jobs)
+        attempts = await self._reader.read(reads.attempts, jobs)
         messages = []
         for target, wanted in by_target.items():
             if len(wanted) > len(kept[target]):
@@ -211,7 +223,7 @@ class Notifier:
     # -- what nobody did --------------------------------------------------------------------------------------------
 
     async def _look_at_gpus(self) -> None:
-        cluster, now = self.service.cluster, now_ms()
+        cluster, now = self._engine.cluster, now_ms()
         messages = []
         for idle in self._idle.look(cluster, now, int(cluster.number("notify.idle_min") * 60_000)):
             messages += await self._idle_messages(idle)
@@ -222,8 +234,8 @@ class Notifier:
 
     async def _idle_messages(self, idle: Idle) -> list[Message]:
         job, attempt = idle.active.job.id, idle.active.attempt
-        row = (await self.service.read(reads.jobs, [job])).get(job)
-        if row is None or (not idle.was_seen_working and await self.service.read(outbox.was_told, IDLE, job, attempt)):
+        row = (await self._reader.read(reads.jobs, [job])).get(job)
+        if row is None or (not idle.was_seen_working and await self._reader.read(outbox.was_told, IDLE, job, attempt)):
             return []
         by_job = row.decoded().notify
         if NONE in by_job or self._is_locked(row.user):
@@ -237,7 +249,7 @@ class Notifier:
 
     def _free_messages(self, now: int) -> list[Message]:
         """Of GPUs that became free: told at once, or when the pause is over and they still are."""
-        cluster = self.service.cluster
+        cluster = self._engine.cluster
         found = self._free.look(cluster, now, int(cluster.number("notify.free_s") * 1000))
         messages = []
         for target in self.targets.values():
@@ -256,9 +268,9 @@ class Notifier:
         try:
             while self._lines.get(target.id) is line and self.is_enabled:
                 line.waits = False  # before looking: what comes while we look sets it again
-                message = await self.service.read(outbox.next_message, target.id, now_ms())
+                message = await self._reader.read(outbox.next_message, target.id, now_ms())
                 if message is None:
-                    soonest = await self.service.read(outbox.soonest, target.id)
+                    soonest = await self._reader.read(outbox.soonest, target.id)
                     if soonest is not None and not line.waits:
                         line.waits, line.due_ms = True, soonest
                     return
@@ -302,7 +314,7 @@ class Notifier:
         return False
 
     def _pause_ms(self, failures: int) -> int:
-        return int(1000 * self.service.cluster.number("notify.retry_s") * FACTORS[min(failures, len(FACTORS)) - 1])
+        return int(1000 * self._engine.cluster.number("notify.retry_s") * FACTORS[min(failures, len(FACTORS)) - 1])
 
     async def _text(self, target: TargetRow, message: MessageRow) -> tuple[str, str]:
         """Subject and body; those of the first try, when there was one."""
@@ -312,7 +324,7 @@ class Notifier:
             facts = Facts(MORE, count=int(message.facts))
         else:
             facts = msgspec.json.decode(message.facts, type=Facts)
-        lines = await log_lines(self.service, facts)
+        lines = await log_lines(self._logs, facts, int(self._engine.cluster.number("notify.log_lines")))
         return text.subject(facts, target.lang), text.body(facts, target.lang, lines)
 
     def _sent_late(self, message: int) -> None:

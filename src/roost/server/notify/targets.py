@@ -11,16 +11,18 @@ from roost.answers.notify_targets import NotTold, Target, TargetMade, TargetTest
 from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotInstalled, TryLater
 from roost.core.notify_events import DEFAULT, LANGUAGES, check_events
 from roost.server.clock import now_ms, rfc3339
+from roost.server.identity.people import People
 from roost.server.notify import message as text
 from roost.server.notify import urls
 from roost.server.notify.message import Facts
 from roost.server.notify.notifier import Notifier
 from roost.server.notify.sender_process import NoSender
 from roost.server.rounds.commands import Who
+from roost.server.store_reader import StoreReader
 from roost.store import outbox
 from roost.store.outbox import MORE
 from roost.store.rows import MessageRow, TargetRow
-from roost.store.store import CommitFailed
+from roost.store.store import CommitFailed, Store
 
 MOST = 20
 """Targets of one user."""
@@ -43,15 +45,14 @@ class NewTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Targets:
     """Every call is for one user, who has only his own."""
 
-    def __init__(self, notifier: Notifier) -> None:
-        self._notifier = notifier
-        self._service = notifier.service
+    def __init__(self, store: Store, reader: StoreReader, people: People, notifier: Notifier) -> None:
+        self._store, self._reader, self._people, self._notifier = store, reader, people, notifier
         self._trying: set[int] = set()
 
     async def listed(self, user: str) -> list[Target]:
         """His targets, with what waits for them and what went wrong last."""
-        waiting = await self._service.read(outbox.waiting)
-        errors = await self._service.read(outbox.last_error)
+        waiting = await self._reader.read(outbox.waiting)
+        errors = await self._reader.read(outbox.last_error)
         return [_view(row, waiting.get(row.id, 0), errors.get(row.id)) for row in self._of(user)]
 
     async def add(self, by: Who, asked: NewTarget) -> TargetMade:
@@ -80,7 +81,7 @@ class Targets:
         }
         target = await self._change(outbox.add_target, row)
         self._notifier.reload()
-        await self._service.people.note(by, "notify add", f"target {target}", f"{row['shown']} on {row['events']}")
+        await self._people.note(by, "notify add", f"target {target}", f"{row['shown']} on {row['events']}")
         return TargetMade(**msgspec.structs.asdict(_view(self._notifier.targets[target], 0, None)))
 
     async def remove(self, by: Who, target: int) -> None:
@@ -88,7 +89,7 @@ class Targets:
         row = self._one(by.name, target)
         await self._change(outbox.remove_targets, [row.id])
         self._notifier.reload()
-        await self._service.people.note(by, "notify rm", f"target {row.id}", row.shown)
+        await self._people.note(by, "notify rm", f"target {row.id}", row.shown)
 
     async def forget(self, user: str) -> None:
         """Forget all of somebody's: he is gone."""
@@ -112,7 +113,7 @@ class Targets:
 
     async def failures(self, user: str | None) -> list[NotTold]:
         """Messages that could not be sent, of one user or of all, the newest first."""
-        rows = await self._service.read(outbox.failures, user, FAILURES)
+        rows = await self._reader.read(outbox.failures, user, FAILURES)
         return [
             _failure(message, owner, shown, self._notifier.targets.get(message.target)) for message, owner, shown in rows
         ]
@@ -128,7 +129,7 @@ class Targets:
 
     async def _change(self, change: Any, *arguments: Any) -> Any:
         try:
-            return await asyncio.to_thread(self._service.store.transact, change, *arguments)
+            return await asyncio.to_thread(self._store.transact, change, *arguments)
         except CommitFailed as error:
             raise DiskFull(str(error), "free some space") if error.disk_full else TryLater(str(error)) from None
 

@@ -19,11 +19,11 @@ import uvicorn
 
 import roost
 from roost.client import paths
+from roost.server.address import Address
 from roost.server.process.certificates import BadCertificate, Identity
 from roost.server.process.service_manager import Supervisor
 from roost.server.process.sockets import is_everywhere, is_loopback, tcp_sockets, unix_socket
-from roost.server.service import Service
-from roost.server.views.job_views import totals_view
+from roost.server.shutdown import Shutdown
 
 HANDSHAKE_S, GOODBYE_S, GRACE_S = 10, 2, 3
 _log = logging.getLogger("roost.server")
@@ -64,40 +64,52 @@ def socket_path(home: Path) -> Path:
     return Path(paths.own_socket_path()) if os.environ.get("ROOST_HOME") is None else home / paths.SOCKET_NAME
 
 
+class Announced(NamedTuple):
+    """What a server says of itself when it listens."""
+
+    home: Path
+    gpus: Callable[[], int]
+    first_link: Callable[[], Awaitable[str | None]]
+    """A one-time link for the first administrator; None when there is one."""
+
+
 async def listen(
-    service: Service, place: Place, application: Application, supervisor: Supervisor, on_ready: Callable[[], None]
+    server: Announced,
+    address: Address,
+    shutdown: Shutdown,
+    place: Place,
+    application: Application,
+    supervisor: Supervisor,
+    on_ready: Callable[[], None],
 ) -> None:
     """Serve until told to leave. `on_ready` is called once every socket listens."""
-    path = socket_path(service.home)
+    path = socket_path(server.home)
     tcp = tcp_sockets(place.hosts, place.port)
-    plain = [unix_socket(path, for_all=service.people.is_root), *(tcp if place.identity is None else ())]
-    service.socket = str(path)
-    service.url = _url(place, tcp[0])
-    server = _Server(_config(application), [] if place.identity is None else tcp, place.identity)
+    plain = [unix_socket(path, for_all=os.geteuid() == 0), *(tcp if place.identity is None else ())]
+    address.socket, address.url = str(path), _url(place, tcp[0])
+    serving = _Server(_config(application), [] if place.identity is None else tcp, place.identity)
 
     def leave() -> None:
-        server.should_exit = True
+        serving.should_exit = True
 
     async def ready() -> None:
         on_ready()
-        await _announce(service, place, tcp)
-        supervisor.tell("READY=1", f"STATUS=at {service.url}")
+        await _announce(server, address, place, tcp)
+        supervisor.tell("READY=1", f"STATUS=at {address.url}")
 
-    server.on_ready = ready
-    server.on_leave = lambda: _farewell(service, supervisor)
-    service.on_shutdown = leave
+    def farewell() -> None:
+        supervisor.tell("STOPPING=1")
+        shutdown.begin()
+
+    serving.on_ready, serving.on_leave = ready, farewell
+    shutdown.on_asked.add(leave)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave)
     if place.identity is not None or supervisor.is_there:
         loop.add_signal_handler(signal.SIGHUP, _hang_up(place.identity, leave))
-    await server.serve(sockets=plain)
+    await serving.serve(sockets=plain)
     path.unlink(missing_ok=True)
-
-
-def _farewell(service: Service, supervisor: Supervisor) -> None:
-    supervisor.tell("STOPPING=1")
-    service.leave()
 
 
 def _config(application: Application) -> uvicorn.Config:
@@ -185,24 +197,17 @@ def _url(place: Place, listening: socket.socket) -> str:
     return f"{place.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-async def _announce(service: Service, place: Place, tcp: list[socket.socket]) -> None:
+async def _announce(server: Announced, address: Address, place: Place, tcp: list[socket.socket]) -> None:
     addresses = [each.getsockname()[0] for each in tcp]
-    total = totals_view(service.cluster)["total"]
-    _log.info(
-        "roost %s serves %s at %s and %s (%s), %s GPUs",
-        roost.__version__,
-        service.home,
-        service.socket,
-        service.url,
-        ", ".join(addresses),
-        total,
-    )
+    total = server.gpus()
+    where = f"{address.socket} and {address.url} ({', '.join(addresses)})"
+    _log.info("roost %s serves %s at %s, %s GPUs", roost.__version__, server.home, where, total)
     for warning in _warnings(place, addresses):
         _log.warning("%s", warning)
         sys.stderr.write(f"roost: warning: {warning}\n")
     if sys.stderr.isatty():
-        sys.stderr.write(f"roost {roost.__version__}: {total} GPUs, {service.url}, state in {service.home}\n")
-        if (link := await service.first_link()) is not None:
+        sys.stderr.write(f"roost {roost.__version__}: {total} GPUs, {address.url}, state in {server.home}\n")
+        if (link := await server.first_link()) is not None:
             sys.stderr.write(f"The first administrator, once, from a browser: {link}\n")
         sys.stderr.write("Ctrl-C stops the server; running jobs go on.\n")
     sys.stderr.flush()

@@ -39,14 +39,6 @@ def client_of(peer_address: str | None, headers: Headers, trusted: tuple[Network
     )
 
 
-def is_forwarded(peer_address: str | None, headers: Headers, trusted: tuple[Network, ...]) -> bool:
-    """Whether a trusted proxy speaks for somebody else here, so that the connection's owner is not the caller."""
-    names = {name.lower() for name, _ in headers}
-    return _is_trusted(peer_address, trusted) and not names.isdisjoint(
-        (b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host")
-    )
-
-
 def _first_untrusted(peer: str | None, headers: list[tuple[bytes, bytes]], trusted: tuple[Network, ...]) -> str | None:
     """Each proxy adds whom it saw at the right: from there, the first that is no proxy of ours. The rest is hearsay."""
     found = peer

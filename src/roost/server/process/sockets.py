@@ -142,20 +142,11 @@ def _bound(family: int, target: Any) -> socket.socket:
 def _explained(error: OSError, target: Any) -> CannotListen:
     address, port = target[:2]
     where = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+    why, hint = error.strerror, "--host and --port name another place"
     if error.errno in _MISSING:
-        return CannotListen(
-            f"cannot listen on {where}: {address} is no address of this machine",
-            "`ip address` lists them; 0.0.0.0 and :: are all of them",
-            error.errno,
-        )
-    if error.errno == errno.EADDRINUSE:
-        return CannotListen(
-            f"cannot listen on {where}: the port is taken",
-            f"`ss -ltnp 'sport = :{port}'` shows by whom; --port names another",
-            error.errno,
-        )
-    if error.errno == errno.EACCES:
-        return CannotListen(
-            f"cannot listen on {where}: ports this low are root's", "--port 7667, and a reverse proxy before it", error.errno
-        )
-    return CannotListen(f"cannot listen on {where}: {error.strerror}", "--host and --port name another place", error.errno)
+        why, hint = f"{address} is no address of this machine", "`ip address` lists them; 0.0.0.0 and :: are all of them"
+    elif error.errno == errno.EADDRINUSE:
+        why, hint = "the port is taken", f"`ss -ltnp 'sport = :{port}'` shows by whom; --port names another"
+    elif error.errno == errno.EACCES:
+        why, hint = "ports this low are root's", "--port 7667, and a reverse proxy before it"
+    return CannotListen(f"cannot listen on {where}: {why}", hint, error.errno)

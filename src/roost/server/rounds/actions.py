@@ -1,4 +1,4 @@
-"""Ending, holding, pausing, rerunning and removing jobs, each for itself: what cannot be done to one says why."""
+"""Ending, holding, pausing, preempting, rerunning and removing jobs: what cannot be done to one job says why."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.accounts import SERVER_ACCOUNT
+from roost.core.amounts import span
 from roost.core.errors import NotPermitted, TryLater
 from roost.core.model import RANK_STEP, Conditions, Job, Stop, StopKind
 from roost.core.nodes import channel
+from roost.core.plan.planner import may_preempt
+from roost.core.plan.retries import PREEMPT
 from roost.core.spec import JobSpec
 from roost.core.states import ACTIVE, Change, Outcome, State, is_allowed
 from roost.server.rounds.commands import Act, Command
@@ -16,13 +19,10 @@ from roost.server.rounds.file_removal import leave
 from roost.server.rounds.orphans import At
 from roost.server.rounds.quotas import check_room
 from roost.server.rounds.submit import why_never
-from roost.server.rounds.turn import Owner, Turn
+from roost.server.rounds.turn import Turn
 from roost.store import reads
 from roost.store.load import shape_of
 from roost.store.writes import EnvRef, KeptEnv
-
-CHANGING = ("edit", "clone")
-"""What changes what runs."""
 
 
 class Skip(Exception):
@@ -44,22 +44,21 @@ def known(turn: Turn, job: int) -> State:
 
 
 def check_own(turn: Turn, command: Command, job: int) -> None:
-    """Raise unless it is the asker's job, or he may act on all. A job that is not there is not his business here."""
+    """Raise unless it is the asker's job, or they may act on all; only the server's own account changes what runs as it.
+
+    Says nothing of a job that is not there.
+    """
     owner = turn.owner(job)
-    if command.by.is_admin:
-        if isinstance(command, Act) and command.action in CHANGING:
-            _check_own_account(command, job, owner)
+    if owner is None:
         return
-    if owner is not None and owner.user != command.by.name:
+    if command.by.is_admin:
+        is_change = isinstance(command, Act) and command.action in ("edit", "clone")
+        if is_change and owner.account == SERVER_ACCOUNT != command.by.account:
+            raise NotPermitted(f"job {job} runs as the server's own account", "only that account may change what runs as it")
+    elif owner.user != command.by.name:
         raise NotPermitted(f"job {job} is {owner.user}'s", "only its owner and administrators may do that")
-    if owner is not None and owner.account != command.by.account:
+    elif owner.account != command.by.account:
         raise NotPermitted(f"job {job} runs as another account than yours", "only administrators may do that")
-
-
-def _check_own_account(command: Command, job: int, owner: Owner | None) -> None:
-    """Raise unless the asker is the server's own account, where the job runs as it: nobody else says what that runs."""
-    if owner is not None and owner.account == SERVER_ACCOUNT and command.by.account != SERVER_ACCOUNT:
-        raise NotPermitted(f"job {job} runs as the server's own account", "only that account may change what runs as it")
 
 
 def is_away(turn: Turn, job: int) -> bool:
@@ -149,6 +148,27 @@ def release(turn: Turn, job: int, command: Act) -> None:
     turn.record(ev.Released(job, turn.now_ms), command.actor)
 
 
+def make_room(turn: Turn, job: int, for_job: int | None, actor: str | None = None) -> None:
+    """Ask that running job to make room, for another if one is named; it then waits again. `may_preempt` must hold."""
+    active = turn.cluster.active[job]
+    turn.record(ev.StopAsked(job, turn.now_ms, Stop(StopKind.PREEMPT, for_job)), actor)
+    turn.tell(active, "stop", why=PREEMPT, grace_ms=own_grace_ms(turn, job))
+
+
+def preempt(turn: Turn, job: int, command: Act) -> None:
+    """The same, asked by a person."""
+    state = known(turn, job)
+    if state is not State.RUNNING:
+        raise Skip(f"it is {state.value}: only a running job can make room")
+    active = turn.cluster.active[job]
+    if not active.job.shape.preemptible:
+        raise Skip("it was not submitted as --preemptible")
+    if not may_preempt(turn.cluster, active, turn.now_ms):
+        least_s = int(turn.cluster.number("preempt.min_run_s"))
+        raise Skip(f"it has not run for {span(least_s)} yet (setting preempt.min_run_s)")
+    make_room(turn, job, None, command.actor)
+
+
 def rerun(turn: Turn, job: int, command: Act) -> None:
     """Put an ended job back into the queue, for a further attempt."""
     state = known(turn, job)
@@ -163,7 +183,7 @@ def rerun(turn: Turn, job: int, command: Act) -> None:
         raise Skip(never.message, never.code)
     check_room(turn, row.user)
     rank = turn.last_job * RANK_STEP + turn.now_ms % (RANK_STEP // 2)
-    shape = turn.rerequested(shape_of(row, turn.interned), request)
+    shape = turn.reshaped(shape_of(row, turn.interned), request=request)
     again = Job(job, shape, rank, row.submitted_ms, row.attempts)
     turn.record(ev.Rerun(job, turn.now_ms, again, Conditions(), outcome), command.actor)
 
@@ -171,12 +191,10 @@ def rerun(turn: Turn, job: int, command: Act) -> None:
 def rm(turn: Turn, job: int, command: Act) -> None:
     """Forget it; what runs is ended first."""
     state = known(turn, job)
-    if state in ACTIVE:
-        _stop(turn, job, state, StopKind.REMOVE, command)
-        return
     if state is not State.ENDED:
         _stop(turn, job, state, StopKind.REMOVE, command)
-    remove(turn, job, command.actor)
+    if state not in ACTIVE:
+        remove(turn, job, command.actor)
 
 
 def forget(turn: Turn, job: int, command: Act) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -12,7 +12,7 @@ from roost.core import events as ev
 from roost.core import policy as policies
 from roost.core.accounts import NODE_CHANNEL
 from roost.core.errors import BadRequest, Conflict, NotFound
-from roost.core.model import GpuRules, UserRules
+from roost.core.model import UserRules
 from roost.core.plan.placement import is_named
 from roost.core.settings import BadSetting
 from roost.core.settings import check as check_setting
@@ -23,13 +23,13 @@ from roost.server.rounds.turn import Turn
 
 def rule_gpus(turn: Turn, command: RuleGpus) -> Done:
     """Disable, drain or rename GPUs, or change their slots."""
-    changes: dict[str, Callable[[GpuRules], GpuRules]] = {
-        "disable": lambda r: msgspec.structs.replace(r, disabled=True),
-        "enable": lambda r: msgspec.structs.replace(r, disabled=False),
-        "drain": lambda r: msgspec.structs.replace(r, drained=True),
-        "undrain": lambda r: msgspec.structs.replace(r, drained=False),
-        "release": lambda r: msgspec.structs.replace(r, disabled=False, drained=False),
-        "set": lambda r: _set_rules(r, command),
+    changes: dict[str, dict[str, Any]] = {
+        "disable": {"disabled": True},
+        "enable": {"disabled": False},
+        "drain": {"drained": True},
+        "undrain": {"drained": False},
+        "release": {"disabled": False, "drained": False},
+        "set": _asked_rules(command),
     }
     if command.action not in changes:
         raise BadRequest(f"no action named {command.action!r}; known: {', '.join(changes)}")
@@ -38,17 +38,18 @@ def rule_gpus(turn: Turn, command: RuleGpus) -> Done:
         raise BadRequest("a name is for one GPU")
     if command.action == "set":
         _check_rules(turn, command)
-    for uuid in uuids:
-        turn.record(ev.GpuRuled(uuid, changes[command.action](turn.cluster.rules_of(uuid))), command.actor)
+    _record_rules(turn, uuids, changes[command.action], command.actor)
     return Done(uuids)
 
 
-def _set_rules(rules: GpuRules, command: RuleGpus) -> GpuRules:
-    if command.slots is not None:
-        rules = msgspec.structs.replace(rules, slots=command.slots)
-    if command.alias is not None:
-        rules = msgspec.structs.replace(rules, alias=command.alias or None)
-    return rules
+def _record_rules(turn: Turn, uuids: list[str], changes: dict[str, Any], actor: str) -> None:
+    for uuid in uuids:
+        turn.record(ev.GpuRuled(uuid, msgspec.structs.replace(turn.cluster.rules_of(uuid), **changes)), actor)
+
+
+def _asked_rules(command: RuleGpus) -> dict[str, Any]:
+    slots = {} if command.slots is None else {"slots": command.slots}
+    return slots if command.alias is None else {**slots, "alias": command.alias or None}
 
 
 def _check_rules(turn: Turn, command: RuleGpus) -> None:
@@ -83,9 +84,7 @@ def drain(turn: Turn, command: Drain) -> Done:
     gpus = [uuid for target in command.targets if target not in nodes for uuid in _gpus_named(turn, target)]
     for node in nodes:
         turn.record(ev.NodeDrained(node, not command.undrain), command.actor)
-    for uuid in gpus:
-        rules = msgspec.structs.replace(turn.cluster.rules_of(uuid), drained=not command.undrain)
-        turn.record(ev.GpuRuled(uuid, rules), command.actor)
+    _record_rules(turn, gpus, {"drained": not command.undrain}, command.actor)
     return Done([*nodes, *gpus])
 
 

@@ -14,8 +14,6 @@ from roost.server.rounds.submit import why_never
 from roost.server.rounds.turn import Turn
 from roost.store.rows import AttemptRow, JobRow
 
-GPU_MEMORY = "gpu"
-ELSEWHERE = "elsewhere"
 MOST_PLACES = 3
 """So many nodes are tried by a job that cannot start: what none of them has is a slip of the pen."""
 
@@ -39,23 +37,16 @@ def settle(turn: Turn, active: Active, end: ev.Ended, causes: Causes) -> None:
     if why is None or row is None or not tries.allow(why):
         turn.end(end)
         return
-    used = tries.after(why)
-    turn.record(
-        ev.Requeued(
-            end.id,
-            end.at_ms,
-            active.attempt,
-            end.outcome,
-            why,
-            again_ms=turn.now_ms + pause_ms(tries, why),
-            job=_again(turn, active, why == OOM and causes.memory == GPU_MEMORY),
-            retried=used.retried,
-            oom_retried=used.oom_retried,
-            exit_code=end.exit_code,
-            error=preempted_words(active.stop) if why == PREEMPT else end.error,
-            usage=end.usage,
-        )
-    )
+    if why == PREEMPT:
+        end = msgspec.structs.replace(end, error=preempted_words(active.stop))
+    job = _again(turn, active, why == OOM and causes.memory == "gpu")
+    _requeue(turn, active, end, why, job, tries.after(why), turn.now_ms + pause_ms(tries, why))
+
+
+def _requeue(turn: Turn, active: Active, end: ev.Ended, why: str, job: Job, used: Tries, again_ms: int) -> None:
+    """The attempt ended and the job did not."""
+    how = (end.outcome, why, again_ms, job, used.retried, used.oom_retried, end.exit_code, end.error, end.usage)
+    turn.record(ev.Requeued(end.id, end.at_ms, active.attempt, *how))
 
 
 def _tries_elsewhere(turn: Turn, active: Active, end: ev.Ended) -> bool:
@@ -67,23 +58,8 @@ def _tries_elsewhere(turn: Turn, active: Active, end: ev.Ended) -> bool:
     request = msgspec.structs.replace(shape.request, nodes=rest)
     if impossible(cluster, request) is not None:
         return False
-    job = msgspec.structs.replace(active.job, shape=turn.rerequested(shape, request))
-    turn.record(
-        ev.Requeued(
-            end.id,
-            end.at_ms,
-            active.attempt,
-            end.outcome,
-            ELSEWHERE,
-            again_ms=turn.now_ms,
-            job=job,
-            retried=row.retried,
-            oom_retried=row.oom_retried,
-            exit_code=end.exit_code,
-            error=end.error,
-            usage=end.usage,
-        )
-    )
+    job = msgspec.structs.replace(active.job, shape=turn.reshaped(shape, request=request))
+    _requeue(turn, active, end, "elsewhere", job, tries_of(row), turn.now_ms)
     return True
 
 
@@ -100,7 +76,7 @@ def _again(turn: Turn, active: Active, needs_room: bool) -> Job:
     request = roomier(turn.cluster, active)
     if why_never(turn, request) is not None:
         return active.job
-    return msgspec.structs.replace(active.job, shape=turn.rerequested(active.job.shape, request))
+    return msgspec.structs.replace(active.job, shape=turn.reshaped(active.job.shape, request=request))
 
 
 def retry_words(row: JobRow, spec: JobSpec, attempts: list[AttemptRow], now_asks: str) -> str | None:
@@ -112,11 +88,8 @@ def retry_words(row: JobRow, spec: JobSpec, attempts: list[AttemptRow], now_asks
     if last.outcome == Outcome.KILLED.value and error.startswith("preempted"):
         return f"queued again: {error}" if row.state in ("queued", "held") else error
     if last.outcome == Outcome.OUT_OF_MEMORY.value and row.oom_retried:
-        words = [
-            f"retry {row.oom_retried} of {spec.retry_oom} after {error.partition(' (')[0] or 'out of memory'}",
-            now_asks,
-        ]
-        return ", ".join(filter(None, words))
+        words = f"retry {row.oom_retried} of {spec.retry_oom} after {error.partition(' (')[0] or 'out of memory'}"
+        return ", ".join(filter(None, [words, now_asks]))
     if not row.retried:
         return None
     ended = f"{last.outcome} ({last.exit_code})" if last.outcome == Outcome.FAILED.value else str(last.outcome)

@@ -7,68 +7,50 @@ from typing import Any
 
 import msgspec
 
-from roost.server.rounds.commands import (
-    Act,
-    Ask,
-    Change_,
-    Command,
-    Drain,
-    EmptyNode,
-    KnowNode,
-    LimitSweep,
-    LoseNode,
-    MakeSweep,
-    RemoveNode,
-    Report,
-    RuleGpus,
-    RuleUser,
-    SetLogin,
-    Submit,
-    SwitchScheduling,
-)
+from roost.server.rounds import commands as c
 
 MOST = 400
 """Characters that are kept of a list or a value."""
 
 
-def describe(command: Command, answer: Any) -> tuple[str, str, str] | None:
+def describe(command: c.Command, answer: Any) -> tuple[str, str, str] | None:
     """Action, target and detail of what was done; None when nothing was changed."""
     match command:
-        case Ask() | Report():
+        case c.Ask() | c.Report():
             return None  # a question; what a job says of itself
-        case MakeSweep():
+        case c.MakeSweep():
             return None if command.dry_run else ("sweep", f"sweep {answer.sweep}", _jobs(answer.ids))
-        case Submit():
+        case c.Submit():
             return "submit", _jobs(answer.ids), ""
-        case LimitSweep():
+        case c.LimitSweep():
             return "sweep limit", f"sweep {command.sweep}", f"max_running={command.max_running}"
-        case Act():
+        case c.Act():
             return (command.action, _jobs(answer.done), _act_detail(command)) if answer.done else None
-        case RuleGpus():
+        case c.RuleGpus():
             rules = {"slots": command.slots, "alias": command.alias}
             return f"gpu {command.action}", _short(",".join(answer.done)), _pairs(rules)
-        case RuleUser():
+        case c.RuleUser():
             said = {key: "none" if value is None else value for key, value in command.changes.items()}
             return "user set", command.user, _pairs(said)
-        case Drain():
+        case c.Drain():
             return "undrain" if command.undrain else "drain", _short(",".join(command.targets)), ""
-        case KnowNode():
+        case c.KnowNode():
             return "node trust" if command.again else "node add", command.node, command.access.target
-        case EmptyNode() | RemoveNode():
+        case c.EmptyNode() | c.RemoveNode():
             return "node rm", command.node, _jobs(answer) if answer else ""
-        case LoseNode():
+        case c.LoseNode():
             return "node lost", command.node, _jobs(answer) if answer else ""
-        case SetLogin():
+        case c.SetLogin():
             return "node login", f"{command.user} on {command.node}", command.login.target if command.login else "none"
-        case Change_():
+        case c.Change_():
             return ("set", _short(",".join(command.values)), _pairs(command.values)) if command.values else None
-        case SwitchScheduling():
+        case c.SwitchScheduling():
             return "scheduler", "pause" if command.paused else "resume", ""
         case _:
             return type(command).__name__.lower(), "", ""
 
 
-def _act_detail(command: Act) -> str:
+def _act_detail(command: c.Act) -> str:
     changes = {key: value for key, value in command.changes.items() if key != "env"}
     if "env" in command.changes:
         changes["env"] = "…"

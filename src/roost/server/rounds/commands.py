@@ -1,5 +1,4 @@
-"""What people may ask, each as a value. What comes of it stands in `submitting`, `sweeping`, `acting`,
-`changing` and `ruling`."""
+"""What people may ask, each as a value. What comes of each, `handlers` says."""
 
 from __future__ import annotations
 

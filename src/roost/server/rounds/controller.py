@@ -20,11 +20,11 @@ from roost.core.cluster import Cluster
 from roost.core.errors import DiskFull, RoostError, TryLater
 from roost.core.plan.planner import plan
 from roost.core.states import State
+from roost.server.rounds.actions import make_room
 from roost.server.rounds.audit_lines import describe
 from roost.server.rounds.commands import Command, Submit
 from roost.server.rounds.handlers import obey
 from roost.server.rounds.orphans import Orphans
-from roost.server.rounds.preempt import preempt
 from roost.server.rounds.queue_changes import intend
 from roost.server.rounds.reports import LinkLost, NodeReport, lose, take_in
 from roost.server.rounds.start_message import Where, start_message
@@ -38,6 +38,7 @@ from roost.store.writes import Batch
 Input = Command | NodeReport | LinkLost
 
 STARTS_A_ROUND = 64
+_MAY_WAIT = ev.MOMENTARY + ev.LAZY
 
 
 class Round(msgspec.Struct):
@@ -54,7 +55,7 @@ class Round(msgspec.Struct):
     def is_urgent(self) -> bool:
         """Whether somebody waits for the commit: a person, a node, a GPU."""
         waiting = any(reply is not None for reply in self.replies) or self.turn.sends or self.turn.starts
-        return bool(waiting) or any(not isinstance(e, ev.MOMENTARY + ev.LAZY) for e in self.batch.events)
+        return bool(waiting) or not all(isinstance(e, _MAY_WAIT) for e in self.batch.events)
 
 
 class Controller:
@@ -64,16 +65,10 @@ class Controller:
         """`socket` is where the server listens: a job that reports finds it by that."""
         self.store, self._socket = store, socket
         self.disk_is_full = False
-        self._is_leaving = False
+        """While it is, no new job is accepted."""
+        self.is_leaving = False
+        """Once the server ends soon, nothing is started any more."""
         self.reload()
-
-    def leave(self) -> None:
-        """The server ends soon: nothing is started any more."""
-        self._is_leaving = True
-
-    def note_disk(self, is_full: bool) -> None:
-        """While the disk is full no new job is accepted."""
-        self.disk_is_full = is_full
 
     def reload(self) -> None:
         """Take the state from the store, as after a restart. Nodes must say hello again."""
@@ -93,7 +88,7 @@ class Controller:
         turn.results, self._lazy_results = self._lazy_results, {}
         replies = [self._take(turn, item) for item in inputs]
         self.cluster.apply(ev.TimeCame(now_ms))
-        if not self._is_leaving:
+        if not self.is_leaving:
             self._plan(turn, now_ms)
         batch = turn.batch()
         batch.events = [*self._lazy, *batch.events]
@@ -107,7 +102,7 @@ class Controller:
         for start in planned.starts:
             intend(turn, start.job, start.place, granted_mib=start.granted_mib)
         for asked in planned.preempts:
-            preempt(turn, asked.job, asked.for_job)
+            make_room(turn, asked.job, asked.for_job)
         if planned.kept is not None:
             turn.record(planned.kept)
 

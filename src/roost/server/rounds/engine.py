@@ -13,11 +13,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
+import msgspec
+
 from roost.core import events as ev
 from roost.core.accounts import Channel
+from roost.core.cluster import Cluster
 from roost.links.link import Link
 from roost.server.clock import now_ms
-from roost.server.rounds.commands import Command
+from roost.server.rounds.commands import Command, Who
 from roost.server.rounds.controller import Controller, Round
 from roost.server.rounds.loop import RECOVER_MS, Inbox, RoundLoop
 from roost.server.rounds.turn import Reply, Send
@@ -54,7 +57,7 @@ class Engine:
     def __init__(self, controller: Controller, inbox: EngineInbox, links: Links) -> None:
         self.controller, self.inbox = controller, inbox
         self.watchers: set[Callable[[ev.Event], None]] = set()
-        self._rounds = RoundLoop(controller, inbox)
+        self.rounds = RoundLoop(controller, inbox)
         self._wake, self._links = inbox.filled, links
         self._writer = ThreadPoolExecutor(1, "store")
         self._timer: asyncio.TimerHandle | None = None
@@ -63,17 +66,17 @@ class Engine:
         self._commit_s = 0.0
 
     @property
-    def is_busy(self) -> bool:
-        """Whether a round is under way or due."""
-        return self._rounds.is_busy
+    def cluster(self) -> Cluster:
+        """The live state; read only."""
+        return self.controller.cluster
 
-    @property
-    def health(self) -> list[str]:
-        """What went wrong in rounds lately, a line each."""
-        return list(self._rounds.health)
+    async def ask(self, command: Command, by: Who | None = None) -> Any:
+        """Have it obeyed; returns the answer after the commit, or raises the `RoostError`.
 
-    async def ask(self, command: Command) -> Any:
-        """Have it obeyed; returns the answer after the commit, or raises the `RoostError`."""
+        `by` is who asks, for permissions and the audit; None: as the command says, which is the server itself.
+        """
+        if by is not None:
+            command = msgspec.structs.replace(command, by=by)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.inbox.put(command, answer)
         return await answer
@@ -89,7 +92,7 @@ class Engine:
                 await self._round()
             except Exception as error:
                 await self._recover(error)
-            self._wake_at(self._rounds.end())
+            self._wake_at(self.rounds.end())
         await self._flush()
 
     async def stop(self) -> None:
@@ -99,7 +102,7 @@ class Engine:
 
     async def _round(self) -> None:
         """After the commit: nodes first, then the askers, then the watchers."""
-        rounds = self._rounds
+        rounds = self.rounds
         done = rounds.begin(now_ms())
         if not done.is_postponed:
             try:
@@ -108,10 +111,9 @@ class Engine:
                 self._links.drop(rounds.undo(done, error))
         for answer, reply in rounds.answers(done):
             _answer(answer, reply)
-        if self.watchers:
+        for watcher in list(self.watchers):
             for event in done.turn.events:
-                for watcher in list(self.watchers):
-                    watcher(event)
+                watcher(event)
 
     async def _commit(self, done: Round) -> dict[int, JobRow]:
         """On a quick disk a small commit takes less than handing it to a thread would; all else goes to the thread."""
@@ -119,21 +121,21 @@ class Engine:
             return {}
         began = time.perf_counter()
         if len(done.batch.events) <= SMALL and self._commit_s < QUICK_S:
-            rows = self._rounds.commit(done)
+            rows = self.rounds.commit(done)
         else:
-            rows = await asyncio.get_running_loop().run_in_executor(self._writer, self._rounds.commit, done)
+            rows = await asyncio.get_running_loop().run_in_executor(self._writer, self.rounds.commit, done)
         if len(done.batch.events) <= SMALL:
             self._commit_s += (time.perf_counter() - began - self._commit_s) / 8
         return rows
 
     async def _flush(self) -> None:
         """Commit what was postponed: a round with an empty inbox does."""
-        done = self._rounds.begin(now_ms())
+        done = self.rounds.begin(now_ms())
         try:
-            self._send(self._rounds.finish(done, await self._commit(done)))
+            self._send(self.rounds.finish(done, await self._commit(done)))
         except CommitFailed as error:  # the nodes keep on disk what could not be written here
             _log.error("the last commit failed: %s", error)
-        self._rounds.end()
+        self.rounds.end()
 
     def _send(self, sends: list[Send]) -> None:
         by_link: dict[tuple[str, Channel], list[dict[str, Any]]] = {}
@@ -145,9 +147,9 @@ class Engine:
 
     async def _recover(self, error: Exception) -> None:
         """A round broke: say so to everybody who waits, read the state again, however long that takes, and go on."""
-        for answer, reply in self._rounds.broken(error):
+        for answer, reply in self.rounds.broken(error):
             _answer(answer, reply)
-        while (reason := self._rounds.recover()) is None:
+        while (reason := self.rounds.recover()) is None:
             await asyncio.sleep(RECOVER_MS / 1000)
         self._links.drop(reason)
         await asyncio.sleep(RECOVER_MS / 1000)

@@ -9,35 +9,17 @@ from msgspec import UNSET
 
 from roost.answers.jobs import Acted, Later, Skipped
 from roost.core.errors import BadRequest, NotPermitted, RoostError
-from roost.server.rounds import actions, administration, membership, preempt, queue_changes, submit, sweep
-from roost.server.rounds.commands import (
-    Act,
-    Ask,
-    Change_,
-    Command,
-    Drain,
-    EmptyNode,
-    KnowNode,
-    LimitSweep,
-    LoseNode,
-    MakeSweep,
-    RemoveNode,
-    Report,
-    RuleGpus,
-    RuleUser,
-    SetLogin,
-    Submit,
-    SwitchScheduling,
-)
+from roost.server.rounds import actions, administration, membership, queue_changes, submit, sweep
+from roost.server.rounds import commands as c
 from roost.server.rounds.turn import Turn
 
 
-def obey(turn: Turn, command: Command) -> Any:
+def obey(turn: Turn, command: c.Command) -> Any:
     """Carry out a command inside a round. Raises `RoostError`, having recorded nothing, when it is refused."""
     return _OBEY[type(command)](turn, command)
 
 
-def _act(turn: Turn, command: Act) -> Acted:
+def _act(turn: Turn, command: c.Act) -> Acted:
     """Do it to each of the jobs, for itself: what is done, and what is not and why."""
     action = ACTIONS.get(command.action)
     if action is None:
@@ -77,14 +59,14 @@ FOR_ADMINISTRATORS = {
 TOLD_TO_NODES = ("kill", "pause", "resume", "preempt", "rm")
 """What a run is told; it is told again when its node comes back."""
 
-ACTIONS: dict[str, Callable[[Turn, int, Act], int | None]] = {
+ACTIONS: dict[str, Callable[[Turn, int, c.Act], int | None]] = {
     "kill": actions.kill,
     "pause": actions.pause,
     "resume": actions.resume,
     "hold": actions.hold,
     "release": actions.release,
     "rerun": actions.rerun,
-    "preempt": preempt.make_room,
+    "preempt": actions.preempt,
     "rm": actions.rm,
     "forget": actions.forget,
     "move": queue_changes.move,
@@ -94,21 +76,21 @@ ACTIONS: dict[str, Callable[[Turn, int, Act], int | None]] = {
 }
 
 
-_OBEY: dict[type[Command], Callable[[Turn, Any], Any]] = {
-    Submit: submit.submit,
-    Ask: submit.ask,
-    MakeSweep: sweep.make_sweep,
-    LimitSweep: sweep.limit_sweep,
-    Report: sweep.report,
-    Act: _act,
-    RuleGpus: administration.rule_gpus,
-    RuleUser: administration.rule_user,
-    Drain: administration.drain,
-    KnowNode: membership.know_node,
-    EmptyNode: membership.empty_node,
-    RemoveNode: membership.remove_node,
-    LoseNode: membership.lose_node,
-    SetLogin: membership.set_login,
-    Change_: administration.set_values,
-    SwitchScheduling: administration.switch,
+_OBEY: dict[type[c.Command], Callable[[Turn, Any], Any]] = {
+    c.Submit: submit.submit,
+    c.Ask: submit.ask,
+    c.MakeSweep: sweep.make_sweep,
+    c.LimitSweep: sweep.limit_sweep,
+    c.Report: sweep.report,
+    c.Act: _act,
+    c.RuleGpus: administration.rule_gpus,
+    c.RuleUser: administration.rule_user,
+    c.Drain: administration.drain,
+    c.KnowNode: membership.know_node,
+    c.EmptyNode: membership.empty_node,
+    c.RemoveNode: membership.remove_node,
+    c.LoseNode: membership.lose_node,
+    c.SetLogin: membership.set_login,
+    c.Change_: administration.set_values,
+    c.SwitchScheduling: administration.switch,
 }

@@ -117,7 +117,9 @@ class RoundLoop(Generic[Answer]):
         controller = self.controller
         done = controller.decide([item for item, _ in taken], now_ms)
         self._is_full = len(done.turn.starts) >= STARTS_A_ROUND
-        if not taken or done.is_urgent or self._is_overdue(now_ms):
+        # A lazy fact waits so long and no longer: a program that never stops talking must not hold up the others'.
+        is_overdue = self._due_ms is not None and now_ms >= self._due_ms
+        if not taken or done.is_urgent or is_overdue:
             self._due_ms = None
             return done
         controller.postpone(done)
@@ -125,10 +127,6 @@ class RoundLoop(Generic[Answer]):
         if self._due_ms is None and controller.has_lazy:
             self._due_ms = now_ms + LAZY_MS
         return done
-
-    def _is_overdue(self, now_ms: int) -> bool:
-        """Whether a lazy fact has waited long enough: a program that never stops talking must not hold up the others'."""
-        return self._due_ms is not None and now_ms >= self._due_ms
 
     def commit(self, done: Round) -> dict[int, JobRow]:
         """Write it, in whatever thread. Returns the rows of what starts; raises `CommitFailed`."""

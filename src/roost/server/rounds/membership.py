@@ -31,7 +31,7 @@ def empty_node(turn: Turn, command: EmptyNode) -> list[int]:
     for active in turn.cluster.active.values():
         if active.node == command.node:
             turn.tell(active, "stop", why="stale", grace_ms=None)
-    return give_up(turn, command.node, _removed(command.node))
+    return give_up(turn, command.node, f"{command.node} was removed")
 
 
 def remove_node(turn: Turn, command: RemoveNode) -> list[int]:
@@ -47,13 +47,9 @@ def remove_node(turn: Turn, command: RemoveNode) -> list[int]:
             f"{command.node} has {count} that did not end",
             f"roost {first.format(command.node)}; --force gives them up as lost",
         )
-    lost = give_up(turn, command.node, _removed(command.node))
+    lost = give_up(turn, command.node, f"{command.node} was removed")
     turn.record(ev.NodeRemoved(command.node), command.actor)
     return lost
-
-
-def _removed(node: str) -> str:
-    return f"{node} was removed"
 
 
 def lose_node(turn: Turn, command: LoseNode) -> list[int]:

@@ -13,7 +13,7 @@ from roost.core.accounts import NODE_CHANNEL, Channel
 from roost.core.model import Active
 from roost.core.nodes import channel
 from roost.links import messages as m
-from roost.server.rounds.turn import Owner, Turn
+from roost.server.rounds.turn import Turn
 from roost.store import reads
 
 MOST_GHOSTS, MOST_UNASKED = 2_000, 200
@@ -81,11 +81,12 @@ def unasked(turn: Turn, at: At, runs: list[m.RunStarted | m.RunExited], orphans:
 
 
 def _haunt(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> None:
-    if run.run in orphans.of(at) or _is_of_another(turn, at, run.run):
-        return
     job = job_of(run.run)
+    active = turn.cluster.active.get(job)
+    if run.run in orphans.of(at) or (active is not None and active.run == run.run and active.node != at.node):
+        return  # known, or wanted elsewhere: a machine that was added under two names says of both what it runs
     owner = turn.owner(job)
-    if at.channel and owner is not None and not _is_of(turn, at, owner):
+    if at.channel and owner is not None and channel(turn.cluster, at.node, owner.user, owner.account) != at.channel:
         return  # not a run of that account: nobody's word
     if owner is not None or 0 < job <= turn.last_job:  # one that was removed is this server's too
         turn.send(at.node, at.channel, "stop", run=run.run, why="stale", grace_ms=None)
@@ -107,17 +108,6 @@ def _haunted(turn: Turn, at: At, run: m.RunStarted) -> tuple[str, ...] | None:
             had = {uuid for uuid, _ in attempt.devices()}
             return tuple(uuid for uuid in said if uuid in had)
     return None
-
-
-def _is_of_another(turn: Turn, at: At, run: str) -> bool:
-    """Whether it is wanted, elsewhere: a machine that was added under two names says of both what it runs."""
-    active = turn.cluster.active.get(job_of(run))
-    return active is not None and active.run == run and active.node != at.node
-
-
-def _is_of(turn: Turn, at: At, owner: Owner) -> bool:
-    """Whether jobs of that owner are run there by that program."""
-    return channel(turn.cluster, at.node, owner.user, owner.account) == at.channel
 
 
 def lay(turn: Turn, at: At, run: str, orphans: Orphans) -> None:

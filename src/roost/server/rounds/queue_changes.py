@@ -31,17 +31,10 @@ def move(turn: Turn, job: int, command: Act) -> None:
     this = turn.cluster.jobs[job]
     others = [entry for entry in turn.read(reads.queue_head, command.position + 2) if entry[0] != job]
     others = [e for e in others if e[0] in turn.cluster.jobs][: command.position + 1]
-    before = (
-        others[command.position - 1]
-        if 0 < command.position <= len(others)
-        else (others[-1] if command.position and others else None)
-    )
+    before = others[min(command.position, len(others)) - 1] if command.position and others else None
     behind = others[command.position] if command.position < len(others) else None
     priority, rank = _between(before, behind, this)
-    turn.record(
-        ev.Moved(job, turn.now_ms, moved(this, turn.reshaped(this.shape, priority), rank)),
-        command.actor,
-    )
+    turn.record(ev.Moved(job, turn.now_ms, moved(this, turn.reshaped(this.shape, priority=priority), rank)), command.actor)
 
 
 def _between(before: tuple[int, int, int] | None, behind: tuple[int, int, int] | None, this: Job) -> tuple[int, int]:
@@ -65,9 +58,8 @@ def force_start(turn: Turn, job: int, command: Act) -> None:
     waiting = turn.cluster.jobs[job]
     request = waiting.shape.request
     if command.gpu_ids:
-        request = msgspec.structs.replace(
-            request, gpu_ids=tuple(command.gpu_ids), gpus=max(request.gpus, len(command.gpu_ids))
-        )
+        gpus = max(request.gpus, len(command.gpu_ids))
+        request = msgspec.structs.replace(request, gpu_ids=tuple(command.gpu_ids), gpus=gpus)
     if (never := impossible(turn.cluster, request)) is not None:
         raise Skip(never.message, "impossible")
     place = Space(turn.cluster).place(request)

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from roost.core import events as ev
+from roost.core import results
 from roost.core.accounts import NODE_CHANNEL, Channel, channel_account
 from roost.core.model import Active, Claimant, Gpu, Host, Left, Observation, Process
 from roost.core.nodes import channel
@@ -35,9 +36,9 @@ from roost.server.rounds.orphans import (
     left_at,
     unasked,
 )
-from roost.server.rounds.reported_results import reported
 from roost.server.rounds.start_errors import name_node
 from roost.server.rounds.turn import StartRun, Turn
+from roost.store.rows import ResultRow
 
 BARRED_MS = 300_000
 """How long nothing is tried as an account that a node does not have."""
@@ -74,7 +75,9 @@ def take_in(turn: Turn, report: NodeReport, orphans: Orphans) -> None:
         return  # its last words: it was removed
     if report.channel and isinstance(report.message, (m.Inventory, m.Sample)):
         return  # what the machine has and does is its own program's to say
-    _TAKE[type(report.message)](turn, At(report.node, report.channel), report.message, orphans)
+    take = _TAKE.get(type(report.message))
+    if take is not None:
+        take(turn, At(report.node, report.channel), report.message, orphans)
 
 
 def lose(turn: Turn, lost: LinkLost) -> None:
@@ -84,7 +87,7 @@ def lose(turn: Turn, lost: LinkLost) -> None:
     if not lost.channel:
         turn.record(ev.NodeDetached(lost.node, lost.reason, turn.now_ms))
     elif lost.for_good:
-        reason = name_node(lost.reason, lost.node, None) if is_remote(turn, lost.node) else lost.reason
+        reason = name_node(lost.reason, lost.node) if is_remote(turn, lost.node) else lost.reason
         turn.record(ev.Barred(lost.node, lost.channel, reason, turn.now_ms + BARRED_MS))
         for active in _runs_at(turn, At(lost.node, lost.channel)):
             _shut_out(turn, active, reason)
@@ -144,11 +147,10 @@ def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
 
 
 def _attached(turn: Turn, node: str, hello: m.Hello) -> None:
-    if hello.gpus_known:
-        _seen(turn, node, hello.gpus, hello.cpus, hello.mem_mib)
-    else:  # a driver that is slow to answer: what was there before is still there, as far as anybody knows
-        known_before = turn.cluster.node(node).gpus.values()
-        _seen(turn, node, [m.GpuInfo(*msgspec.structs.astuple(g)) for g in known_before], hello.cpus, hello.mem_mib)
+    gpus = hello.gpus
+    if not hello.gpus_known:  # a driver that is slow to answer: what was there before still is, as far as anybody knows
+        gpus = [m.GpuInfo(*msgspec.structs.astuple(g)) for g in turn.cluster.node(node).gpus.values()]
+    _seen(turn, node, gpus, hello.cpus, hello.mem_mib)
     skew_ms = turn.now_ms - hello.at_ms if hello.at_ms is not None and is_remote(turn, node) else 0
     turn.record(ev.NodeAttached(node, skew_ms if abs(skew_ms) > MOST_SKEW_MS else 0))
 
@@ -162,8 +164,7 @@ def _missing(turn: Turn, active: Active) -> None:
         case State.STARTING:
             turn.starts.append(StartRun(active.node, active.job.id, active.attempt))
         case State.STOPPING:
-            grace = own_grace_ms(turn, active.job.id)
-            turn.tell(active, "stop", why=active.stop_word, grace_ms=grace)
+            turn.tell(active, "stop", why=active.stop_word, grace_ms=own_grace_ms(turn, active.job.id))
         case _:
             _lost(turn, active)
 
@@ -224,6 +225,7 @@ def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunEx
     known = turn.cluster.node(at.node).gpus
     most_mib = max((known[uuid].mem_mib for uuid in active.gpus if uuid in known), default=0)
     ended_ms = _moment(turn, at, active, run.at_ms)
+    is_elsewhere = run.why == "cannot_start" and is_remote(turn, at.node)
     return msgspec.structs.replace(
         run,
         at_ms=ended_ms,
@@ -231,14 +233,8 @@ def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunEx
         peak_mem_mib=None if run.peak_mem_mib is None else min(run.peak_mem_mib, most_mib),
         util_mean=None if run.util_mean is None else max(0.0, min(run.util_mean, 100.0)),
         why="kill" if run.why == PREEMPT and not active.is_preempted else run.why,
-        error=_named(turn, at, run),
+        error=name_node(run.error, at.node) if run.error is not None and is_elsewhere else run.error,
     )
-
-
-def _named(turn: Turn, at: At, run: m.RunExited) -> str | None:
-    """What went wrong, told to somebody who sits elsewhere."""
-    is_elsewhere = run.why == "cannot_start" and is_remote(turn, at.node)
-    return name_node(run.error, at.node, None) if run.error is not None and is_elsewhere else run.error
 
 
 def _moment(turn: Turn, at: At, active: Active, at_ms: int) -> int:
@@ -297,8 +293,20 @@ def _never_began(turn: Turn, active: Active) -> None:
     _remove_if_asked(turn, active)
 
 
-def _paused(turn: Turn, at: At, run: m.RunPaused, orphans: Orphans) -> None:
-    pass  # the state changed when it was asked; the node confirms
+def _reported(turn: Turn, at: At, said: m.RunReported, orphans: Orphans) -> None:
+    """What a run says of itself in a file: the last word on a name stands, and what is there already is not written again.
+
+    Nobody waits for it, and the node says it again until the end of the run is committed: it goes with the next commit.
+    """
+    if (active := active_at(turn, at, said.run)) is None:
+        return
+    job, known = active.job.id, turn.reported(active.job.id)
+    for key, value in results.sound(said.results).items():
+        row = ResultRow(job, key, msgspec.json.encode(value).decode(), active.attempt, turn.now_ms)
+        old = known.get(key)
+        if len(known) < results.MAX_KEYS if old is None else (old.value, old.attempt) != (row.value, row.attempt):
+            known[key] = row
+            turn.keep(row)
 
 
 def _inventory(turn: Turn, at: At, inventory: m.Inventory, orphans: Orphans) -> None:
@@ -388,17 +396,16 @@ def _is_just_over(turn: Turn, node: str, job: int, user: str, at_ms: int) -> boo
     return job in turn.ended or (row.ended_ms is not None and at_ms <= row.ended_ms + LINGER_MS)
 
 
+# A `RunPaused` or `RunResumed` changes nothing: the state changed when it was asked.
 _TAKE: dict[type, Callable[[Turn, At, Any, Orphans], None]] = {
     m.Hello: _hello,
     m.RunStarted: _started,
     m.RunRefused: _refused,
     m.RunExited: _exited,
     m.RunGone: _gone,
-    m.RunPaused: _paused,
-    m.RunResumed: _paused,
     m.RunsRemoved: removed,
     m.Inventory: _inventory,
     m.Sample: _sample,
     m.Using: _using,
-    m.RunReported: reported,
+    m.RunReported: _reported,
 }

@@ -7,11 +7,10 @@ name of the node.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
+class _Words(NamedTuple):
     said: str
     named: str
     of_files: bool = True
@@ -23,32 +22,21 @@ _KNOWN = (
     _Words(r"no such directory for the output file: (.+)", "no such directory on {node} for the output file: {0}"),
     _Words(r"no such file: (.+)", "no such file on {node}: {0}"),
     _Words(r"not a directory: (.+)", "not a directory on {node}: {0}"),
-    _Words(r"no such interpreter: (.+)", "no such interpreter on {node}: {0}", of_files=False),
+    _Words(r"no such interpreter: (.+)", "no such interpreter on {node}: {0}", False),
     _Words(
-        r"no such command: (\S+) \(not in PATH(.*)\)",
-        "no such command on {node}: {0} (not in the PATH there{1})",
-        of_files=False,
+        r"no such command: (\S+) \(not in PATH(.*)\)", "no such command on {node}: {0} (not in the PATH there{1})", False
     ),
-    _Words(r"permission denied: (.+)", "permission denied on {node}: {0}", of_files=False),
+    _Words(r"permission denied: (.+)", "permission denied on {node}: {0}", False),
 )
-_APART = "{node} does not share it with the server: copy it there, or name another with --cwd or --node"
-_PERHAPS = "is it not shared with that node? copy it there, or name another with --cwd or --node"
 
 
-def name_node(error: str, node: str, is_shared_home: bool | None) -> str:
-    """The reason, told to somebody who sits elsewhere. `is_shared_home`: whether the submitter's home there is the one
-    of the server's machine; None: nobody knows."""
+def name_node(error: str, node: str) -> str:
+    """The reason, told to somebody who sits elsewhere."""
     if found := _NO_ACCOUNT.fullmatch(error):
         return f"{found[1]} has no account on {node}: have one made there, or choose another node with --node"
     for words in _KNOWN:
         if found := re.fullmatch(words.said, error, re.DOTALL):
             text = words.named.format(*found.groups(), node=node)
-            return f"{text}{_advice(node, is_shared_home)}" if words.of_files else text
+            advice = " (is it not shared with that node? copy it there, or name another with --cwd or --node)"
+            return text + advice if words.of_files else text
     return f"on {node}: {error}"
-
-
-def _advice(node: str, is_shared_home: bool | None) -> str:
-    """Where the homes are one, a missing directory is missing here too: nothing to explain."""
-    if is_shared_home:
-        return ""
-    return f" ({(_PERHAPS if is_shared_home is None else _APART).format(node=node)})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from typing import Any
 
 import msgspec
@@ -39,8 +40,7 @@ def start_message(cluster: Cluster, start: StartRun, row: JobRow, env: bytes, no
             "cwd": cwd,
             "env": msgspec.Raw(env),
             "vars": {
-                **_variables(row, start, spec, cwd, limit_s, now_ms - cluster.nodes[start.node].skew_ms),
-                **_sweep_variables(spec),
+                **_variables(row, start, spec, cwd, now_ms - cluster.nodes[start.node].skew_ms),
                 **({"ROOST_SOCKET": where.socket} if where.socket and where.is_here else {}),
             },
             "gpus": active.gpus,
@@ -71,7 +71,8 @@ def _open(spec: JobSpec, row: JobRow, start: StartRun) -> str:
     return "append" if is_again and spec.open == "new" else spec.open
 
 
-def _variables(row: JobRow, start: StartRun, spec: JobSpec, cwd: str, limit_s: int | None, now_ms: int) -> dict[str, str]:
+def _variables(row: JobRow, start: StartRun, spec: JobSpec, cwd: str, now_ms: int) -> dict[str, str]:
+    """What a run finds in its environment about itself; a value of a sweep's point that is null is not there."""
     variables = {
         "ROOST_JOB_ID": str(row.id),
         "ROOST_JOB_NAME": row.name,
@@ -80,18 +81,13 @@ def _variables(row: JobRow, start: StartRun, spec: JobSpec, cwd: str, limit_s: i
         "ROOST_RESTART_COUNT": str(start.attempt - 1),
         "ROOST_SUBMIT_DIR": cwd,
     }
-    if limit_s is not None:
-        variables["ROOST_END_TIME"] = str(rfc3339(now_ms + limit_s * 1000))
+    if spec.time_limit_s is not None:
+        variables["ROOST_END_TIME"] = str(rfc3339(now_ms + spec.time_limit_s * 1000))
     if spec.labels:
         variables["ROOST_LABELS"] = ",".join(spec.labels)
-    return variables
-
-
-def _sweep_variables(spec: JobSpec) -> dict[str, str]:
-    """The point that a job is of; a value that is null is not there."""
-    variables = {
-        f"ROOST_PARAM_{name.upper()}": str(value) for name, value in (spec.point or {}).items() if value is not None
-    }
+    for name, value in (spec.point or {}).items():
+        if value is not None:
+            variables[f"ROOST_PARAM_{name.upper()}"] = str(value)
     if spec.sweep is not None:
         variables["ROOST_SWEEP_ID"] = str(spec.sweep)
     return variables
@@ -103,10 +99,5 @@ def _output(pattern: str | None, cwd: str, row: JobRow, start: StartRun, now_ms:
         return None
     moment = (rfc3339(now_ms) or "")[:19].replace("-", "").replace(":", "")
     known = {"j": str(row.id), "x": row.name.replace("/", "_"), "a": str(start.attempt), "t": moment, "%": "%"}
-    text, rest = "", pattern
-    while rest:
-        head, percent, rest = rest.partition("%")
-        text += head
-        if percent:
-            text, rest = text + known.get(rest[:1], "%" + rest[:1]), rest[1:]
+    text = re.sub("%(.?)", lambda found: known.get(found[1], found[0]), pattern)
     return posixpath.normpath(posixpath.join(cwd, text))

@@ -9,6 +9,7 @@ import msgspec
 from roost.answers import reasons as reason_answers
 from roost.answers.jobs import Submitted, Would
 from roost.core import events as ev
+from roost.core.cluster import NO_CONDITIONS
 from roost.core.errors import BadRequest, Impossible, NotPermitted, RoostError
 from roost.core.estimates.forecast import Supposed
 from roost.core.model import RANK_STEP, Conditions, Job, Request
@@ -129,6 +130,8 @@ def why_never(turn: Turn, request: Request) -> RoostError | None:
 
 def _open_conditions(turn: Turn, conditions: Conditions) -> Conditions:
     """What is still to wait for; refuses what can never come."""
+    if conditions == NO_CONDITIONS:
+        return NO_CONDITIONS
     left = []
     for dependency in conditions.after:
         if not turn.exists(dependency.job):

@@ -157,13 +157,9 @@ class Turn:
         rest = (work_of(spec), spec.sweep or 0, spec.preemptible, spec.time_limit_s or 0, owner.account)
         return self.interned.shape(Shape(owner.user, spec.priority, request, *rest))
 
-    def reshaped(self, shape: Shape, priority: int) -> Shape:
-        """The same shape with another priority."""
-        return self.interned.shape(msgspec.structs.replace(shape, priority=priority))
-
-    def rerequested(self, shape: Shape, request: Request) -> Shape:
-        """The same shape with another request."""
-        return self.interned.shape(msgspec.structs.replace(shape, request=request))
+    def reshaped(self, shape: Shape, **changes: Any) -> Shape:
+        """The same shape with another priority or request."""
+        return self.interned.shape(msgspec.structs.replace(shape, **changes))
 
     def sweep(self, sweep: int) -> SweepRow | None:
         """A sweep, as it is at this point of the round."""

@@ -26,11 +26,15 @@ from roost.core import events as ev
 from roost.core.errors import TryLater
 from roost.core.plan.placement import Space
 from roost.server.clock import now_ms, rfc3339
-from roost.server.identity.people import Caller
+from roost.server.identity.people import Caller, People
 from roost.server.identity.redaction import Veil
-from roost.server.service import Service
+from roost.server.rounds.engine import Engine
+from roost.server.shutdown import Shutdown
+from roost.server.store_reader import StoreReader
 from roost.server.views import dashboard_state, job_rows, job_views
 from roost.server.views.dashboard_state import Others, Picture
+from roost.server.views.server_status import ServerStatus
+from roost.server.views.start_estimates import Etas
 from roost.store import overview
 
 TICK_S = 0.5
@@ -121,8 +125,18 @@ class Listener:
 class Hub:
     """Looks for all who listen."""
 
-    def __init__(self, service: Service, lengths: overview.Lengths = LENGTHS) -> None:
-        self._service, self._lengths = service, lengths
+    def __init__(
+        self,
+        engine: Engine,
+        reader: StoreReader,
+        people: People,
+        status: ServerStatus,
+        etas: Etas,
+        shutdown: Shutdown,
+        lengths: overview.Lengths = LENGTHS,
+    ) -> None:
+        self._engine, self._reader, self._people = engine, reader, people
+        self._status, self._etas, self._shutdown, self._lengths = status, etas, shutdown, lengths
         self.listeners: set[Listener] = set()
         self._picture: Picture | None = None
         self._states: dict[str | None, Event] = {}
@@ -137,7 +151,7 @@ class Hub:
 
     async def join(self, caller: Caller) -> Listener:
         """Begin to listen."""
-        if self._service.is_leaving:
+        if self._shutdown.has_begun:
             raise TryLater("the server leaves", "try again in a moment")
         listener = Listener(self, caller)
         listener.sees = self._seen_by(caller)
@@ -168,20 +182,18 @@ class Hub:
             listener.end("shutdown")
 
     def _begin(self) -> None:
-        service = self._service
-        service.on_leave.add(self._leave)
-        service.engine.watchers.add(self._watch)
-        service.people.on_change.add(self._changed.set)
-        service.etas.on_change.add(self._changed.set)
+        self._shutdown.on_begin.add(self._leave)
+        self._engine.watchers.add(self._watch)
+        self._people.on_change.add(self._changed.set)
+        self._etas.on_change.add(self._changed.set)
         self._task = asyncio.create_task(self._run())
 
     def _rest(self) -> None:
         """Nobody listens: look no more, and remember nothing."""
-        service = self._service
-        service.on_leave.discard(self._leave)
-        service.engine.watchers.discard(self._watch)
-        service.people.on_change.discard(self._changed.set)
-        service.etas.on_change.discard(self._changed.set)
+        self._shutdown.on_begin.discard(self._leave)
+        self._engine.watchers.discard(self._watch)
+        self._people.on_change.discard(self._changed.set)
+        self._etas.on_change.discard(self._changed.set)
         if self._task is not None:
             self._task.cancel()
         self._task = self._picture = None
@@ -205,7 +217,7 @@ class Hub:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), CHECK_S)
             self._greet()
-            self._service.etas.look()
+            self._etas.look()
             if not self._changed.is_set():
                 continue
             self._changed.clear()
@@ -227,7 +239,7 @@ class Hub:
         """Good-bye to whoever may listen no more, and a sign of life to whom nothing was said for long."""
         now_s = time.monotonic()
         for listener in list(self.listeners):
-            if (reason := self._service.people.why_gone(listener.caller)) is not None:
+            if (reason := self._people.why_gone(listener.caller)) is not None:
                 listener.end(reason)
             elif now_s - listener.told_s >= STILL_HERE_S:
                 listener.tell(STILL_HERE)
@@ -235,7 +247,7 @@ class Hub:
     async def tick(self) -> None:
         """Look, and tell what has changed."""
         for _ in range(PATIENCE):
-            if not self._service.engine.is_busy:
+            if not self._engine.rounds.is_busy:
                 break
             await asyncio.sleep(0)
         async with self._looking:
@@ -276,8 +288,8 @@ class Hub:
         return event
 
     def _seen_by(self, caller: Caller) -> str | None:
-        is_private = bool(self._service.cluster.settings["users.private"])
-        return caller.name if is_private and not self._service.people.now_rules(caller) else None
+        is_private = bool(self._engine.cluster.settings["users.private"])
+        return caller.name if is_private and not self._people.now_rules(caller) else None
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
@@ -289,16 +301,16 @@ class Hub:
         if len(elsewhere) > MOST_OTHERS:
             elsewhere, is_many = [], True
         known = self._known
-        found = await self._service.read(
+        found = await self._reader.read(
             overview.look, self._lengths, dict(known), [*elsewhere, *(touched & self._rows.keys())]
         )
         self._rows.update((job, job_rows.fixed(kept)) for job, kept in found.rows.items())
         return self._picture_of(found, touched, Others(removed=removed, is_many=is_many))
 
     def _picture_of(self, found: overview.Look, touched: set[int], others: Others) -> tuple[Picture, Others]:
-        service, now = self._service, now_ms()
+        now = now_ms()
         columns = {"queue": found.queue, "running": found.active, "ended": found.ended}
-        moment = job_rows.Moment(service.cluster, now, service.etas.look())
+        moment = job_rows.Moment(self._engine.cluster, now, self._etas.look())
         places = {job: place for place, job in enumerate(found.queue)}
         rows = self._rows
         before = self._picture.jobs if self._picture is not None else {}
@@ -310,33 +322,35 @@ class Hub:
         self._known = {job: row.state for job, row in self._rows.items() if job not in touched_since}
         names = {job: row.name for job, row in jobs.items()}
         shown_in = {key: [job for job in ids if job in jobs] for key, ids in columns.items()}
-        made = Picture(self._whole(now, shown_in), self._tiles(names), jobs, dict(service.cluster.settings), self._rulings())
+        made = Picture(
+            self._whole(now, shown_in), self._tiles(names), jobs, dict(self._engine.cluster.settings), self._rulings()
+        )
         return made, msgspec.structs.replace(others, jobs=rest)
 
     def _whole(self, now: int, columns: dict[str, list[int]]) -> Whole:
-        service, cluster = self._service, self._service.cluster
+        cluster = self._engine.cluster
         return Whole(
             at=rfc3339(now),
-            server=LiveServer(roost.__version__, rfc3339(service.since_ms), service.boot),
+            server=LiveServer(roost.__version__, rfc3339(self._status.since_ms), self._status.boot),
             scheduling="paused" if cluster.is_paused else "on",
             policy=str(cluster.settings["policy"]),
-            health=service.health(),
-            notice=service.notice(),
+            health=self._status.health(),
+            notice=self._people.shown_notice(),
             private=bool(cluster.settings["users.private"]),
             counts=job_views.counts_view(cluster, now),
             cpu=job_views.cpu_view(cluster),
-            nodes=service.nodes(),
+            nodes=self._status.nodes(),
             queued_total=len(cluster.jobs),
             **columns,
         )
 
     def _tiles(self, names: Mapping[int, str]) -> dict[str, Tile]:
-        cluster = self._service.cluster
+        cluster = self._engine.cluster
         space = Space.of(cluster)
         return {gpu.uuid: dashboard_state.tile(cluster, space, node.name, gpu, names) for node, gpu in cluster.gpus()}
 
     def _rulings(self) -> Any:
-        return dict(self._service.people.accounts), dict(self._service.cluster.users)
+        return dict(self._people.accounts), dict(self._engine.cluster.users)
 
 
 def _veil(name: str) -> Veil:

@@ -18,7 +18,7 @@ from roost.node.build import build
 from roost.node.system.clock import boot_id
 from roost.node.system.home_dir import look_at_home
 from roost.server.nodes.account_checks import Own
-from roost.server.nodes.machine_facts import read_home
+from roost.server.nodes.machine_facts import Home
 from roost.server.nodes.node_check import Contact, Known, checks
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -67,7 +67,7 @@ def test_it_tells_of_this_machine_and_leaves_nothing(which: str, tmp_path: Path)
 def test_the_server_understands_every_part_of_it(tmp_path: Path) -> None:
     """What one end prints and what the other reads are the same words; this machine shares its homes with itself."""
     told = ask([sys.executable, "-m", "roost.node"], tmp_path, "--accounts", "daemon,nosuchaccount")
-    known = Known("SHA256:x", boot_id(), {"daemon": Own(1, read_home(look_at_home("/usr/sbin"))), "nosuchaccount": Own()})
+    known = Known("SHA256:x", boot_id(), {"daemon": Own(1, Home(**look_at_home("/usr/sbin"))), "nosuchaccount": Own()})
     found = {check.name: check for check in checks(Contact("n", "n", 0, "", told, told["began_ms"], told["at_ms"]), known)}
     assert not [check for check in found.values() if "makes no sense" in check.text]
     assert all(found[name].ok for name in ("reachable", "host key", "login", "python", "disk", "clock"))

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roost.cli.parse import job_options
-from roost.cli.parse.bulk import Bulk, BulkReader, command_of
+from roost.cli.parse.bulk import JOB_KEYS, Bulk, BulkReader, command_of
 from roost.cli.parse.options import UsageError, Verb, option_table, parse
 from roost.cli.verbs.jobs import submit
+from roost.core.spec import JobSpec
 
 ENVIRON = {"PATH": "/bin", "HOME": "/home/ana", "SECRET": "1"}
 LINE = option_table(Verb("submit", "", options=job_options.JOB_OPTIONS))
@@ -113,6 +114,10 @@ def test_a_mistake_is_named_with_its_line(text: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         read(text)
     assert caught.value.message.startswith(said)
+
+
+def test_a_job_as_json_may_have_every_key_of_a_job() -> None:
+    assert set(JobSpec.__struct_fields__) - {"sweep", "point"} == JOB_KEYS  # those come with a sweep
 
 
 WORDS = st.lists(st.text(alphabet="abcXYZ019.-_/:,=", min_size=1).filter(lambda w: w[0] not in "-="), min_size=2)

@@ -20,6 +20,7 @@ SUBMIT = load("submit").VERB
 SAMPLES = {
     values.count: "3",
     values.port: "7171",
+    values.since: "2026-11-20",
     values.integer: "-5",
     values.percent: "30",
     values.shared_memory: "8G",

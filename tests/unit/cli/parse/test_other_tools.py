@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roost.cli.dispatch import dispatch
+from roost.cli import dispatch
 from roost.cli.parse.catalog import VERBS, verb_of
 from roost.cli.parse.options import UsageError
 from roost.cli.parse.other_tools import FORMER, TWO_WORDS

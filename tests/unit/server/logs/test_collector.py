@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.services import make_service
+from tests.servers import make_server
 from tests.stores import fresh_store
 
 from roost.core import events as ev
@@ -16,8 +16,8 @@ from roost.core.errors import NotFound, TryLater
 from roost.links import messages as m
 from roost.server.logs import backoff, collector
 from roost.server.logs.backoff import Patience
-from roost.server.logs.collector import AGAIN_S, LogCopies, Wanted
-from roost.server.service import Service
+from roost.server.logs.collector import AGAIN_S, Wanted
+from roost.server.parts import Parts
 from roost.store.rows import AttemptRow
 
 
@@ -60,10 +60,10 @@ def test_what_is_wanted_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def service(tmp_path: Path) -> AsyncIterator[Service]:
+async def server(tmp_path: Path) -> AsyncIterator[Parts]:
     with fresh_store() as store:
-        made = make_service(tmp_path, store)
-        made.cluster.node("far")
+        made = make_server(tmp_path, store)
+        made.engine.cluster.node("far")
         yield made
 
 
@@ -84,48 +84,48 @@ ATTEMPT = AttemptRow(7, 1, "far", "[]", "ended", None, 1, 0, 0, 1000, "succeeded
 HUGE = 1 << 50
 
 
-async def copied(service: Service, node: Liar, most: int = 1 << 20) -> m.Log | None:
-    copies = LogCopies(service)
+async def copied(server: Parts, node: Liar, most: int = 1 << 20) -> m.Log | None:
+    copies = server.log_copies
     copies._logs = node  # type: ignore[assignment]
     await copies._copy(ATTEMPT, True, most)
     return copies._copies.read(7, 1, {"offset": 0, "limit": 1 << 22})
 
 
-async def test_a_log_that_was_cut_while_it_was_copied_ends_there(service: Service) -> None:
+async def test_a_log_that_was_cut_while_it_was_copied_ends_there(server: Parts) -> None:
     node = Liar(m.Log(0, b"", 0, 10, False), m.Log(0, b"12345", 0, 10, False), m.Log(0, b"", 5, 5, True))
-    found = await copied(service, node)
+    found = await copied(server, node)
     assert found is not None and (found.data, found.size, found.dropped) == (b"12345", 5, None)
 
 
-async def test_more_than_was_asked_for_is_not_written(service: Service) -> None:
+async def test_more_than_was_asked_for_is_not_written(server: Parts) -> None:
     node = Liar(m.Log(0, b"", 0, 5, False), m.Log(0, b"1234567890", 0, 5, False))
-    found = await copied(service, node)
+    found = await copied(server, node)
     assert found is not None and found.data == b"12345"
 
 
-async def test_a_log_of_a_size_that_cannot_be_leaves_nothing(service: Service, tmp_path: Path) -> None:
+async def test_a_log_of_a_size_that_cannot_be_leaves_nothing(server: Parts, tmp_path: Path) -> None:
     """Where files can be that long it is a hole with an end; no more than that."""
     node = Liar(m.Log(0, b"", HUGE, HUGE, False, (0, HUGE)), m.Log(0, b"", HUGE, HUGE, False))
     try:
-        found = await copied(service, node)
+        found = await copied(server, node)
         assert found is not None and found.data == b""
     except OSError:
         assert list((tmp_path / "logs").iterdir()) == []
 
 
-async def test_only_that_there_is_no_such_run_is_remembered(service: Service, tmp_path: Path) -> None:
+async def test_only_that_there_is_no_such_run_is_remembered(server: Parts, tmp_path: Path) -> None:
     for error in (TryLater("far cannot be reached"), NotFound("OSError: the disk is broken")):
         with pytest.raises(type(error)):
-            await copied(service, Liar(error))
+            await copied(server, Liar(error))
         assert list((tmp_path / "logs").glob("*")) == []
-    assert await copied(service, Liar(NotFound("no such run here: 7.1"))) is None
+    assert await copied(server, Liar(NotFound("no such run here: 7.1"))) is None
     assert (tmp_path / "logs" / "7" / "1.json").exists()
 
 
-async def test_pauses_grow_and_are_over_when_the_node_attaches(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pauses_grow_and_are_over_when_the_node_attaches(server: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backoff, "FIRST_S", 0.001)
     monkeypatch.setattr(backoff, "LONGEST_S", 0.004)
-    waiting = Patience(service.engine, "far")
+    waiting = Patience(server.engine, "far")
     for pause in (0.001, 0.002, 0.004, 0.004):
         assert waiting._pause_s == pause
         await waiting.wait()
@@ -135,7 +135,7 @@ async def test_pauses_grow_and_are_over_when_the_node_attaches(service: Service,
     await asyncio.sleep(0)
     for event in (ev.NodeAttached("near"), ev.NodeAttached("far")):
         assert not task.done()
-        for watcher in list(service.engine.watchers):
+        for watcher in list(server.engine.watchers):
             watcher(event)
     await asyncio.wait_for(task, 20)
     assert waiting._pause_s == 0.001

@@ -7,7 +7,7 @@ import pytest
 from roost.core.accounts import Account
 from roost.core.errors import BadRequest, NotPermitted
 from roost.server.identity.people import Caller
-from roost.server.nodes.fleet import NewNode, _check_pipe, _checked
+from roost.server.nodes.new_node import NewNode, check_new, check_pipe
 
 BAD = [
     NewNode("../../x"),
@@ -27,7 +27,7 @@ BAD = [
 @pytest.mark.parametrize("asked", BAD, ids=repr)
 def test_what_is_refused(asked: NewNode) -> None:
     with pytest.raises(BadRequest) as refused:
-        _checked(asked)
+        check_new(asked)
     said = str(refused.value)
     assert said.isprintable() and len(said) < 300
 
@@ -41,10 +41,10 @@ def test_what_is_refused(asked: NewNode) -> None:
     ],
 )  # fmt: skip
 def test_what_is_odd_and_right(asked: NewNode) -> None:
-    assert _checked(asked) == (asked.target or "lab3")
+    assert check_new(asked) == (asked.target or "lab3")
 
 
 @pytest.mark.parametrize("caller", [Caller("ada", True, "token"), Caller("ada", True, "socket", account=Account("ada"))])
 def test_only_the_servers_own_account_adds_a_program_of_its_own_machine(caller: Caller) -> None:
     with pytest.raises(NotPermitted):
-        _check_pipe(caller, NewNode("x", "pipe:", dir="/x"))
+        check_pipe(caller, NewNode("x", "pipe:", dir="/x"))

@@ -9,21 +9,17 @@ import pytest
 from tests.builders import NOW, Server, exited, started
 
 from roost.core.errors import TryLater
+from roost.server.logs.reader import Logs
 from roost.server.notify import message_facts
 from roost.server.notify.message import Facts
-from roost.server.service import Service
 from roost.store import outbox, reads
 
 
 class Away:
-    """A service, and its logs, whose node does not answer, or says that it cannot be reached."""
+    """Logs whose node does not answer, or says that it cannot be reached."""
 
     def __init__(self, hangs: bool) -> None:
         self.hangs = hangs
-        self.cluster = self
-
-    def number(self, key: str) -> float:
-        return 20
 
     async def attempt(self, job: int, number: int | None) -> Any:
         return object()
@@ -37,8 +33,7 @@ class Away:
 @pytest.mark.parametrize("hangs", [True, False])
 async def test_a_node_that_does_not_answer_costs_the_log_lines_only(hangs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_facts, "LOG_S", 0.05)
-    monkeypatch.setattr(message_facts, "Logs", lambda service: service)
-    assert await message_facts.log_lines(cast(Service, Away(hangs)), Facts("failed", 1, 1)) == []
+    assert await message_facts.log_lines(cast(Logs, Away(hangs)), Facts("failed", 1, 1), 20) == []
 
 
 def test_an_end_has_its_run_and_how_long_it_waited(server: Server) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 from tests.builders import exited, started
-from tests.services import NoLinks
+from tests.servers import NoLinks
 from tests.stores import fresh_store
 
 from roost.core import events as ev
@@ -94,7 +94,7 @@ async def test_a_failed_commit_is_told_and_the_links_are_made_anew() -> None:
         with pytest.raises(DiskFull):
             await engine.ask(HELD)
         engine.controller.store.commit = commit  # type: ignore[method-assign]
-        assert link.drops == ["the disk is full"] and "a commit failed" in engine.health[0]
+        assert link.drops == ["the disk is full"] and "a commit failed" in engine.rounds.health[0]
         assert (await engine.ask(HELD)).ids == [1]
 
 
@@ -105,7 +105,7 @@ async def test_a_round_that_breaks_ends_alone_and_shows_in_health() -> None:
     async with running() as (engine, link):
         with pytest.raises(RoostError, match="internal error"):
             await engine.ask(Strange("ada"))
-        assert "KeyError" in engine.health[0] and link.drops
+        assert "KeyError" in engine.rounds.health[0] and link.drops
         assert (await engine.ask(HELD)).ids == [1]
 
 
@@ -196,5 +196,5 @@ async def test_a_store_that_cannot_be_read_for_a_while_ends_no_server(monkeypatc
         monkeypatch.setattr(controller, "reload", unreadable)
         with pytest.raises(RoostError, match="a broken invariant"):
             await engine.ask(HELD)
-        await until(lambda: link.drops, lambda: engine.health)
+        await until(lambda: link.drops, lambda: engine.rounds.health)
         assert (await engine.ask(HELD)).ids == [1]

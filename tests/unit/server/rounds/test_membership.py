@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 from tests.builders import MEM
-from tests.services import NoLinks
+from tests.servers import NoLinks
 from tests.stores import fresh_store
 
 from roost.core.accounts import SERVER_ACCOUNT
@@ -24,7 +24,8 @@ from roost.core.spec import JobSpec
 from roost.links import messages as m
 from roost.server.clock import now_ms
 from roost.server.identity.people import Caller, People
-from roost.server.nodes.fleet import Fleet, NewNode
+from roost.server.nodes.fleet import Fleet
+from roost.server.nodes.new_node import NewNode
 from roost.server.rounds.commands import Submit
 from roost.server.rounds.controller import Controller
 from roost.server.rounds.engine import Engine, EngineInbox

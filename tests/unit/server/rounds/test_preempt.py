@@ -8,8 +8,8 @@ from tests.builders import Server, exited, started
 from roost.core.model import Stop, StopKind
 from roost.core.states import State
 from roost.links import messages as m
+from roost.server.rounds.actions import make_room
 from roost.server.rounds.commands import Change_
-from roost.server.rounds.preempt import preempt
 from roost.server.rounds.turn import Turn
 from roost.store import reads
 from roost.store.rows import AttemptRow, JobRow
@@ -36,7 +36,7 @@ def job(server: Server) -> int:
 def asked(server: Server, job: int, for_job: int | None) -> None:
     """As the planner asks."""
     done = server.decide()
-    preempt(done.turn, job, for_job)
+    make_room(done.turn, job, for_job)
     done.batch = done.turn.batch()
     server.commit(done)
 
@@ -119,7 +119,7 @@ def test_only_one_that_said_so_and_has_run_long_enough(server: Server, job: int)
 
 def test_the_planners_call_needs_nothing_but_a_turn(server: Server, job: int) -> None:
     turn = Turn(server.cluster, server.store, server.controller.interned, server.now, server.controller.last_job)
-    preempt(turn, job, 2)
+    make_room(turn, job, 2)
     assert (
         server.cluster.active[job].stop == Stop(StopKind.PREEMPT, 2) and server.cluster.active[job].state is State.STOPPING
     )

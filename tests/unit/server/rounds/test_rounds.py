@@ -81,14 +81,14 @@ def test_many_starts_come_in_lots(server: Server) -> None:
 
 
 def test_nothing_starts_while_the_server_is_leaving(server: Server) -> None:
-    server.controller.leave()
+    server.controller.is_leaving = True
     server.submit()
     assert server.ops() == []
 
 
 def test_a_full_disk_refuses_submits_and_still_obeys(server: Server) -> None:
     job = server.submit(hold=True)
-    server.controller.note_disk(True)
+    server.controller.disk_is_full = True
     with pytest.raises(DiskFull):
         server.submit()
     assert server.act("kill", job).done == [job]

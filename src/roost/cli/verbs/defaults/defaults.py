@@ -1,12 +1,9 @@
 """roost defaults, and set, unset, clear: what your jobs are like unless a submit says otherwise."""
 
-import sys
-
 from roost.cli.parse.job_options import api_keys
-from roost.cli.parse.options import Args, Json, Operand, TableVerb, Verb
+from roost.cli.parse.options import JSON, Args, Json, Operand, TableVerb, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import clean, print_json, write
+from roost.cli.text.output import clean, note, print_json, write
 from roost.cli.verbs.defaults.default_options import assigned, merged, typed
 
 TYPE_CHECKING = False
@@ -41,7 +38,7 @@ def _show(args: Args, defaults: Spec) -> int:
     elif defaults:
         write([clean(pair) for pair in typed(defaults)])
     else:
-        print("roost: no defaults of yours; some: roost defaults set mem=8G time=2h", file=sys.stderr)
+        note("roost: no defaults of yours; some: roost defaults set mem=8G time=2h")
     return 0
 
 

@@ -1,9 +1,8 @@
 """roost drain and undrain: start nothing new on nodes or GPUs, or use them again."""
 
-from roost.cli.parse.options import Args, Operand, TableVerb, Verb
+from roost.cli.parse.options import JSON, Args, Operand, TableVerb, Verb
 from roost.cli.parse.values import items
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import clean, print_answer
 
 _TARGETS = Operand("targets", "+", "TARGET", "a node, a GPU (2 or box:2), or all")

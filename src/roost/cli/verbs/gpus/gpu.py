@@ -1,10 +1,9 @@
 """roost gpu: take a GPU out, put it back, set how it is shared."""
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Json, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Json, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import clean, print_json
+from roost.cli.text.output import clean, print_answer
 
 _DONE = {
     "disable": "disabled",
@@ -49,8 +48,4 @@ def run(args: Args) -> int:
         )
     names = [name for word in args.gpus for name in values.items(word)]
     answer = server().gpu_action(args.action, names, **parameters)
-    if args.json:
-        print_json({"version": 1, **answer})
-    else:
-        print(f"{_DONE[args.action]} GPU {clean(', '.join(names))}")
-    return 0
+    return print_answer(args, answer, f"{_DONE[args.action]} GPU {clean(', '.join(names))}")

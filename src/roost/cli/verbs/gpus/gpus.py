@@ -1,8 +1,7 @@
 """roost gpus: every GPU, what is on it and whose."""
 
-from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
 from roost.cli.text.gpu_text import below, rows
 from roost.cli.text.output import Screen, print_json, screen, write
 

@@ -6,15 +6,13 @@ import time
 from roost.cli.parse import values
 from roost.cli.parse.options import ONE, Args, Json, Option, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import screen, write
+from roost.cli.text.job_text import utc_now
+from roost.cli.text.node_gpus_text import node_lines
+from roost.cli.text.output import Screen, screen, write
 from roost.cli.verbs.gpus import gpus
 from roost.cli.verbs.jobs import ls
 from roost.client.client import Roost
 from roost.client.errors import ServerUnreachable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from roost.cli.text.output import Screen
 
 VERB = Verb(
     "top",
@@ -45,10 +43,8 @@ def run(args: Args) -> int:
         sys.stdout.flush()
 
 
-def frame(roost: Roost, shown: "Screen", rows: int) -> list[str]:
+def frame(roost: Roost, shown: Screen, rows: int) -> list[str]:
     """One picture."""
-    from roost.cli.text.job_text import utc_now
-
     answer = roost.gpus()
     found = gpus.lines(answer, shown)
     if len(found) > rows // 2:
@@ -57,10 +53,8 @@ def frame(roost: Roost, shown: "Screen", rows: int) -> list[str]:
     return [*found, "", *ls.lines(page["jobs"], utc_now(), shown, ls.has_many_nodes(page))]
 
 
-def _in_brief(all_gpus: list[Json], found: list[str], shown: "Screen", most: int) -> list[str]:
+def _in_brief(all_gpus: list[Json], found: list[str], shown: Screen, most: int) -> list[str]:
     """Many GPUs leave no room for jobs: a line for each node then, where there are several."""
-    from roost.cli.text.node_gpus_text import node_lines
-
     return node_lines(all_gpus, shown, most) if len({gpu["node"] for gpu in all_gpus}) > 1 else found
 
 

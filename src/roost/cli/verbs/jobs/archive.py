@@ -3,10 +3,10 @@
 import os
 
 from roost.cli.parse import values
-from roost.cli.parse.options import MANY, ONE, Args, Json, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, MANY, ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import IDS, JSON, LABEL, USER, joined_ids
-from roost.cli.text.output import clean, print_json
+from roost.cli.runtime.selection import IDS, LABEL, USER, joined_ids
+from roost.cli.text.output import clean, print_answer
 from roost.client.client import Roost
 
 VERB = Verb(
@@ -45,13 +45,7 @@ def run(args: Args) -> int:
     if args.limit is not None:
         select = {"ids": ",".join(map(str, _first(roost, select, args.limit)))}
     answer = {"archived": 0, "path": path} if select.get("ids") == "" else roost.archive(path, select)
-    if args.json:
-        print_json({"version": 1, **answer})
-    else:
-        done = answer.get("done", answer.get("archived", answer.get("count", 0)))
-        count = len(done) if isinstance(done, list) else int(done or 0)
-        print(f"archived {values.plural(count, 'job')} to {clean(path)}")
-    return 0
+    return print_answer(args, answer, f"archived {values.plural(answer['archived'], 'job')} to {clean(path)}")
 
 
 def _first(roost: Roost, select: Json, count: int) -> list[int]:

@@ -1,12 +1,11 @@
 """roost clean: remove ended jobs."""
 
-import sys
-
 from roost.cli.parse import values
-from roost.cli.parse.options import MANY, Args, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, MANY, Args, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.job_actions import tell
-from roost.cli.runtime.selection import JSON, LABEL, USER
+from roost.cli.runtime.selection import LABEL, USER
+from roost.cli.text.output import note
 from roost.client.errors import ApiError
 
 OUTCOMES = ("succeeded", "failed", "cannot_start", "out_of_memory", "timed_out", "killed", "lost")
@@ -42,5 +41,5 @@ def run(args: Args) -> int:
             raise
         answer = {"done": [], "skipped": []}
     if not answer["done"] and not args.json:
-        print("roost: nothing to remove", file=sys.stderr)
+        note("roost: nothing to remove")
     return tell(answer, [("removed", answer.get("done") or [])], named=False, as_json=args.json)

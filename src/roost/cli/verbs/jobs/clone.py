@@ -1,13 +1,11 @@
 """roost clone: queue a copy of a job, changed where asked."""
 
-import sys
-
 from roost.cli.parse.job_options import JOB_OPTIONS
-from roost.cli.parse.options import Args, Verb
+from roost.cli.parse.options import JSON, Args, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.job_actions import skipped_lines
-from roost.cli.runtime.selection import IDS, JSON, STATE, USER, selection
-from roost.cli.text.output import print_json
+from roost.cli.runtime.selection import IDS, STATE, USER, selection
+from roost.cli.text.output import note, print_json
 from roost.cli.verbs.jobs.job_changes import COMMAND_TAIL, changes_of
 from roost.client.errors import EXIT_FAILED
 
@@ -33,5 +31,5 @@ def run(args: Args) -> int:
         for job in answer.get("ids") or []:
             print(job)
         for line in skipped_lines(answer.get("skipped") or []):
-            print(f"roost: {line}", file=sys.stderr)
+            note(f"roost: {line}")
     return EXIT_FAILED if answer.get("skipped") else 0

@@ -1,10 +1,10 @@
 """roost edit: change waiting jobs; they keep their place in the line."""
 
 from roost.cli.parse.job_options import JOB_OPTIONS
-from roost.cli.parse.options import Args, UsageError, Verb
+from roost.cli.parse.options import JSON, Args, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.job_actions import tell
-from roost.cli.runtime.selection import IDS, JSON, STATE, USER, names_ids, selection
+from roost.cli.runtime.selection import IDS, STATE, USER, names_ids, selection
 from roost.cli.verbs.jobs.job_changes import COMMAND_TAIL, changes_of
 
 VERB = Verb(

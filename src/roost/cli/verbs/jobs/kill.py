@@ -1,11 +1,11 @@
 """roost kill: end jobs, every process of them."""
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.job_actions import act, tell, tell_later
 from roost.cli.runtime.reconnect import persist
-from roost.cli.runtime.selection import ACTIVE, IDS, JSON, SELECTION, names_ids, selection
+from roost.cli.runtime.selection import ACTIVE, IDS, SELECTION, names_ids, selection
 from roost.client.client import Roost
 from roost.client.errors import RoostError
 

@@ -1,16 +1,14 @@
 """roost ls: what runs, what waits and what ended lately."""
 
-import sys
+from datetime import datetime
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import IDS, JSON, LABEL, NODE, STATE, SWEEP, USER, joined_ids
-from roost.cli.text.output import Cell, Column, Screen, print_json, screen, table, write
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from datetime import datetime
+from roost.cli.runtime.selection import IDS, LABEL, NODE, STATE, SWEEP, USER, joined_ids
+from roost.cli.text.job_text import about_text, gpus_text, state_colour, state_text, time_text, utc_now
+from roost.cli.text.notice_text import tell
+from roost.cli.text.output import Cell, Column, Screen, note, print_json, screen, table, write
 
 DEFAULT_LIMIT = 50
 _LARGEST_PAGE = 10_000
@@ -80,25 +78,20 @@ _MANY_COLUMNS = (*_COLUMNS[:4], Column("GPU", most=20, least=10), *_COLUMNS[5:])
 
 def run(args: Args) -> int:
     """Print the list."""
-    from roost.cli.text.job_text import utc_now
-
     page = fetch(args)
     if args.json:
         print_json(page)
     elif args.quiet:
         write([str(job["id"]) for job in page["jobs"]])
     elif not page["jobs"]:
-        print(nothing(args), file=sys.stderr)
+        note(nothing(args))
     else:
         shown = Screen(100_000) if args.wide else screen()
         write(lines(page["jobs"], utc_now(), shown, has_many_nodes(page)))
         more = footer(page, args)
         if more:
-            sys.stdout.flush()
-            print(more, file=sys.stderr)
+            note(more)
     if page.get("notice") and not (args.json or args.quiet):
-        from roost.cli.text.notice_text import tell
-
         tell(page["notice"])
     return 0
 
@@ -134,10 +127,8 @@ def has_many_nodes(page: Json) -> bool:
     return int(page.get("nodes") or 1) > 1
 
 
-def lines(jobs: list[Json], now: "datetime", shown: Screen, many_nodes: bool = False) -> list[str]:
+def lines(jobs: list[Json], now: datetime, shown: Screen, many_nodes: bool = False) -> list[str]:
     """The list as text."""
-    from roost.cli.text.job_text import about_text, gpus_text, state_colour, state_text, time_text
-
     rows = [
         (
             str(job["id"]),

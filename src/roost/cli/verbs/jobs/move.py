@@ -1,9 +1,9 @@
 """roost move: put a waiting job elsewhere in the queue."""
 
-from roost.cli.parse.options import Args, Operand, UsageError, Verb
+from roost.cli.parse.options import JSON, Args, Operand, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.job_actions import tell
-from roost.cli.runtime.selection import JSON, joined_ids
+from roost.cli.runtime.selection import joined_ids
 
 VERB = Verb(
     "move",

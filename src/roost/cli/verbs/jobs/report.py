@@ -1,9 +1,8 @@
 """roost report: a job says how it went."""
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
 
 VERB = Verb(
     "report",

@@ -1,17 +1,23 @@
 """roost show: one job, whole."""
 
-from roost.cli.parse.options import Args, Json, Option, UsageError, Verb
+from datetime import datetime
+
+from roost.cli.parse.options import JSON, Args, Json, Option, UsageError, Verb
 from roost.cli.parse.values import in_words, lasted, size
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import IDS, JSON, joined_ids
-from roost.cli.text.output import clean, cut, fields, print_json, screen, wrap, write
+from roost.cli.runtime.selection import IDS, joined_ids
+from roost.cli.text.job_text import (
+    command_text,
+    constraints,
+    local_time,
+    moment,
+    out_of_sight,
+    state_colour,
+    state_text,
+    utc_now,
+)
+from roost.cli.text.output import Screen, clean, cut, fields, print_each, screen, wrap
 from roost.client.client import Roost
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from roost.cli.text.output import Screen
 
 Job = Json
 
@@ -26,8 +32,6 @@ VERB = Verb(
 
 def run(args: Args) -> int:
     """Print the jobs."""
-    from roost.cli.text.job_text import utc_now
-
     ids = joined_ids(args.ids or ["@"])
     roost = server()
     jobs = _jobs(roost, ids)
@@ -36,13 +40,8 @@ def run(args: Args) -> int:
     if args.env:
         for job in jobs:
             job["env"] = roost.env(job["id"])
-    if args.json:
-        print_json({"version": 1, **jobs[0]} if len(jobs) == 1 else {"version": 1, "jobs": jobs})
-        return 0
     now, shown = utc_now(), screen()
-    for position, job in enumerate(jobs):
-        write(([""] if position else []) + lines(job, now, shown))
-    return 0
+    return print_each(args, "jobs", jobs, lambda job: lines(job, now, shown))
 
 
 def _jobs(roost: Roost, ids: str) -> list[Job]:
@@ -51,10 +50,8 @@ def _jobs(roost: Roost, ids: str) -> list[Job]:
     return sorted(roost.all_jobs(ids), key=lambda job: int(job["id"]))
 
 
-def lines(job: Job, now: "datetime", shown: "Screen") -> list[str]:
+def lines(job: Job, now: datetime, shown: Screen) -> list[str]:
     """A job as text."""
-    from roost.cli.text.job_text import command_text, out_of_sight, state_colour, state_text
-
     name = cut(clean(job.get("name") or "").strip(), shown.width - 30)
     attempts = job.get("attempts") or []
     unknown = [("unknown", out_of_sight(job))] if job["state"] == "unknown" else []
@@ -135,8 +132,6 @@ def _place(position: int | None) -> str:
 
 
 def _request(job: Job) -> str:
-    from roost.cli.text.job_text import constraints
-
     request = job.get("request") or {}
     count = request.get("gpus", job.get("gpus"))
     text = str(len(count) if isinstance(count, list) else count)
@@ -160,17 +155,13 @@ def _after(after: list[Json] | None) -> str:
     return ", ".join(f"{each['job']} {_WANTS.get(each['wants'], each['wants'])}" for each in after or [])
 
 
-def _times(job: Job, now: "datetime") -> list[tuple[str, str]]:
-    from roost.cli.text.job_text import local_time
-
+def _times(job: Job, now: datetime) -> list[tuple[str, str]]:
     names = (("submitted", "submitted_at"), ("not before", "begin_at"), ("started", "started_at"),
              ("ended", "ended_at"))  # fmt: skip
     return [(name, local_time(job[key], now)) for name, key in names if job.get(key)]
 
 
-def _attempt(attempt: Job, now: "datetime", width: int) -> list[str]:
-    from roost.cli.text.job_text import local_time, moment, state_text
-
+def _attempt(attempt: Job, now: datetime, width: int) -> list[str]:
     head = f"  attempt {attempt['attempt']}: {state_text(attempt)}"
     if attempt.get("node"):
         head += f" on {clean(attempt['node'])}"
@@ -191,4 +182,4 @@ def _attempt(attempt: Job, now: "datetime", width: int) -> list[str]:
         ("output", clean(attempt.get("stdout") or "")),
         ("errors", clean(attempt.get("stderr") or "")),
     ]
-    return [head, *fields([(name, value) for name, value in pairs if value], "    ", width)]
+    return [head, *fields(pairs, "    ", width)]

@@ -1,9 +1,9 @@
 """The verbs that do one thing to the selected jobs: pause, resume, hold, release, rerun, preempt, start, rm."""
 
 from roost.cli.parse import values
-from roost.cli.parse.options import MANY, Args, Option, TableVerb, Verb
+from roost.cli.parse.options import JSON, MANY, Args, Option, TableVerb, Verb
 from roost.cli.runtime.job_actions import act
-from roost.cli.runtime.selection import IDS, JSON, SELECTION
+from roost.cli.runtime.selection import IDS, SELECTION
 
 _GPU_ID = Option("--gpu-id", "on these GPUs", MANY, "ID,…", values.items)
 

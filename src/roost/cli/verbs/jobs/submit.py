@@ -3,7 +3,7 @@
 import os
 import sys
 
-from roost.cli.parse import job_options, scripts
+from roost.cli.parse import job_options
 from roost.cli.parse.options import COMMAND, ONE, Args, Json, Operand, Option, UsageError, Verb, option_table, parse
 from roost.cli.runtime.connect import reach
 from roost.client import jsontext
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Spec = Json
-
 _OF_A_SHELL = frozenset(" \t\n|&;<>()$`\\\"'*?[]#~=%{}!")
 OPERAND = Operand(
     "command", COMMAND, "COMMAND", "several words are run as they stand; one word is a shell line, or a script file"
@@ -64,7 +63,7 @@ def job_of(verb: Verb, args: Args) -> "tuple[Args, Spec]":
     if not command:
         raise UsageError("the command is missing", f"roost {verb.name} python train.py; more: roost {verb.name} --help")
     spec: Spec = {}
-    script = scripts.read_script(command[0])
+    script = _script(command[0])
     if script is None:
         # One word with nothing of a shell in it is a program: when it is not there, that is said before it runs.
         is_program = len(command) > 1 or not any(c in _OF_A_SHELL for c in command[0])
@@ -103,8 +102,19 @@ def _numbers(items: list[str], roost: Roost) -> list[int]:
     return [job["id"] for item in items for job in roost.all_jobs(item)]
 
 
+def _script(path: str) -> str | None:
+    """The text of a script with directives; None when the first word of a command is no such file."""
+    if not os.path.isfile(path):
+        return None
+    from roost.cli.parse.scripts import read_script
+
+    return read_script(path)
+
+
 def _with_directives(verb: Verb, argv: "Sequence[str]", script: str, path: str) -> Args:
-    words, ignored = scripts.directives(script, path)
+    from roost.cli.parse.scripts import directives
+
+    words, ignored = directives(script, path)
     if ignored:
         print(f"roost: {path}: ignored #SBATCH {', '.join(ignored)}", file=sys.stderr)
     try:

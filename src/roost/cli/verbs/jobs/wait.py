@@ -1,15 +1,14 @@
 """roost wait: wait until jobs have ended; the exit code is theirs."""
 
-import sys
 import time
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.exit_codes import exit_code_of
 from roost.cli.runtime.reconnect import persist
-from roost.cli.runtime.selection import IDS, JSON, SELECTION, UNENDED, joined_ids
-from roost.cli.text.output import print_json
+from roost.cli.runtime.selection import IDS, SELECTION, UNENDED, joined_ids
+from roost.cli.text.output import note, print_json
 from roost.client.client import Roost
 from roost.client.errors import EXIT_TIMED_OUT
 
@@ -41,7 +40,7 @@ def run(args: Args) -> int:
     if not ids:
         if not (args.quiet or args.json):
             none = f"none is {' or '.join(args.state)}" if args.state else "all have ended"
-            print(f"roost: nothing to wait for: {none}", file=sys.stderr)
+            note(f"roost: nothing to wait for: {none}")
         return 0
     deadline = None if args.timeout is None else time.monotonic() + args.timeout
     roost.jobs(ids, limit=1)  # nobody there at all is said at once
@@ -87,11 +86,11 @@ def _tell(jobs: list[Json]) -> None:
     many = len(jobs) > FEW
     told = [job for job in jobs if job.get("outcome") != "succeeded"] if many else jobs
     for job in told[:_MOST_LINES]:
-        print(f"roost: {outcome_text(job)}", file=sys.stderr)
+        note(f"roost: {outcome_text(job)}")
     if len(told) > _MOST_LINES:
-        print(f"roost: … and {len(told) - _MOST_LINES:,} more", file=sys.stderr)
+        note(f"roost: … and {len(told) - _MOST_LINES:,} more")
     if many:
-        print(f"roost: {len(jobs):,} jobs: {_summary(jobs)}", file=sys.stderr)
+        note(f"roost: {len(jobs):,} jobs: {_summary(jobs)}")
 
 
 def _summary(jobs: list[Json]) -> str:

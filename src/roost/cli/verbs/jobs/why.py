@@ -1,13 +1,14 @@
 """roost why: every reason why a job waits, until when probably, and what would start now; or what became of it."""
 
-from roost.cli.parse.options import Args, Json, UsageError, Verb
-from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import IDS, JSON, joined_ids
-from roost.cli.text.output import Screen, clean, print_json, screen, wrap, write
+from datetime import datetime
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from datetime import datetime
+from roost.cli.parse.options import JSON, Args, Json, UsageError, Verb
+from roost.cli.parse.values import brief, plural
+from roost.cli.runtime.connect import server
+from roost.cli.runtime.selection import IDS, joined_ids
+from roost.cli.text.estimate_text import foreseen_lines
+from roost.cli.text.job_text import WAITING, constraints, gpus_text, moment, state_text, time_text, utc_now
+from roost.cli.text.output import Screen, clean, print_json, screen, wrap, write
 
 MOST_REASONS = 16
 VERB = Verb(
@@ -30,8 +31,6 @@ def run(args: Args) -> int:
         answers = [roost.why(number) for number in numbers]
         print_json({"version": 1, **answers[0]} if len(answers) == 1 else {"version": 1, "jobs": answers})
         return 0
-    from roost.cli.text.job_text import WAITING, utc_now
-
     for number in numbers:
         job = roost.job(number)
         foreseen = roost.why(number) if job["state"] in WAITING else {}
@@ -39,7 +38,7 @@ def run(args: Args) -> int:
     return 0
 
 
-def lines(job: Json, now: "datetime", shown: Screen, foreseen: Json | None = None) -> list[str]:
+def lines(job: Json, now: datetime, shown: Screen, foreseen: Json | None = None) -> list[str]:
     """The reasons, each with who holds what is missing, and what is foreseen; or where the job is, or how it ended."""
     if job["state"] == "ended":
         return _ended(job, now, shown)
@@ -51,8 +50,6 @@ def lines(job: Json, now: "datetime", shown: Screen, foreseen: Json | None = Non
         found += wrap(clean(job["retry"]).removeprefix("queued again: "), shown.width, "  ", "    ")
     found += reason_lines(reasons, shown)
     if foreseen:
-        from roost.cli.text.estimate_text import foreseen_lines
-
         found += foreseen_lines(foreseen, now, shown)
     return found
 
@@ -73,9 +70,6 @@ def reason_lines(reasons: list[Json], shown: Screen) -> list[str]:
 
 def _asked(job: Json, shown: Screen) -> list[str]:
     """`it wants 2 GPUs, model A100 or H100, only on lab3`; nothing when any GPUs will do."""
-    from roost.cli.parse.values import plural
-    from roost.cli.text.job_text import constraints
-
     request = job.get("request") or {}
     phrases = constraints(request)
     if not phrases:
@@ -84,11 +78,8 @@ def _asked(job: Json, shown: Screen) -> list[str]:
     return wrap(", ".join([f"it wants {what}", *phrases]), shown.width, "  ", "    ")
 
 
-def _active(job: Json, now: "datetime") -> str:
+def _active(job: Json, now: datetime) -> str:
     """`job 5 is running on box, GPU 1,2, for 3s`."""
-    from roost.cli.parse.values import brief
-    from roost.cli.text.job_text import gpus_text, moment
-
     text = f"job {job['id']} is {job['state']}"
     is_unknown = job["state"] == "unknown"
     if is_unknown:
@@ -105,11 +96,8 @@ def _active(job: Json, now: "datetime") -> str:
     return text + ("; the node cannot be reached: roost nodes" if is_unknown else "")
 
 
-def _ended(job: Json, now: "datetime", shown: Screen) -> list[str]:
+def _ended(job: Json, now: datetime, shown: Screen) -> list[str]:
     """`job 11 has ended: timed out (ran 1m00s, ended 2h01m ago)`, and below it what went wrong."""
-    from roost.cli.parse.values import brief
-    from roost.cli.text.job_text import moment, state_text, time_text
-
     end = moment(job.get("ended_at"))
     about = [f"ran {time_text(job, now)}"] if job.get("started_at") else []
     about += [f"ended {brief((now - end).total_seconds())} ago"] if end else []

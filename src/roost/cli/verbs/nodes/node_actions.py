@@ -1,9 +1,8 @@
 """roost node rm, lost and trust: a node is forgotten, what runs on it is given up, its new host key is believed."""
 
-from roost.cli.parse.options import Args, Option, TableVerb, Verb
+from roost.cli.parse.options import JSON, Args, Option, TableVerb, Verb
 from roost.cli.parse.values import compress, plural
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import clean, print_answer
 from roost.cli.verbs.nodes.host_key import believed
 from roost.cli.verbs.nodes.node_names import HOST_KEY, NAME, YES

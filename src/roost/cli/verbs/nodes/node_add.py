@@ -3,10 +3,10 @@
 import sys
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Json, Operand, Option, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Json, Operand, Option, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import clean, print_json
+from roost.cli.text.node_text import account_text, clock_text, gpus_text
+from roost.cli.text.output import clean, note, print_json
 from roost.cli.verbs.nodes.host_key import believed
 from roost.cli.verbs.nodes.node_names import HOST_KEY, YES, on_server
 
@@ -50,14 +50,12 @@ def run(args: Args) -> int:
     print(added(node, gpus))
     sys.stdout.flush()
     for word in advice(node):
-        print(word, file=sys.stderr)
+        note(word)
     return 0
 
 
 def added(node: Json, gpus: list[Json]) -> str:
     """`added lab3: 4 GPUs (A100-SXM4-80GB), Python 3.11, as root: jobs run as their users' accounts`."""
-    from roost.cli.text.node_text import account_text, gpus_text
-
     python = clean(node.get("python") or "")
     parts = [gpus_text(node, gpus), f"Python {python}" if python else "", account_text(node)]
     return f"added {clean(node['name'])}: {', '.join(filter(None, parts))}"
@@ -65,8 +63,6 @@ def added(node: Json, gpus: list[Json]) -> str:
 
 def advice(node: Json) -> list[str]:
     """What to look at when something is not as it should be."""
-    from roost.cli.text.node_text import clock_text
-
     name = clean(node["name"])
     odd = []
     if node["state"] == "unreachable":

@@ -1,8 +1,8 @@
 """roost node check: what works on nodes, and what is missing, in words."""
 
-from roost.cli.parse.options import Args, Json, Operand, UsageError, Verb
+from roost.cli.parse.options import JSON, Args, Json, Operand, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
+from roost.cli.text.node_text import in_order
 from roost.cli.text.output import Screen, clean, print_json, screen, wrap, write
 from roost.client.errors import EXIT_FAILED, ApiError
 
@@ -40,8 +40,6 @@ def run(args: Args) -> int:
 
 def _chosen(names: list[str]) -> list[str]:
     """The nodes that are meant, each once; a UsageError before anything is asked when one of them is not there."""
-    from roost.cli.text.node_text import in_order
-
     there = {str(node["name"]): node for node in server().fleet.nodes()}
     missing = [name for name in names if name not in there]
     if missing:

@@ -1,11 +1,8 @@
 """roost node login: a user's own login on a node, through which his jobs run there."""
 
-import sys
-
-from roost.cli.parse.options import ONE, Args, Json, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Json, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import Column, Screen, clean, print_json, screen, table, write
+from roost.cli.text.output import Column, Screen, clean, print_answer, print_list, screen, table
 from roost.cli.verbs.nodes.node_names import on_server
 from roost.client.client import Roost
 
@@ -47,11 +44,7 @@ def run(args: Args) -> int:
     else:
         target = args.target or _own_target(roost, args.name, args.user)
         made = roost.fleet.login(args.name, target, key=on_server(roost, args.key, "--key"), user=args.user)
-    if args.json:
-        print_json({"version": 1, "login": made})
-    else:
-        print(("no longer: " if args.rm else "") + told(made))
-    return 0
+    return print_answer(args, {"login": made}, ("no longer: " if args.rm else "") + told(made))
 
 
 def told(login: Json) -> str:
@@ -73,13 +66,8 @@ def _list(roost: Roost, args: Args) -> int:
     if args.rm or args.key:
         raise UsageError("of which node?", "roost node login lab3")
     found = [login for login in roost.fleet.logins() if args.user in (None, login["user"])]
-    if args.json:
-        print_json({"version": 1, "logins": found})
-    elif found:
-        write(lines(found, screen()))
-    else:
-        print("no logins; one of your own: roost node login lab3", file=sys.stderr)
-    return 0
+    nothing = "no logins; one of your own: roost node login lab3"
+    return print_list(args, "logins", found, lambda: lines(found, screen()), nothing)
 
 
 def lines(logins: list[Json], shown: Screen) -> list[str]:

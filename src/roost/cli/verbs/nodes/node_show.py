@@ -1,14 +1,13 @@
 """roost node show: one node, whole."""
 
-from roost.cli.parse.options import Args, Json, Verb
+from datetime import datetime
+
+from roost.cli.parse.options import JSON, Args, Json, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
+from roost.cli.text import node_text
+from roost.cli.text.job_text import utc_now
 from roost.cli.text.output import Screen, clean, fields, print_json, screen, write
 from roost.cli.verbs.nodes.node_names import NAME
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from datetime import datetime
 
 VERB = Verb(
     "node show",
@@ -21,8 +20,6 @@ VERB = Verb(
 
 def run(args: Args) -> int:
     """Print it."""
-    from roost.cli.text.job_text import utc_now
-
     roost = server()
     node = roost.fleet.node(args.name)
     if args.json:
@@ -33,10 +30,8 @@ def run(args: Args) -> int:
     return 0
 
 
-def lines(node: Json, gpus: list[Json], now: "datetime", shown: Screen) -> list[str]:
+def lines(node: Json, gpus: list[Json], now: datetime, shown: Screen) -> list[str]:
     """A node as text."""
-    from roost.cli.text import node_text
-
     is_gone = node["state"] == "unreachable"
     load = "" if is_gone or node.get("load") is None else f", load {node['load']:.1f}"
     jobs = (f"{node['jobs']:,}" if node["jobs"] else "none") + (
@@ -57,7 +52,7 @@ def lines(node: Json, gpus: list[Json], now: "datetime", shown: Screen) -> list[
         ("directory", clean(node.get("state_dir") or "")),
     ]
     head = f"node {clean(node['name'])}  {shown.paint(node_text.gone_for(node, now), node_text.colour(node))}"
-    return [head, *fields([(name, value) for name, value in pairs if value], "  ", shown.width)]
+    return [head, *fields(pairs, "  ", shown.width)]
 
 
 def _program(node: Json) -> str:

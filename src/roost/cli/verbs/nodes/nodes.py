@@ -1,14 +1,13 @@
 """roost nodes: every node, what is free on it, and why one cannot be reached."""
 
-from roost.cli.parse.options import Args, Json, Verb
+from datetime import datetime
+
+from roost.cli.parse.options import JSON, Args, Json, Verb
 from roost.cli.parse.values import plural
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
+from roost.cli.text.job_text import utc_now
+from roost.cli.text.node_text import address, colour, gone_for, in_order
 from roost.cli.text.output import Cell, Column, Screen, clean, print_json, screen, table, wrap, write
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from datetime import datetime
 
 VERB = Verb(
     "nodes",
@@ -32,8 +31,6 @@ _INDENT = "    "
 
 def run(args: Args) -> int:
     """Print the nodes."""
-    from roost.cli.text.job_text import utc_now
-
     roost = server()
     answer = roost.nodes()
     if args.json:
@@ -43,10 +40,8 @@ def run(args: Args) -> int:
     return 0
 
 
-def lines(nodes: list[Json], gpus: list[Json], now: "datetime", shown: Screen) -> list[str]:
+def lines(nodes: list[Json], gpus: list[Json], now: datetime, shown: Screen) -> list[str]:
     """The nodes as text: a line each, below one that cannot be reached why; at the end what there is in all."""
-    from roost.cli.text.node_text import in_order
-
     nodes = sorted(nodes, key=lambda node: in_order(str(node["name"])))
     free = _free(gpus)
     head, *rows = table(_COLUMNS, [_row(node, free.get(node["name"], 0)) for node in nodes], shown)
@@ -67,8 +62,6 @@ def _free(gpus: list[Json]) -> dict[str, int]:
 
 
 def _row(node: Json, free: int) -> "tuple[str | Cell, ...]":
-    from roost.cli.text.node_text import address, colour
-
     is_gone = node["state"] == "unreachable"
     load = node.get("load")
     return (
@@ -82,10 +75,8 @@ def _row(node: Json, free: int) -> "tuple[str | Cell, ...]":
     )
 
 
-def _below(node: Json, now: "datetime", shown: Screen) -> list[str]:
+def _below(node: Json, now: datetime, shown: Screen) -> list[str]:
     """Why it cannot be reached, for how long, and what that means for its jobs."""
-    from roost.cli.text.node_text import gone_for
-
     if node["state"] != "unreachable":
         return []
     reason = f": {clean(node['reason'])}" if node.get("reason") else ""

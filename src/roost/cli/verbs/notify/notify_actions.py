@@ -1,11 +1,8 @@
 """roost notify test and rm: send a message to a target now, or be told there no more."""
 
-import sys
-
-from roost.cli.parse.options import Args, Operand, TableVerb, UsageError, Verb
+from roost.cli.parse.options import JSON, Args, Operand, TableVerb, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import print_answer, print_json
+from roost.cli.text.output import note, print_answer, print_json
 from roost.client.errors import EXIT_FAILED
 
 _TARGET = Operand("target", "1", "ID", "the target's number, as `roost notify ls` shows it")
@@ -33,8 +30,8 @@ def test(args: Args) -> int:
     elif answer["sent"]:
         print("sent")
     else:
-        print(f"roost: not sent: {answer['error']}", file=sys.stderr)
-        print("hint: is the URL right? roost notify rm it and add it again; docs/notify.md has ready ones", file=sys.stderr)
+        note(f"roost: not sent: {answer['error']}")
+        note("hint: is the URL right? roost notify rm it and add it again; docs/notify.md has ready ones")
     return 0 if answer["sent"] else EXIT_FAILED
 
 

@@ -4,9 +4,9 @@ import os
 import sys
 
 from roost.cli.parse import values
-from roost.cli.parse.options import MANY, ONE, Args, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, MANY, ONE, Args, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
+from roost.cli.text.output import note, print_answer
 
 VERB = Verb(
     "notify add",
@@ -33,13 +33,9 @@ def run(args: Args) -> int:
     """Add it, and say how to try it."""
     lang = args.lang or _language()
     added = server().notify_add(_url(args.url), args.on, lang=lang, label=args.label)
-    if args.json:
-        from roost.cli.text.output import print_json
-
-        print_json(added)
-        return 0
-    print(f"target {added['id']}: {added['target']}, on {','.join(added['events'])}")
-    print(f"try it: roost notify test {added['id']}", file=sys.stderr)
+    print_answer(args, added, f"target {added['id']}: {added['target']}, on {','.join(added['events'])}")
+    if not args.json:
+        note(f"try it: roost notify test {added['id']}")
     return 0
 
 

@@ -1,11 +1,10 @@
 """roost notify failures: what could not be sent, and why."""
 
-import sys
-
-from roost.cli.parse.options import Args, Option, Verb
+from roost.cli.parse.options import JSON, Args, Option, Verb
+from roost.cli.parse.values import brief
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import Column, print_json, screen, table, write
+from roost.cli.text.job_text import moment, utc_now
+from roost.cli.text.output import Column, print_list, screen, table
 
 VERB = Verb(
     "notify failures",
@@ -28,15 +27,6 @@ _COLUMNS = (
 def run(args: Args) -> int:
     """Print the list."""
     found = server().notify_failures(all=bool(args.all))
-    if args.json:
-        print_json({"version": 1, "failures": found})
-        return 0
-    if not found:
-        print("everything could be sent", file=sys.stderr)
-        return 0
-    from roost.cli.parse.values import brief
-    from roost.cli.text.job_text import moment, utc_now
-
     now = utc_now()
     rows = []
     for each in found:
@@ -52,5 +42,4 @@ def run(args: Args) -> int:
                 each["error"],
             )
         )
-    write(table(_COLUMNS, rows, screen()))
-    return 0
+    return print_list(args, "failures", found, lambda: table(_COLUMNS, rows, screen()), "everything could be sent")

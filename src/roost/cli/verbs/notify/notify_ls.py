@@ -1,11 +1,8 @@
 """roost notify ls: your targets, and how they fare."""
 
-import sys
-
-from roost.cli.parse.options import Args, Verb
+from roost.cli.parse.options import JSON, Args, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import Cell, Column, print_json, screen, table, write
+from roost.cli.text.output import Cell, Column, note, print_list, screen, table
 
 VERB = Verb(
     "notify ls",
@@ -26,18 +23,13 @@ _COLUMNS = (
 def run(args: Args) -> int:
     """Print the list."""
     found = server().notify_targets()
-    if args.json:
-        print_json({"version": 1, "targets": found})
-        return 0
-    if not found:
-        print("nobody is told: roost notify add mailtos://you:password@smtp.lab.org", file=sys.stderr)
-        return 0
     rows = []
     for each in found:
         events, waiting = ",".join(each["events"]), str(each["waiting"])
         last = Cell(each["error"], "red") if each["error"] else each["label"] or ""
         rows.append((str(each["id"]), each["target"], events, each["lang"], waiting, last))
-    write(table(_COLUMNS, rows, screen()))
-    if any(each["error"] for each in found):
-        print("some could not be sent: roost notify failures", file=sys.stderr)
+    nothing = "nobody is told: roost notify add mailtos://you:password@smtp.lab.org"
+    print_list(args, "targets", found, lambda: table(_COLUMNS, rows, screen()), nothing)
+    if any(each["error"] for each in found) and not args.json:
+        note("some could not be sent: roost notify failures")
     return 0

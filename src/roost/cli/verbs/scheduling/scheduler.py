@@ -1,9 +1,8 @@
 """roost scheduler: pause all scheduling, or go on."""
 
-from roost.cli.parse.options import Args, Operand, Verb
+from roost.cli.parse.options import JSON, Args, Operand, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import print_json
+from roost.cli.text.output import print_answer
 
 VERB = Verb(
     "scheduler",
@@ -23,8 +22,4 @@ def run(args: Args) -> int:
     else:
         answer = {}
         state = roost.status()["server"]["scheduling"]
-    if args.json:
-        print_json({"version": 1, "scheduling": state, **answer})
-    else:
-        print(f"scheduling is {state}")
-    return 0
+    return print_answer(args, {"scheduling": state, **answer}, f"scheduling is {state}")

@@ -1,9 +1,8 @@
 """roost set: the settings, listed, shown, changed."""
 
-from roost.cli.parse.options import Args, Json, Operand, UsageError, Verb
+from roost.cli.parse.options import JSON, Args, Json, Operand, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import Screen, clean, print_json, screen, write
+from roost.cli.text.output import Screen, clean, print_answer, screen
 from roost.client import jsontext
 
 VERB = Verb(
@@ -26,32 +25,15 @@ def run(args: Args) -> int:
     roost = server()
     if args.value is not None:
         answer = roost.set(args.key, typed(args.value))
-        if args.json:
-            print_json({"version": 1, **answer})
-        else:
-            print(f"{clean(args.key)} = {clean(args.value)}")
-        return 0
+        return print_answer(args, answer, f"{clean(args.key)} = {clean(args.value)}")
     answer = roost.settings()
-    found = entries(answer)
+    found = answer["settings"]
     if args.key is not None:
         found = [entry for entry in found if entry["key"] == args.key]
         if not found:
             raise UsageError(f"no such setting: {args.key}", "roost set lists them")
-    if args.json:
-        print_json({"version": 1, **found[0]} if args.key is not None else {"version": 1, **answer})
-    elif args.key is not None:
-        print(plain(found[0].get("value")))
-    else:
-        write(lines(found, screen()))
-    return 0
-
-
-def entries(answer: Json) -> list[Json]:
-    """The settings, each with its key."""
-    settings = answer.get("settings", answer)
-    if isinstance(settings, list):
-        return settings
-    return [{"key": key, **value} for key, value in settings.items() if isinstance(value, dict)]
+        return print_answer(args, found[0], plain(found[0].get("value")))
+    return print_answer(args, answer, "\n".join(lines(found, screen())))
 
 
 def lines(found: list[Json], shown: Screen) -> list[str]:

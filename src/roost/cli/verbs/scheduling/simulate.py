@@ -3,16 +3,15 @@
 import sys
 
 from roost.cli.parse import values
-from roost.cli.parse.options import MANY, ONE, Args, Operand, Option, UsageError, Verb
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import Column, Screen, clean, print_json, screen, table, write
+from roost.cli.parse.options import JSON, MANY, ONE, Args, Operand, Option, UsageError, Verb
+from roost.cli.text.output import Column, Screen, clean, note, print_json, screen, table, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from roost.sim.comparison import Workload
+    from roost.sim.traces import Workload
 
     Found = dict[str, dict[str, float]]
 
@@ -71,6 +70,7 @@ def run(args: Args) -> int:
     if bool(args.trace) == bool(args.history):
         raise UsageError("a trace or --history is meant", "roost simulate trace.csv.gz --nodes 20 --gpus 8")
     from roost.sim import comparison as sim
+    from roost.sim import traces
 
     try:
         names = sim.policies(args.policy or ())
@@ -81,7 +81,7 @@ def run(args: Args) -> int:
         workload, too_wide = sim.split(workload, nodes)
         _say_left_out(workload.without_gpus, too_wide)
         found = sim.simulate(workload, asked, _progress())
-    except sim.Unusable as error:
+    except traces.Unusable as error:
         raise UsageError(str(error), error.hint) from None
     finally:
         _progress()("")
@@ -93,7 +93,7 @@ def run(args: Args) -> int:
 
 
 def _of_trace(args: Args) -> "tuple[Workload, tuple[int, ...]]":
-    from roost.sim import comparison as sim
+    from roost.sim import traces
 
     if args.since is not None:
         raise UsageError("--since goes with --history; --from and --to cut a trace")
@@ -103,22 +103,22 @@ def _of_trace(args: Args) -> "tuple[Workload, tuple[int, ...]]":
     if begin is not None and end is not None and end <= begin:
         raise UsageError(f"nothing lies between --from {begin:g} and --to {end:g}")
     nodes = _nodes(args)
-    wanted = sim.Wanted(args.user_column, begin, end, _columns(args))
-    return sim.read_trace(args.trace, wanted), nodes
+    wanted = traces.Wanted(args.user_column, begin, end, _columns(args))
+    return traces.read_trace(args.trace, wanted), nodes
 
 
 def _of_server(args: Args) -> "tuple[Workload, tuple[int, ...]]":
     import time
 
     from roost.cli.runtime.connect import server
-    from roost.sim import comparison as sim
+    from roost.sim import traces
 
     for name in _OF_A_TRACE:
         if args.given(name):
             raise UsageError(f"--{name.replace('_', '-')} is about a trace; --since cuts the history")
     since_s = 30 * 86_400 if args.since is None else args.since
     roost = server()
-    workload = sim.from_history(roost.all_history(values.rfc3339(max(0, time.time() - since_s))))
+    workload = traces.from_history(roost.all_history(values.rfc3339(max(0, time.time() - since_s))))
     if args.nodes is not None or args.gpus is not None:
         return workload, _nodes(args)
     nodes = tuple(node["gpus"] for node in roost.status()["nodes"] if node["gpus"])
@@ -171,9 +171,9 @@ def _number(args: Args, name: str, low: float, high: float) -> float | None:
 
 def _say_left_out(without_gpus: int, too_wide: int) -> None:
     if without_gpus:
-        print(f"roost: left out: {values.plural(without_gpus, 'job')} without a GPU", file=sys.stderr)
+        note(f"roost: left out: {values.plural(without_gpus, 'job')} without a GPU")
     if too_wide:
-        print(f"roost: left out: {values.plural(too_wide, 'job')} wider than the whole cluster", file=sys.stderr)
+        note(f"roost: left out: {values.plural(too_wide, 'job')} wider than the whole cluster")
 
 
 def _progress() -> "Callable[[str], None]":

@@ -2,10 +2,9 @@
 
 import os
 
-from roost.cli.parse.options import Args, Operand, Verb
+from roost.cli.parse.options import JSON, Args, Operand, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import clean, print_json
+from roost.cli.text.output import clean, print_answer
 
 VERB = Verb(
     "backup",
@@ -20,8 +19,4 @@ def run(args: Args) -> int:
     """Ask the server to write it."""
     path = os.path.abspath(args.file)
     answer = server(timeout_s=None).backup(path)
-    if args.json:
-        print_json({"version": 1, "path": path, **answer})
-    else:
-        print(f"written to {clean(path)}")
-    return 0
+    return print_answer(args, {"path": path, **answer}, f"written to {clean(path)}")

@@ -6,9 +6,8 @@ import sys
 import time
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Json, Option, Verb
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import Column, print_json, screen, table, write
+from roost.cli.parse.options import JSON, ONE, Args, Json, Option, Verb
+from roost.cli.text.output import Column, note, print_json, screen, table, write
 from roost.client import paths
 from roost.client.client import Roost
 
@@ -60,7 +59,7 @@ def measure(roost: Roost, count: int) -> list[Json]:
     bulk = _rate(count * 10, lambda: roost.submit_many([_held() for _ in range(count * 10)]))
     submit_ms = _median_ms(_cli_submit, 15)
     roost.act("rm", {"all": True})
-    print("roost: running jobs", file=sys.stderr)
+    note("roost: running jobs")
     throughput = _throughput(roost, count)
     gap_ms, start_ms = _gap_and_latency(roost)
     return [

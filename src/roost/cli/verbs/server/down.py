@@ -2,13 +2,12 @@
 
 import os
 import select
-import sys
 import time
 
-from roost.cli.parse.options import Args, Option, Verb
+from roost.cli.parse.options import JSON, Args, Option, Verb
 from roost.cli.parse.values import plural
-from roost.cli.runtime.selection import ACTIVE, JSON
-from roost.cli.text.output import print_json
+from roost.cli.runtime.selection import ACTIVE
+from roost.cli.text.output import note, print_json
 from roost.client import paths
 from roost.client.client import Roost
 from roost.client.errors import RoostError, ServerUnreachable
@@ -45,9 +44,9 @@ def run(args: Args) -> int:
     if args.json:
         print_json({"version": 1, "pid": pid, "running": 0 if args.kill else running})
     elif running and not args.kill:
-        print(f"roost: the server is down; {plural(running, 'job')} {'runs' if running == 1 else 'run'} on", file=sys.stderr)
+        note(f"roost: the server is down; {plural(running, 'job')} {'runs' if running == 1 else 'run'} on")
     else:
-        print("roost: the server is down", file=sys.stderr)
+        note("roost: the server is down")
     return 0
 
 

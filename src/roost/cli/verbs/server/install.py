@@ -8,6 +8,7 @@ import sys
 
 import roost
 from roost.cli.parse.options import Args, Option, UsageError, Verb
+from roost.cli.text.output import note
 from roost.cli.verbs.server.server_options import LISTENING, SIM, server_arguments
 from roost.cli.verbs.server.systemd import UNIT, Manager
 from roost.cli.verbs.server.systemd import run as run_command
@@ -34,17 +35,6 @@ VERB = Verb(
     ),
     about="Jobs outlive a restart of the unit.\nGiven again, it restarts the server only if something changed.",
 )
-
-
-class AnotherServer(RoostError):
-    """The home has a server which systemd did not start."""
-
-    exit_code = EXIT_TRY_LATER
-
-    def __init__(self, home: str, pid: object) -> None:
-        super().__init__(
-            f"a server runs in {home} that systemd did not start (pid {pid})", "`roost down`, then again; jobs run on"
-        )
 
 
 def run(args: Args) -> int:
@@ -75,7 +65,7 @@ def run(args: Args) -> int:
 
 def _warn(manager: Manager, linger: list[str]) -> None:
     for warning in [] if linger else warnings(manager.is_system):
-        print(f"roost: warning: {warning}", file=sys.stderr)
+        note(f"roost: warning: {warning}")
 
 
 def _environment(command: list[str]) -> dict[str, str]:
@@ -114,7 +104,8 @@ def _check_nobody_else(manager: Manager, home: str) -> None:
     except ServerUnreachable:
         return
     if str(pid) != manager.says("show", "--property=MainPID", "--value", UNIT):
-        raise AnotherServer(home, pid)
+        said = f"a server runs in {home} that systemd did not start (pid {pid})"
+        raise RoostError(said, "`roost down`, then again; jobs run on", exit_code=EXIT_TRY_LATER)
 
 
 def warnings(is_system: bool) -> list[str]:
@@ -186,10 +177,10 @@ def _tell(manager: Manager, home: str, is_new: bool) -> None:
         manager.do(*words)
     systemctl = " ".join(manager.prefix)
     if is_new or before != "active":
-        print(f"roost: {UNIT} is installed and runs; state in {home}, unit in {manager.path}", file=sys.stderr)
-        print(f"roost: {systemctl} status roost shows it; {manager.journal} what it says", file=sys.stderr)
+        note(f"roost: {UNIT} is installed and runs; state in {home}, unit in {manager.path}")
+        note(f"roost: {systemctl} status roost shows it; {manager.journal} what it says")
     else:
-        print(f"roost: {UNIT} runs, and nothing changed; to start it anew: {systemctl} restart roost", file=sys.stderr)
+        note(f"roost: {UNIT} runs, and nothing changed; to start it anew: {systemctl} restart roost")
 
 
 def steps(is_new: bool, is_active: bool) -> list[tuple[str, ...]]:

@@ -2,11 +2,12 @@
 
 import os
 import subprocess
-import sys
 
 from roost.cli.parse.options import Args, Operand, Option, UsageError, Verb
+from roost.cli.text.output import note
 from roost.client import paths
 from roost.client.errors import EXIT_FAILED, RoostError
+from roost.client.server_api import server_address
 from roost.client.server_process import answers, server_command
 
 VERB = Verb(
@@ -23,7 +24,7 @@ def run(args: Args) -> int:
     path = os.path.abspath(args.file)
     if not os.path.isfile(path):
         raise UsageError(f"no such file: {args.file}")
-    if answers(paths.address()):
+    if answers(server_address()):
         raise RoostError("a server is running", "stop it first: roost down")
     home = paths.home()
     if not args.force and database_of(home):
@@ -31,7 +32,7 @@ def run(args: Args) -> int:
     command = server_command(home, ("--restore", path, *(["--force"] if args.force else [])))
     if subprocess.run(command).returncode != 0:
         return EXIT_FAILED
-    print("roost: start it with: roost up --detach", file=sys.stderr)
+    note("roost: start it with: roost up --detach")
     return 0
 
 

@@ -1,14 +1,14 @@
 """roost status: the server, its nodes, what it has to do, and whether it is well."""
 
-from roost.cli.parse.options import Args, Json, Verb
+from datetime import datetime
+
+from roost.cli.parse.options import JSON, Args, Json, Verb
 from roost.cli.parse.values import plural
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
+from roost.cli.text.job_text import local_time, utc_now
+from roost.cli.text.node_text import gone_for, in_order
+from roost.cli.text.notice_text import tell
 from roost.cli.text.output import Screen, clean, fields, print_json, screen, write
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from datetime import datetime
 
 _STATES = ("running", "starting", "paused", "stopping", "unknown", "queued", "held")
 _FEW_NODES = 8
@@ -22,24 +22,18 @@ VERB = Verb(
 
 def run(args: Args) -> int:
     """Print it."""
-    from roost.cli.text.job_text import utc_now
-
     answer = server().status()
     if args.json:
         print_json(answer)
     else:
         write(lines(answer, utc_now(), screen()))
         if answer.get("notice"):
-            from roost.cli.text.notice_text import tell
-
             tell(answer["notice"])
     return 0
 
 
-def lines(answer: Json, now: "datetime", shown: Screen) -> list[str]:
+def lines(answer: Json, now: datetime, shown: Screen) -> list[str]:
     """The status as text."""
-    from roost.cli.text.job_text import local_time
-
     about = answer.get("server") or {}
     pid = about.get("pid", answer.get("server_pid"))
     pairs = [
@@ -55,11 +49,10 @@ def lines(answer: Json, now: "datetime", shown: Screen) -> list[str]:
     ]
     pairs += _nodes(answer.get("nodes") or [], now)
     for problem in answer.get("health") or []:
-        text = problem.get("text") or problem.get("message") if isinstance(problem, dict) else problem
-        pairs.append(("health", shown.paint(clean(text), "red")))
+        pairs.append(("health", shown.paint(clean(problem), "red")))
     if not answer.get("health"):
         pairs.append(("health", "good"))
-    return fields([(name, value) for name, value in pairs if value], width=shown.width)
+    return fields(pairs, width=shown.width)
 
 
 def _you(you: Json | None) -> str:
@@ -92,10 +85,8 @@ def _out_of_sight(answer: Json) -> str:
     return f"; {gone:,} unknown, on nodes that cannot be reached" if gone else ""
 
 
-def _nodes(nodes: list[Json], now: "datetime") -> list[tuple[str, str]]:
+def _nodes(nodes: list[Json], now: datetime) -> list[tuple[str, str]]:
     """A line each; of many, how many are in which state, and those that are not up."""
-    from roost.cli.text.node_text import in_order
-
     nodes = sorted(nodes, key=lambda node: in_order(str(node["name"])))
     if len(nodes) <= _FEW_NODES:
         return [("node", _node(node, now)) for node in nodes]
@@ -109,18 +100,13 @@ def _nodes(nodes: list[Json], now: "datetime") -> list[tuple[str, str]]:
     ]
 
 
-def _node(node: Json, now: "datetime") -> str:
-    from roost.cli.text.node_text import gone_for
-
-    gpus = node.get("gpus")
-    count = len(gpus) if isinstance(gpus, list) else int(gpus or 0)
-    jobs = node.get("jobs")
-    running = len(jobs) if isinstance(jobs, list) else jobs
+def _node(node: Json, now: datetime) -> str:
     parts = [
-        f"{node.get('name')} {gone_for(node, now)}",
-        f"pid {node['pid']}" if node.get("pid") else "",
-        plural(count, "GPU"),
+        f"{node['name']} {gone_for(node, now)}",
+        f"pid {node['pid']}" if node["pid"] else "",
+        plural(node["gpus"], "GPU"),
+        plural(node["cpus"], "CPU") if node["cpus"] else "",
+        plural(node["jobs"], "job") if node["jobs"] else "",
     ]
-    parts += [plural(node["cpus"], "CPU") if node.get("cpus") else "", plural(running, "job") if running else ""]
     why = f": {node['reason']}" if node.get("reason") and node.get("state") == "unreachable" else ""
     return clean(", ".join(filter(None, parts)) + why)

@@ -1,9 +1,9 @@
 """roost uninstall: take away what `roost install` made; state and jobs stay."""
 
 import os
-import sys
 
 from roost.cli.parse.options import Args, Option, Verb
+from roost.cli.text.output import note
 from roost.cli.verbs.server.systemd import UNIT, Manager
 from roost.client import paths
 
@@ -29,13 +29,13 @@ def run(args: Args) -> int:
         return 0
     manager.check("uninstall")
     if manager.unit() is None:
-        print(f"roost: nothing to do: there is no {manager.path}", file=sys.stderr)
+        note(f"roost: nothing to do: there is no {manager.path}")
         return 0
     manager.do("disable", "--now", UNIT)
     os.unlink(manager.path)
     manager.do("daemon-reload")
     manager.says("reset-failed", UNIT)  # a server that had failed would be listed for ever
     home = paths.home(uid=0 if manager.is_system else None)
-    print(f"roost: {UNIT} is gone; jobs run on, state and logs stay in {home}", file=sys.stderr)
-    print("roost: to go on without systemd: roost up --detach", file=sys.stderr)
+    note(f"roost: {UNIT} is gone; jobs run on, state and logs stay in {home}")
+    note("roost: to go on without systemd: roost up --detach")
     return 0

@@ -1,10 +1,10 @@
 """roost up: the server of this home, in the foreground or behind."""
 
 import os
-import sys
 
 from roost.cli.parse import values
 from roost.cli.parse.options import Args, Option, Verb
+from roost.cli.text.output import note
 from roost.cli.verbs.server.server_options import LISTENING, SIM, server_arguments
 from roost.client import paths
 from roost.client.errors import EXIT_TRY_LATER, RoostError
@@ -31,27 +31,16 @@ VERB = Verb(
 )
 
 
-class AlreadyRunning(RoostError):
-    """This home has a server. Worded as the server itself does when it is started in the foreground."""
-
-    exit_code = EXIT_TRY_LATER
-
-    def __init__(self, home: str, pid: object) -> None:
-        super().__init__(
-            f"a server is already running in {home} (pid {pid})", "`roost status` shows it, `roost down` stops it"
-        )
-
-
 def run(args: Args) -> int:
     """Become the server, or start one."""
     arguments = server_arguments(args)
     if os.environ.get("ROOST_SERVER"):
-        print(f"roost: ROOST_SERVER names another server; this starts one here, in {paths.home()}", file=sys.stderr)
+        note(f"roost: ROOST_SERVER names another server; this starts one here, in {paths.home()}")
     if os.getuid() == 0 and not os.environ.get("ROOST_HOME"):  # everybody's on this machine
         from roost.cli.verbs.server import install
 
         for warning in install.warnings(is_system=True):
-            print(f"roost: warning: {warning}", file=sys.stderr)
+            note(f"roost: warning: {warning}")
     if args.detach:
         return _detached(arguments)
     from roost.server.main import main as serve
@@ -65,10 +54,12 @@ def _detached(arguments: tuple[str, ...]) -> int:
 
     address = paths.own_socket_path()
     if not start_server(paths.home(), address, arguments):
-        raise AlreadyRunning(paths.home(), Roost(address).status().get("server_pid"))
+        pid = Roost(address).status()["server_pid"]  # worded as the server itself does in the foreground
+        said = f"a server is already running in {paths.home()} (pid {pid})"
+        raise RoostError(said, "`roost status` shows it, `roost down` stops it", exit_code=EXIT_TRY_LATER)
     roost = Roost(address)
     for line in [*warnings(paths.home()), *where(roost), *first_administrator(roost)]:
-        print(line, file=sys.stderr)
+        note(line)
     return 0
 
 

@@ -4,7 +4,7 @@ import os
 
 from roost.cli.parse.options import ONE, Args, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.verbs.sim.sim_directory import sim_directory
+from roost.client.errors import RoostError
 
 VERB = Verb(
     "sim-gpu",
@@ -43,6 +43,17 @@ def run(args: Args) -> int:
     state = f"fault: {args.fault}" if args.fault is not None else "hangs" if args.hang else "is well"
     print(f"simulated GPU {args.gpu} {state}")
     return 0
+
+
+def sim_directory() -> str:
+    """Where the simulated GPUs live, as the job or the server says. Raises when the GPUs are real."""
+    inside = os.environ.get("ROOST_SIM_DIR")
+    if inside:
+        return inside
+    for node in server().status().get("nodes") or []:
+        if node.get("sim_dir"):
+            return str(node["sim_dir"])
+    raise RoostError("there are no simulated GPUs here", "roost down; roost up --sim 4x24G --detach")
 
 
 def _check(index: int) -> None:

@@ -3,7 +3,7 @@
 import os
 
 from roost.cli.parse.options import ONE, Args, Option, Verb
-from roost.cli.verbs.sim.sim_directory import sim_directory
+from roost.cli.verbs.sim.sim_gpu import sim_directory
 
 VERB = Verb(
     "sim-job",

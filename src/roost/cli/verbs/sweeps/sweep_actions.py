@@ -1,10 +1,9 @@
 """roost sweep kill, limit and rerun: what is done to the jobs of a whole sweep."""
 
 from roost.cli.parse import values
-from roost.cli.parse.options import Args, Operand, Option, TableVerb, UsageError, Verb
+from roost.cli.parse.options import JSON, Args, Operand, Option, TableVerb, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.job_actions import tell
-from roost.cli.runtime.selection import JSON
 from roost.cli.text.output import print_answer
 from roost.cli.verbs.sweeps.sweep_options import ID, sweep_id
 from roost.client.errors import EXIT_FAILED
@@ -38,12 +37,6 @@ RERUN = Verb(
 )
 
 
-class NothingToRerun(UsageError):
-    """There is no such job in the sweep."""
-
-    exit_code = EXIT_FAILED
-
-
 def kill(args: Args) -> int:
     """End what is left of a sweep."""
     roost = server()
@@ -70,7 +63,8 @@ def rerun(args: Args) -> int:
     number = sweep_id(roost, args.sweep)
     states = _states(args)
     if not roost.jobs(sweep=number, state=states, limit=1)["jobs"]:
-        raise NothingToRerun(f"no job of sweep {number} has ended like that: {', '.join(states).replace('_', ' ')}")
+        said = f"no job of sweep {number} has ended like that: {', '.join(states).replace('_', ' ')}"
+        raise UsageError(said, exit_code=EXIT_FAILED)
     answer = roost.act("rerun", {"sweep": number, "states": states})
     return tell(answer, [("queued again:", answer.get("done") or [])], named=False, as_json=args.json)
 

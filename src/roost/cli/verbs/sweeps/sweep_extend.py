@@ -1,8 +1,7 @@
 """roost sweep extend: further values; what is there already is not run again."""
 
-from roost.cli.parse.options import Args, Json, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import reach
-from roost.cli.runtime.selection import JSON
 from roost.cli.verbs.sweeps.sweep import told
 from roost.cli.verbs.sweeps.sweep_options import CSV, ID, PARAM, SAMPLES, WHERE, asked, make_directories, sweep_id
 from roost.client.client import Roost

@@ -1,11 +1,11 @@
 """roost sweep ls: the sweeps there are, and how far they are."""
 
-import sys
-
-from roost.cli.parse.options import Args, Verb
+from roost.cli.parse.options import JSON, Args, Verb
+from roost.cli.parse.values import brief
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import Column, print_json, screen, table, write
+from roost.cli.text.job_text import moment, utc_now
+from roost.cli.text.output import Column, print_list, screen, table
+from roost.cli.verbs.sweeps.sweep_show import counts_text
 
 VERB = Verb(
     "sweep ls",
@@ -25,17 +25,7 @@ _COLUMNS = (
 
 def run(args: Args) -> int:
     """Print the list."""
-    from roost.cli.parse.values import brief
-    from roost.cli.text.job_text import moment, utc_now
-    from roost.cli.verbs.sweeps.sweep_show import counts_text
-
     found = server().sweeps()
-    if args.json:
-        print_json({"version": 1, "sweeps": found})
-        return 0
-    if not found:
-        print("no sweeps yet", file=sys.stderr)
-        return 0
     now = utc_now()
     rows = [
         (
@@ -48,5 +38,4 @@ def run(args: Args) -> int:
         )
         for each in found
     ]
-    write(table(_COLUMNS, rows, screen()))
-    return 0
+    return print_list(args, "sweeps", found, lambda: table(_COLUMNS, rows, screen()), "no sweeps yet")

@@ -5,6 +5,7 @@ import sys
 
 from roost.cli.parse import values
 from roost.cli.parse.options import MANY, ONE, Args, Json, Operand, Option, UsageError
+from roost.cli.text.output import note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,11 +101,10 @@ def print_points(points: list[Json]) -> None:
     columns = [*(Column(name.upper(), most=16, least=6) for name in names), Column("COMMAND")]
     rows = [[*(value_text(each["point"][name]) for name in names), each["command_line"]] for each in points]
     write(table(columns, rows, screen()))
-    sys.stdout.flush()
-    print(f"{values.plural(len(points), 'job')} would be queued", file=sys.stderr)
+    note(f"{values.plural(len(points), 'job')} would be queued")
 
 
 def say_unused(names: "list[str]") -> None:
     """Parameters that stand nowhere in the command: worth a word, they may be forgotten."""
     for name in names:
-        print(f"roost: {{{name}}} is not in the command; jobs find it in ROOST_PARAM_{name.upper()}", file=sys.stderr)
+        note(f"roost: {{{name}}} is not in the command; jobs find it in ROOST_PARAM_{name.upper()}")

@@ -2,10 +2,11 @@
 
 import sys
 
-from roost.cli.parse.options import ONE, Args, Json, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Json, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import Screen, bar, clean, cut, print_json, screen, wrap, write
+from roost.cli.text.job_text import moment, utc_now
+from roost.cli.text.output import Screen, bar, clean, cut, note, print_json, screen, wrap, write
+from roost.cli.text.sweep_table import table_lines
 from roost.cli.verbs.sweeps.sweep_options import sweep_id
 
 VERB = Verb(
@@ -34,9 +35,6 @@ _BAR = 24
 
 def run(args: Args) -> int:
     """Print the sweep."""
-    from roost.cli.text.job_text import utc_now
-    from roost.cli.text.sweep_table import table_lines
-
     roost = server()
     sweep = roost.show_sweep(None if args.sweep is None else sweep_id(roost, args.sweep))
     if args.sort is not None or args.reverse:
@@ -50,8 +48,7 @@ def run(args: Args) -> int:
         text, hidden = table_lines(sweep, utc_now(), shown)
         write([*head_text(sweep, shown), "", *text])
         if hidden:
-            sys.stdout.flush()
-            print(f"… not shown: {clean(', '.join(hidden))}; all of it: --wide, --csv", file=sys.stderr)
+            note(f"… not shown: {clean(', '.join(hidden))}; all of it: --wide, --csv")
     return 0
 
 
@@ -86,8 +83,6 @@ def _number(text: "str | None") -> "float | str | None":
 
 
 def _seconds(point: Json) -> float | None:
-    from roost.cli.text.job_text import moment
-
     start, end = moment(point["started_at"]), moment(point["ended_at"])
     return (end - start).total_seconds() if start and end else None
 

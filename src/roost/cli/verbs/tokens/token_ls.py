@@ -1,15 +1,12 @@
 """roost token ls: the tokens there are; never the tokens themselves."""
 
-import sys
+from datetime import datetime
 
-from roost.cli.parse.options import Args, Json, Option, Verb
+from roost.cli.parse.options import JSON, Args, Json, Option, Verb
+from roost.cli.parse.values import brief
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import Column, Screen, print_json, screen, table, write
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from datetime import datetime
+from roost.cli.text.job_text import moment, utc_now
+from roost.cli.text.output import Column, Screen, print_list, screen, table
 
 VERB = Verb(
     "token ls",
@@ -29,19 +26,12 @@ _COLUMNS = (
 
 def run(args: Args) -> int:
     """Print the list."""
-    from roost.cli.text.job_text import utc_now
-
     found = server().people.tokens(all=bool(args.all))
-    if args.json:
-        print_json({"version": 1, "tokens": found})
-    elif found:
-        write(lines(found, utc_now(), screen()))
-    else:
-        print("no tokens; a new one: roost token new laptop", file=sys.stderr)
-    return 0
+    nothing = "no tokens; a new one: roost token new laptop"
+    return print_list(args, "tokens", found, lambda: lines(found, utc_now(), screen()), nothing)
 
 
-def lines(tokens: list[Json], now: "datetime", shown: Screen) -> list[str]:
+def lines(tokens: list[Json], now: datetime, shown: Screen) -> list[str]:
     """The tokens as text, a line each."""
     rows = [
         (
@@ -57,11 +47,8 @@ def lines(tokens: list[Json], now: "datetime", shown: Screen) -> list[str]:
     return table(_COLUMNS, rows, shown)
 
 
-def _far(text: str | None, now: "datetime") -> str:
+def _far(text: str | None, now: datetime) -> str:
     """`3d04h ago`, `in 12d`, `over`; nothing for no time."""
-    from roost.cli.parse.values import brief
-    from roost.cli.text.job_text import moment
-
     at = moment(text)
     if at is None:
         return ""

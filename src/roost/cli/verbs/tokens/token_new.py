@@ -3,10 +3,9 @@
 import sys
 
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Operand, Option, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Operand, Option, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import print_json
+from roost.cli.text.output import note, print_json
 
 VERB = Verb(
     "token new",
@@ -33,5 +32,5 @@ def run(args: Args) -> int:
     print(made["token"])
     sys.stdout.flush()
     until = "until it is revoked" if args.expires is None else f"for {values.in_words(args.expires)}"
-    print(f"roost: token {made['id']}, good {until}; it is not shown again", file=sys.stderr)
+    note(f"roost: token {made['id']}, good {until}; it is not shown again")
     return 0

@@ -1,10 +1,8 @@
 """roost token revoke: end tokens at once."""
 
-import sys
-
 from roost.cli.parse.options import Args, Operand, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import clean
+from roost.cli.text.output import clean, note
 
 VERB = Verb(
     "token revoke",
@@ -22,5 +20,5 @@ def run(args: Args) -> int:
     people = server().people
     for word in args.ids:
         ended = people.revoke(int(word))
-        print(f"roost: token {ended['id']} of {clean(ended['user'])} ended: {clean(ended['label'])}", file=sys.stderr)
+        note(f"roost: token {ended['id']} of {clean(ended['user'])} ended: {clean(ended['label'])}")
     return 0

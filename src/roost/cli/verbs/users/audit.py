@@ -1,12 +1,10 @@
 """roost audit: who did what, when, from where."""
 
-import sys
-
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Json, Option, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import Column, Screen, print_json, screen, table, write
+from roost.cli.text.job_text import moment
+from roost.cli.text.output import Column, Screen, print_list, screen, table
 
 _MOST = 50
 VERB = Verb(
@@ -15,7 +13,7 @@ VERB = Verb(
     options=(
         Option("-u --user", "what this user did", ONE, "USER"),
         Option("--action", "only this, like kill, set or 'user add'", ONE, "ACTION"),
-        Option("--since", "not longer ago than 2h, 7d, or since 2026-11-20", ONE, "TIME"),
+        Option("--since", "not longer ago than 2h, 7d, or since 2026-11-20", ONE, "TIME", values.since),
         Option("-n --limit", f"at most so many (default {_MOST})", ONE, "N", values.count),
         Option("-w --wide", "do not cut to the width of the terminal"),
         JSON,
@@ -39,24 +37,14 @@ _COLUMNS = (
 def run(args: Args) -> int:
     """Print the lines."""
     most = _MOST if args.limit is None else args.limit
-    try:
-        since = values.since(args.since) if args.since is not None else ""
-    except ValueError as error:
-        raise UsageError(f"--since {args.since}: {error}") from None
-    found = list(server().people.audit(user=args.user or "", action=args.action or "", since=since, most=most))
-    if args.json:
-        print_json({"version": 1, "audit": found})
-    elif found:
-        write(lines(found, Screen(100_000) if args.wide else screen()))
-    else:
-        print("roost: nothing of that kind was done", file=sys.stderr)
-    return 0
+    people = server().people
+    found = list(people.audit(user=args.user or "", action=args.action or "", since=args.since or "", most=most))
+    shown = Screen(100_000) if args.wide else screen()
+    return print_list(args, "audit", found, lambda: lines(found, shown), "roost: nothing of that kind was done")
 
 
 def lines(found: list[Json], shown: Screen) -> list[str]:
     """The audit as text, a line each."""
-    from roost.cli.text.job_text import moment
-
     rows = []
     for entry in found:
         at = moment(entry["at"])

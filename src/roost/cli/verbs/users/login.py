@@ -2,13 +2,14 @@
 
 import contextlib
 import os
-import sys
 
 from roost.cli.parse.options import ONE, Args, Json, Operand, Option, UsageError, Verb
 from roost.cli.runtime import prompt
+from roost.cli.text.output import note
 from roost.client import logins, paths
 from roost.client.client import Roost
 from roost.client.errors import RoostError
+from roost.client.server_api import server_address
 
 VERB = Verb(
     "login",
@@ -36,17 +37,17 @@ def run(args: Args) -> int:
     except ValueError as error:
         raise UsageError(f"{args.url}: {error}", "on the server's own machine no login is needed") from None
     if url.startswith("http://") and not _is_here(url):
-        print("roost: http:// hides nothing from others on the network; https:// would", file=sys.stderr)
+        note("roost: http:// hides nothing from others on the network; https:// would")
     before = logins.kept()["servers"].get(url)
     login = _by_token(url, args.user) if args.token else _by_password(url, args.user)
     logins.keep(url, login)
     if before is not None:
         _revoke(url, before, login)
-    print(f"roost: logged in to {url} as {login['user']}; the token is in {paths.logins_file()}", file=sys.stderr)
-    if paths.address() == url:
-        print("roost: commands use that server now, where none runs here; `roost logout` ends it", file=sys.stderr)
+    note(f"roost: logged in to {url} as {login['user']}; the token is in {paths.logins_file()}")
+    if server_address() == url:
+        note("roost: commands use that server now, where none runs here; `roost logout` ends it")
     else:
-        print(f"roost: there is another server here; to use that one: export ROOST_SERVER={url}", file=sys.stderr)
+        note(f"roost: there is another server here; to use that one: export ROOST_SERVER={url}")
     return 0
 
 

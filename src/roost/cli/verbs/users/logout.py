@@ -1,11 +1,11 @@
 """roost logout: end the token that `roost login` got, and forget it."""
 
-import sys
-
 from roost.cli.parse.options import Args, Operand, UsageError, Verb
-from roost.client import logins, paths
+from roost.cli.text.output import note
+from roost.client import logins
 from roost.client.client import Roost
 from roost.client.errors import EXIT_NOT_PERMITTED, RoostError
+from roost.client.server_api import server_address
 
 VERB = Verb(
     "logout",
@@ -25,7 +25,7 @@ def run(args: Args) -> int:
         raise UsageError(f"you are not logged in to {url}", f"logins that are kept: {known}")
     ended = _revoked(url, login["token"], login["id"])
     logins.forget(url)
-    print(f"roost: logged out of {url}" + ("" if ended else "; the token is forgotten here"), file=sys.stderr)
+    note(f"roost: logged out of {url}" + ("" if ended else "; the token is forgotten here"))
     return 0
 
 
@@ -35,7 +35,7 @@ def _meant(url: str | None, default: str | None) -> str:
             return logins.address_of(url)
         except ValueError as error:
             raise UsageError(f"{url}: {error}") from None
-    address = paths.address()
+    address = server_address()
     found = logins.address_of(address) if address.startswith(("http://", "https://")) else default
     if found is None:
         raise UsageError("you are not logged in anywhere", "roost login URL")
@@ -47,7 +47,7 @@ def _revoked(url: str, token: str, number: int) -> bool:
         Roost(url, token=token).people.revoke(number)
     except RoostError as error:
         if error.exit_code != EXIT_NOT_PERMITTED:  # else it is void already
-            print(f"roost: it could not be ended there: {error.message}", file=sys.stderr)
-            print(f"hint: later, from elsewhere: roost token revoke {number}", file=sys.stderr)
+            note(f"roost: it could not be ended there: {error.message}")
+            note(f"hint: later, from elsewhere: roost token revoke {number}")
             return False
     return True

@@ -1,12 +1,9 @@
 """roost notice: what everybody is to see, shown, set and taken away."""
 
-import sys
-
-from roost.cli.parse.options import Args, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, Args, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
 from roost.cli.text.notice_text import line
-from roost.cli.text.output import print_json
+from roost.cli.text.output import note, print_json
 
 VERB = Verb(
     "notice",
@@ -34,7 +31,7 @@ def run(args: Args) -> int:
     if args.json:
         print_json({"version": 1, "notice": found})
     elif found is None:
-        print("roost: there is no notice" + (" any more" if args.clear else ""), file=sys.stderr)
+        note("roost: there is no notice" + (" any more" if args.clear else ""))
     else:
         print(line(found))
     return 0

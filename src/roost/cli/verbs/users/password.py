@@ -1,10 +1,9 @@
 """roost password: set the password for your own logins from elsewhere."""
 
-import sys
-
 from roost.cli.parse.options import Args, Verb
 from roost.cli.runtime import prompt
 from roost.cli.runtime.connect import server
+from roost.cli.text.output import note
 
 VERB = Verb(
     "password",
@@ -22,5 +21,5 @@ def run(args: Args) -> int:
     needs_old = me["via"] != "socket" and roost.user(me["user"])["password"]
     old = prompt.secret("Old password") if needs_old else None
     people.set_password(prompt.new_password(), old)
-    print(f"roost: the password of {me['user']} is set; browsers that were logged in are logged out", file=sys.stderr)
+    note(f"roost: the password of {me['user']} is set; browsers that were logged in are logged out")
     return 0

@@ -1,12 +1,9 @@
 """roost usage: GPU hours of every user, week by week."""
 
-import sys
-
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Json, Option, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Json, Option, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import Column, Screen, print_json, screen, table, write
+from roost.cli.text.output import Column, Screen, note, print_json, screen, table, write
 
 _SHOWN = 4
 VERB = Verb(
@@ -36,7 +33,7 @@ def run(args: Args) -> int:
     elif found["users"]:
         write(lines(found, screen()))
     else:
-        print("nobody has used a GPU in that time", file=sys.stderr)
+        note("nobody has used a GPU in that time")
     return 0
 
 

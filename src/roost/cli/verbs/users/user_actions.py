@@ -1,10 +1,8 @@
 """The verbs that change one thing of each user named: lock, unlock, admin; and the link to a new password."""
 
-import sys
-
 from roost.cli.parse.options import Args, Json, Option, TableVerb, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import clean, write
+from roost.cli.text.output import clean, note, write
 from roost.cli.verbs.users.user_add import lines
 from roost.cli.verbs.users.user_names import NAMES, known
 
@@ -28,7 +26,7 @@ def _change(
         roost = server()
         for user in known(roost, args.names):
             now = roost.people.change(user["user"], **changes(args))
-            print(f"roost: {clean(user['user'])} is {said(args, now)}", file=sys.stderr)
+            note(f"roost: {clean(user['user'])} is {said(args, now)}")
         return 0
 
     return TableVerb(Verb(name, summary, operands=(NAMES,), options=options, examples=examples, about=about), run)
@@ -45,8 +43,7 @@ def _link(args: Args) -> int:
     roost = server()
     users = known(roost, args.names)
     write(lines([{**user, "link": roost.people.link(user["user"])} for user in users]))
-    sys.stdout.flush()
-    print("roost: each is for one use within seven days; earlier ones are void", file=sys.stderr)
+    note("roost: each is for one use within seven days; earlier ones are void")
     return 0
 
 

@@ -1,11 +1,8 @@
 """roost user add: users who may log in from elsewhere, each with a link to choose a password."""
 
-import sys
-
-from roost.cli.parse.options import ONE, Args, Json, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Json, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import clean, print_json, width_of, write
+from roost.cli.text.output import clean, note, print_json, width_of, write
 from roost.cli.verbs.users.user_names import check_names, names_in
 
 VERB = Verb(
@@ -44,12 +41,11 @@ def run(args: Args) -> int:
         print_json({"version": 1, "users": made})
         return 0
     write(lines(made))
-    sys.stdout.flush()
-    print("roost: each link is for one use within seven days: a password is chosen there", file=sys.stderr)
+    note("roost: each link is for one use within seven days: a password is chosen there")
     for user in made:
         if user["unix"] is None:
             name = clean(user["user"])
-            print(f"roost: {name} can run no job yet: roost user set {name} --unix ACCOUNT", file=sys.stderr)
+            note(f"roost: {name} can run no job yet: roost user set {name} --unix ACCOUNT")
     return 0
 
 

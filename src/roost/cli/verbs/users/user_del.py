@@ -1,13 +1,10 @@
 """roost user del: users deleted; their jobs are ended, the history stays."""
 
-import sys
-
-from roost.cli.parse.options import Args, Json, Option, Verb
+from roost.cli.parse.options import JSON, Args, Json, Option, Verb
 from roost.cli.parse.values import plural
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.prompt import is_meant
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import clean, print_json
+from roost.cli.text.output import clean, note, print_json
 from roost.cli.verbs.users.user_names import NAMES, known
 from roost.client.errors import EXIT_FAILED
 
@@ -30,7 +27,7 @@ def run(args: Args) -> int:
     names = ", ".join(clean(user["user"]) for user in users)
     ends = f" and end {plural(jobs, 'job')}" if jobs else ""
     if not args.yes and not is_meant(f"delete {names}{ends}?"):
-        print("roost: nothing was done", file=sys.stderr)
+        note("roost: nothing was done")
         return EXIT_FAILED
     gone = [roost.people.delete(user["user"]) for user in users]
     if args.json:
@@ -44,7 +41,7 @@ def run(args: Args) -> int:
 def tell(gone: Json) -> None:
     """What became of him."""
     name, ended = clean(gone["user"]), len(gone["ended"])
-    print(f"roost: {name} is deleted, {plural(ended, 'job')} ended", file=sys.stderr)
+    note(f"roost: {name} is deleted, {plural(ended, 'job')} ended")
     if gone["admitted"]:
-        print(f"roost: the UNIX account {name} can still come in on this machine; to keep it out:", file=sys.stderr)
-        print(f"hint: roost user lock {name}, or for all who were not added: roost set users.admit known", file=sys.stderr)
+        note(f"roost: the UNIX account {name} can still come in on this machine; to keep it out:")
+        note(f"hint: roost user lock {name}, or for all who were not added: roost set users.admit known")

@@ -1,12 +1,9 @@
 """roost user set: weight, quotas and UNIX account of users, changed."""
 
-import sys
-
 from roost.cli.parse import values
-from roost.cli.parse.options import ONE, Args, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import clean, print_json, write
+from roost.cli.text.output import clean, note, print_each
 from roost.cli.verbs.users.user_names import NAMES, check_names
 from roost.cli.verbs.users.user_show import lines
 
@@ -44,15 +41,11 @@ def run(args: Args) -> int:
     changes = {key: None if value == values.NONE else value for key, value in rules.items()}
     roost = server()
     users = [roost.people.change(name, **changes) for name in names]
-    if args.json:
-        print_json({"version": 1, **users[0]} if len(users) == 1 else {"version": 1, "users": users})
-        return 0
-    for position, user in enumerate(users):
-        write(([""] if position else []) + lines(user))
+    print_each(args, "users", users, lines)
+    for user in [] if args.json else users:
         if changes.get("unix"):
             who = f"whoever is {clean(user['unix'])} on this machine is {clean(user['user'])} here from now on"
-            print(f"roost: {who}; his earlier tokens have ended", file=sys.stderr)
+            note(f"roost: {who}; his earlier tokens have ended")
         if not user["account"] and user.get("unix") is None:
-            sys.stdout.flush()
-            print(f"roost: {clean(user['user'])} has no account on this machine (yet)", file=sys.stderr)
+            note(f"roost: {clean(user['user'])} has no account on this machine (yet)")
     return 0

@@ -1,9 +1,8 @@
 """roost user show: what users may have, and what they have now."""
 
-from roost.cli.parse.options import Args, Json, Operand, Verb
+from roost.cli.parse.options import JSON, Args, Json, Operand, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import clean, fields, print_json, write
+from roost.cli.text.output import clean, fields, print_each
 from roost.cli.verbs.users.user_names import check_names
 
 User = Json
@@ -22,12 +21,7 @@ def run(args: Args) -> int:
     roost = server()
     names = check_names(args.names) or [roost.people.me()["user"]]
     users = [roost.user(name) for name in names]
-    if args.json:
-        print_json({"version": 1, **users[0]} if len(users) == 1 else {"version": 1, "users": users})
-        return 0
-    for position, user in enumerate(users):
-        write(([""] if position else []) + lines(user))
-    return 0
+    return print_each(args, "users", users, lines)
 
 
 def lines(user: User) -> list[str]:
@@ -41,7 +35,7 @@ def lines(user: User) -> list[str]:
         ("jobs", _with_quota(user["running"], "running", user["max_jobs"])),
         ("queue", _with_quota(user["queued"], "waiting", user["max_queued"])),
     ]
-    return [f"user {clean(user['user'])}", *fields([(name, value) for name, value in pairs if value], "  ")]
+    return [f"user {clean(user['user'])}", *fields(pairs, "  ")]
 
 
 def role(user: User) -> str:

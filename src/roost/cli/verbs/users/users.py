@@ -1,11 +1,9 @@
 """roost users: everybody, with weight, quotas and what each has now."""
 
-import sys
-
-from roost.cli.parse.options import Args, Json, Verb
+from roost.cli.parse.options import JSON, Args, Json, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import JSON
-from roost.cli.text.output import Cell, Column, Screen, clean, print_json, screen, table, write
+from roost.cli.text.output import Cell, Column, Screen, clean, print_list, screen, table
+from roost.cli.verbs.users.user_show import role
 
 VERB = Verb(
     "users",
@@ -28,13 +26,8 @@ _COLUMNS = (
 def run(args: Args) -> int:
     """Print the users."""
     users = server().users()
-    if args.json:
-        print_json({"version": 1, "users": users})
-    elif users:
-        write(lines(users, screen()))
-    else:
-        print("nobody has a job that is not ended, or rules: roost user set ana --max-gpus 4", file=sys.stderr)
-    return 0
+    nothing = "nobody has a job that is not ended, or rules: roost user set ana --max-gpus 4"
+    return print_list(args, "users", users, lambda: lines(users, screen()), nothing)
 
 
 def lines(users: list[Json], shown: Screen) -> list[str]:
@@ -55,8 +48,6 @@ def lines(users: list[Json], shown: Screen) -> list[str]:
 
 def _note(user: Json) -> str:
     """What else there is to say of him."""
-    from roost.cli.verbs.users.user_show import role
-
     tied = user.get("unix") if user.get("unix") not in (None, user["user"]) else None
     account = f"runs as {tied}" if tied else "" if user["account"] else "no account here"
     return clean(", ".join(filter(None, (role(user), account))))

@@ -1,9 +1,8 @@
 """roost web: a link that logs your browser in."""
 
-import sys
-
 from roost.cli.parse.options import Args, Verb
 from roost.cli.runtime.connect import server
+from roost.cli.text.output import note
 
 VERB = Verb(
     "web",
@@ -16,5 +15,5 @@ VERB = Verb(
 def run(args: Args) -> int:
     """Print it."""
     print(server().people.web_link())
-    print("roost: for one login, within five minutes", file=sys.stderr)
+    note("roost: for one login, within five minutes")
     return 0

@@ -192,7 +192,7 @@ def test_the_box(roost: Roost, server: FakeServer, tmp_path: Path) -> None:
     server.routes["POST /gpus/actions"] = {}
     server.routes["POST /drain"] = {}
     server.routes["POST /scheduler"] = {}
-    server.routes["POST /archive"] = {"done": [1, 2]}
+    server.routes["POST /archive"] = {"archived": 2, "path": str(tmp_path / "a")}
     server.routes["POST /backup"] = {}
     assert roost("gpu", "disable", "1,2", "3").out == "disabled GPU 1, 2, 3\n"
     assert roost("gpu", "set", "0", "--slots", "2").code == 0

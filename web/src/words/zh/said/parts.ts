@@ -61,7 +61,6 @@ export const parts: readonly Pair[] = [
   [" with at least {mem} in all", "（单卡显存至少 {mem}）"],
   [" on {nodes}", "（节点 {nodes}）"],
   ["{path} (is it not shared with that node? copy it there, or name another with --cwd or --node)", "{path}（是否未与该节点共享？请复制过去，或用 --cwd 或 --node 另行指定）"],
-  ["{path} ({node} does not share it with the server: copy it there, or name another with --cwd or --node)", "{path}（{node} 与服务器不共享它：请复制过去，或用 --cwd 或 --node 另行指定）"],
   ["; there is a file of that name here, try: ./{name}", "；当前目录有同名文件，可试：./{name}"],
   ["cannot enter {path}", "无法进入 {path}"],
 ];

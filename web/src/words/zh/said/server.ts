@@ -10,6 +10,7 @@ export const server: readonly Pair[] = [
   ["{name} must be true or false, not {value}", "{name} 必须是 true 或 false，而不是 {value}"],
   ["{name} must not be empty", "{name} 不能为空"],
   ["{name} is required", "{name} 必填"],
+  ["Method Not Allowed", "不允许该方法"],
   ["there is nothing at {path}", "{path} 处没有内容"],
   ["see /api/v1/openapi.json", "见 /api/v1/openapi.json"],
   ["internal error: {what}", "内部错误：{what}"],

@@ -1,4 +1,4 @@
-"""Engines and services in this process, put together as `roost.server.main` does it."""
+"""Engines and servers in this process, put together as `roost.server.main` does it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from pathlib import Path
 from roost.links.link import Link
 from roost.server.nodes.node_commands import Ways
 from roost.server.nodes.node_links import NodeLinks
+from roost.server.parts import Parts, assemble
 from roost.server.rounds.controller import Controller
 from roost.server.rounds.engine import Engine, EngineInbox
-from roost.server.service import Service
+from roost.server.views.dashboard_feed import LENGTHS, Hub
+from roost.store.overview import Lengths
 from roost.store.store import Store
 
 
@@ -24,8 +26,13 @@ class NoLinks:
         """There is none."""
 
 
-def make_service(home: Path, store: Store, links: type[NodeLinks] = NodeLinks) -> Service:
-    """A service over a store, with its engine; no link is opened unless somebody calls `links.begin`."""
+def make_server(home: Path, store: Store, links: type[NodeLinks] = NodeLinks) -> Parts:
+    """The parts of a server over a store; no link is opened unless somebody calls `links.begin`."""
     controller, inbox = Controller(store), EngineInbox()
     made = links(inbox, Ways(home, store.server_id(), None, lambda: controller.cluster), lambda: controller.cluster)
-    return Service(home, store, Engine(controller, inbox, made), made)
+    return assemble(home, store, Engine(controller, inbox, made), made)
+
+
+def make_hub(server: Parts, lengths: Lengths = LENGTHS) -> Hub:
+    """Another hub of the live feed of that server."""
+    return Hub(server.engine, server.reader, server.people, server.status, server.etas, server.shutdown, lengths)

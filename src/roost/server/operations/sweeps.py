@@ -15,8 +15,9 @@ from roost.server.clock import now_ms, rfc3339
 from roost.server.identity.people import Caller
 from roost.server.logs.reader import Logs
 from roost.server.rounds.commands import MakeSweep
+from roost.server.rounds.engine import Engine
 from roost.server.rounds.sweep import expand
-from roost.server.service import Service
+from roost.server.store_reader import StoreReader
 from roost.server.views import job_views
 from roost.store import reads
 from roost.store.rows import AttemptRow, JobRow, ResultRow, SweepRow
@@ -30,39 +31,39 @@ LISTED = 100
 class Sweeps:
     """What can be asked of the sweeps of a running server. Remembers what the logs of ended runs said."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, engine: Engine, reader: StoreReader, logs: Logs) -> None:
+        self._engine, self._reader, self._logs = engine, reader, logs
         self._said: dict[tuple[int, int], dict[str, Result]] = {}
 
     async def make(self, caller: Caller, asked: MakeSweep) -> SweepMade | SweepPlanned:
         """Expand the design, off the loop, and queue the points: a new sweep, or what another does not have yet."""
-        into = None if asked.sweep is None else design_of(await self._service.sweep(asked.sweep))
+        into = None if asked.sweep is None else design_of(await self._reader.sweep(asked.sweep))
         design, jobs = await asyncio.to_thread(expand, asked.design, into)
         asked = msgspec.structs.replace(asked, design=design, jobs=jobs)
-        answer: SweepMade | SweepPlanned = await self._service.ask(caller, asked)
+        answer: SweepMade | SweepPlanned = await self._engine.ask(asked, caller.who)
         return answer
 
     async def last(self, caller: Caller) -> int:
         """The caller's last sweep."""
-        found = await self._service.read(reads.last_sweep, caller.name)
+        found = await self._reader.read(reads.last_sweep, caller.name)
         if not found:
             raise NotFound("you have no sweep yet", "roost sweep -p lr=1e-3,1e-4 'python train.py --lr {lr}'")
         return found
 
     async def listed(self) -> list[Sweep]:
         """The newest sweeps, with how far they are."""
-        rows = await self._service.read(reads.sweeps, LISTED)
-        away = job_views.away(self._service.cluster, now_ms())
-        counts = await self._service.read(reads.sweep_counts, [row.id for row in rows], away)
+        rows = await self._reader.read(reads.sweeps, LISTED)
+        away = job_views.away(self._engine.cluster, now_ms())
+        counts = await self._reader.read(reads.sweep_counts, [row.id for row in rows], away)
         return [_head(row, counts.get(row.id, {})) for row in rows]
 
     async def shown(self, sweep: int) -> SweepShown:
         """A sweep with all its points."""
-        row = await self._service.sweep(sweep)
-        jobs = await self._service.read(reads.jobs_of_sweep, sweep)
+        row = await self._reader.sweep(sweep)
+        jobs = await self._reader.read(reads.jobs_of_sweep, sweep)
         ids = [job.id for job in jobs]
-        attempts = await self._service.read(reads.attempts, ids)
-        reported = await self._service.read(reads.results, ids)
+        attempts = await self._reader.read(reads.attempts, ids)
+        reported = await self._reader.read(reads.results, ids)
         written = await self._written([_last(attempts.get(job, [])) for job in ids])
         points = [
             self._point(job, attempts.get(job.id, []), merged(job.attempts, reported.get(job.id, []), said))
@@ -85,15 +86,15 @@ class Sweeps:
 
     async def results(self, job: int) -> dict[str, Reported]:
         """What a job reported, key by key."""
-        await self._service.row(job)
-        rows = (await self._service.read(reads.results, [job])).get(job, [])
+        await self._reader.job(job)
+        rows = (await self._reader.read(reads.results, [job])).get(job, [])
         return {
             row.key: Reported(value=msgspec.json.decode(row.value), attempt=row.attempt, at=rfc3339(row.at_ms))
             for row in rows
         }
 
     def _point(self, row: JobRow, attempts: list[AttemptRow], found: dict[str, Result]) -> Point:
-        job = job_views.job_view(self._service.cluster, row, attempts, now_ms(), None)
+        job = job_views.job_view(self._engine.cluster, row, attempts, now_ms(), None)
         return Point(
             job=row.id,
             point=job.point or {},
@@ -125,7 +126,7 @@ class Sweeps:
             return self._said[run]
         try:
             how = {"stream": "out", "offset": -results.TAIL_BYTES, "limit": results.TAIL_BYTES}
-            log = await Logs(self._service).read(attempt, **how)
+            log = await self._logs.read(attempt, **how)
         except RoostError:
             return {}  # a log that cannot be read now says nothing now
         found = results.in_log(log.data)

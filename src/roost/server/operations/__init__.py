@@ -1,0 +1,1 @@
+"""What a request does in several steps: acting on selected jobs, administering users, archive, backup, leaving."""

@@ -1,0 +1,39 @@
+"""Copying the whole state to a file, and stopping the server."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from roost.answers.settings import Leaving
+from roost.core.errors import BadRequest, Conflict
+from roost.server.identity.people import Caller
+from roost.server.operations.job_actions import JobActions
+from roost.server.rounds.commands import Act, Change_
+from roost.server.rounds.engine import Engine
+from roost.server.shutdown import Shutdown
+from roost.store.store import Store
+
+
+async def backup(engine: Engine, store: Store, path: Path) -> None:
+    """Write a copy of the store to a new file while everything continues."""
+    if path.exists():
+        raise Conflict(f"{path} is there already", "name another file")
+    # Changes nothing, but is a commit: a start that was just reported goes with it. Without it the copy would not
+    # know that the job has begun, and a home that is made from it would begin it again.
+    await engine.ask(Change_("", {}))
+    try:
+        await asyncio.to_thread(store.backup, path)
+    except OSError as error:
+        raise BadRequest(f"cannot write {path}: {error.strerror}") from None
+
+
+async def stop(engine: Engine, actions: JobActions, shutdown: Shutdown, caller: Caller, kill: bool) -> Leaving:
+    """Leave; running jobs continue, unless they are to be ended first."""
+    engine.controller.is_leaving = True
+    killed = list(engine.cluster.active) if kill else []
+    if killed:
+        await engine.ask(Act(caller.name, "kill", killed), caller.who)
+        await actions.wait(killed, None)
+    shutdown.ask()
+    return Leaving(killed=killed, running=[] if kill else list(engine.cluster.active))

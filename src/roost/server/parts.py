@@ -1,0 +1,111 @@
+"""The parts of a running server: made here, each handed what it needs, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from roost.server.address import Address
+from roost.server.clock import now_ms
+from roost.server.history.queries import Past
+from roost.server.history.recorder import Recorder
+from roost.server.identity.login import Login
+from roost.server.identity.pam import Pam
+from roost.server.identity.people import People
+from roost.server.logs.collector import LogCopies
+from roost.server.logs.reader import Logs
+from roost.server.nodes.fleet import Fleet
+from roost.server.nodes.node_links import NodeLinks
+from roost.server.notify.notifier import Notifier
+from roost.server.notify.targets import Targets
+from roost.server.operations.archive import Archive
+from roost.server.operations.job_actions import JobActions
+from roost.server.operations.sweeps import Sweeps
+from roost.server.operations.user_admin import UserAdmin
+from roost.server.rounds.engine import Engine
+from roost.server.shutdown import Shutdown
+from roost.server.store_reader import StoreReader
+from roost.server.views.dashboard_feed import Hub
+from roost.server.views.forecasts import Foreseeing
+from roost.server.views.job_reader import JobReader
+from roost.server.views.job_selector import JobSelector
+from roost.server.views.server_status import ServerStatus
+from roost.server.views.start_estimates import Etas
+from roost.store.store import Store
+
+
+@dataclass(slots=True)
+class Parts:
+    """What the API and the process are handed. No part has all of it: each gets what it needs from `assemble`."""
+
+    home: Path
+    store: Store
+    engine: Engine
+    links: NodeLinks
+    address: Address
+    shutdown: Shutdown
+    reader: StoreReader
+    people: People
+    login: Login
+    recorder: Recorder
+    forecasts: Foreseeing
+    etas: Etas
+    logs: Logs
+    log_copies: LogCopies
+    selector: JobSelector
+    jobs: JobReader
+    actions: JobActions
+    sweeps: Sweeps
+    status: ServerStatus
+    users: UserAdmin
+    fleet: Fleet
+    archive: Archive
+    past: Past
+    live: Hub
+    notifier: Notifier
+    targets: Targets
+
+
+def assemble(home: Path, store: Store, engine: Engine, links: NodeLinks) -> Parts:
+    """Make the parts of a server over an engine. Nothing runs yet."""
+    address, shutdown, reader = Address(), Shutdown(), StoreReader(store)
+    people = People(store, lambda key: engine.cluster.settings[key], now_ms)
+    pam = Pam(people, lambda key: engine.cluster.settings[key])
+    recorder, forecasts = Recorder(store, lambda: engine.cluster), Foreseeing(lambda: engine.cluster, now_ms)
+    engine.watchers |= {forecasts.watch, recorder.watch}
+    etas = Etas(lambda: engine.cluster, forecasts.misses, now_ms)
+    logs = Logs(home, engine, links, reader)
+    log_copies = LogCopies(home, engine, reader, logs)
+    selector = JobSelector(engine, reader)
+    jobs = JobReader(engine, reader, people, selector, forecasts, etas)
+    actions = JobActions(engine, reader, selector, forecasts)
+    status = ServerStatus(home, engine, reader, links, people, pam, address)
+    notifier = Notifier(store, engine, reader, people, logs)
+    return Parts(
+        home=home,
+        store=store,
+        engine=engine,
+        links=links,
+        address=address,
+        shutdown=shutdown,
+        reader=reader,
+        people=people,
+        login=Login(people, pam),
+        recorder=recorder,
+        forecasts=forecasts,
+        etas=etas,
+        logs=logs,
+        log_copies=log_copies,
+        selector=selector,
+        jobs=jobs,
+        actions=actions,
+        sweeps=Sweeps(engine, reader, logs),
+        status=status,
+        users=UserAdmin(engine, reader, people, actions, address),
+        fleet=Fleet(engine, people, links, status.node, log_copies.settled),
+        archive=Archive(home, engine, reader, jobs),
+        past=Past(engine, reader, recorder, people, logs, selector),
+        live=Hub(engine, reader, people, status, etas, shutdown),
+        notifier=notifier,
+        targets=Targets(store, reader, people, notifier),
+    )

@@ -1,0 +1,62 @@
+"""When the daemon leaves, and when it stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roost.node.daemon.departure import Departure
+
+
+class Busy:
+    """A `Lifecycle` that only knows whether anything runs."""
+
+    def __init__(self, is_busy: bool) -> None:
+        self.is_busy = is_busy
+
+
+class Stopped:
+    """A `Loop` that only counts how often it was stopped."""
+
+    count = 0
+
+    def stop(self) -> None:
+        self.count += 1
+
+
+def departure(loop: Any, leave_s: float = 600.0) -> Any:
+    return Departure(loop, leave_s, lambda text: None)
+
+
+def test_told_to_leave_it_leaves_at_once() -> None:
+    loop = Stopped()
+    departure(loop).shut_down(when_idle=False)
+    assert loop.count == 1
+
+
+def test_told_to_leave_when_idle_it_waits_for_the_last_run() -> None:
+    loop = Stopped()
+    one = departure(loop)
+    one.check_idle(Busy(False))
+    one.shut_down(when_idle=True)
+    one.check_idle(Busy(True))
+    assert loop.count == 0
+    one.check_idle(Busy(False))
+    assert loop.count == 1
+
+
+def test_a_new_server_makes_it_stay() -> None:
+    loop = Stopped()
+    one = departure(loop)
+    one.shut_down(when_idle=True)
+    one.stay()
+    one.check_idle(Busy(False))
+    assert loop.count == 0
+
+
+def test_alone_for_long_enough_it_leaves() -> None:
+    loop = Stopped()
+    one = departure(loop, leave_s=-1.0)
+    one.check_alone(is_needed=True)
+    assert loop.count == 0
+    one.check_alone(is_needed=False)
+    assert loop.count == 1
