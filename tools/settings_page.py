@@ -33,8 +33,9 @@ KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false
 def row(setting: Setting) -> str:
     """A line of the page."""
     takes = KINDS[setting.kind]
-    if setting.low is not None and setting.high is not None:
-        takes += f", {number(setting.low)} to {number(setting.high)}"
+    low, high = setting.range
+    if low is not None and high is not None:
+        takes += f", {number(low)} to {number(high)}"
     return f"| `{setting.key}` | `{setting.default}` | {takes} | {setting.meaning} |\n"
 
 

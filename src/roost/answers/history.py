@@ -74,7 +74,7 @@ class UserUsage(msgspec.Struct):
     waited_s_mean: float | None
 
 
-class Usage(Versioned):
+class UsageByWeek(Versioned):
     """What users have used, in weeks of ISO 8601 (UTC), the oldest first."""
 
     weeks: list[str]

@@ -12,6 +12,7 @@ from roost.answers.users import Notice
 from roost.answers.values import OutcomeName, StateName, Time, Value, Versioned
 from roost.core.estimates.alternatives import Instead
 from roost.core.estimates.queue_ahead import Queue
+from roost.core.events import Usage
 from roost.core.model import Conditions
 from roost.core.results import Result
 from roost.core.spec import JobSpec
@@ -111,17 +112,6 @@ class Job(msgspec.Struct, kw_only=True):
     point: dict[str, Value] | None
 
 
-class Used(msgspec.Struct):
-    """What an attempt used, as its end tells it."""
-
-    pid: int | None = None
-    started_ms: int | None = None
-    peak_mem_mib: int | None = None
-    peak_rss_mib: int | None = None
-    cpu_ms: int | None = None
-    util_mean: float | None = None
-
-
 class Happened(msgspec.Struct, kw_only=True):
     """Something that was done to a job; which keys there are depends on its kind."""
 
@@ -143,7 +133,7 @@ class Happened(msgspec.Struct, kw_only=True):
     was: OutcomeName | UnsetType = UNSET
     exit_code: int | UnsetType | None = UNSET
     error: str | UnsetType | None = UNSET
-    usage: Used | UnsetType = UNSET
+    usage: Usage | UnsetType = UNSET
     retried: int | UnsetType = UNSET
     oom_retried: int | UnsetType = UNSET
 

@@ -18,47 +18,32 @@ from roost.answers.live import LiveBye, LiveChange, LiveState
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
 from roost.api.route_table import API, Media, Route, Routes
-from roost.core.errors import (
-    BadRequest,
-    Conflict,
-    DiskFull,
-    HostKeyUnknown,
-    Impossible,
-    NotFound,
-    NotInstalled,
-    NotKnown,
-    NotPermitted,
-    OverQuota,
-    RoostError,
-    TooFast,
-    TooLarge,
-    TryLater,
-)
+from roost.core import errors
 from roost.core.spec import NO_DEFAULTS, NUMBERS, SIGNALS, TEXTS
 from roost.core.users import MAX_NAME, NAME_PATTERN
 
 Json = dict[str, Any]
 _REF = "#/components/{}/{}"
-_MEANING: dict[type[RoostError], str] = {
-    BadRequest: "the words are wrong: type, value, unknown key",
-    NotInstalled: "it needs a package that is not there",
-    NotKnown: "nobody says who is asking, or a secret is not valid",
-    NotPermitted: "the caller has no permission",
-    NotFound: "there is no such thing",
-    Conflict: "the state does not allow it",
-    HostKeyUnknown: "nobody has said that the node's host key is the right one",
-    TooLarge: "the request is too long, or a part of it",
-    Impossible: "understood, and it can never run",
-    OverQuota: "no more may wait now: the user's quota, or the queue's",
-    TooFast: "too many requests, or too many wrong passwords",
-    TryLater: "the server starts or leaves, or a node cannot be reached now",
-    DiskFull: "the server's disk is full",
+_MEANING: dict[type[errors.RoostError], str] = {
+    errors.BadRequest: "the words are wrong: type, value, unknown key",
+    errors.NotInstalled: "it needs a package that is not there",
+    errors.NotKnown: "nobody says who is asking, or a secret is not valid",
+    errors.NotPermitted: "the caller has no permission",
+    errors.NotFound: "there is no such thing",
+    errors.Conflict: "the state does not allow it",
+    errors.HostKeyUnknown: "nobody has said that the node's host key is the right one",
+    errors.TooLarge: "the request is too long, or a part of it",
+    errors.Impossible: "understood, and it can never run",
+    errors.OverQuota: "no more may wait now: the user's quota, or the queue's",
+    errors.TooFast: "too many requests, or too many wrong passwords",
+    errors.TryLater: "the server starts or leaves, or a node cannot be reached now",
+    errors.DiskFull: "the server's disk is full",
 }
-_ALWAYS = (BadRequest, NotKnown, NotPermitted, TooFast, TryLater)
-_WITH_BODY, _CHANGING = (TooLarge,), (DiskFull,)
-_HEADERS: dict[type[RoostError], Json] = {
-    TooFast: {"Retry-After": {"description": "seconds", "schema": {"type": "integer", "minimum": 1}}},
-    NotKnown: {"WWW-Authenticate": {"schema": {"type": "string"}}},
+_ALWAYS = (errors.BadRequest, errors.NotKnown, errors.NotPermitted, errors.TooFast, errors.TryLater)
+_WITH_BODY, _CHANGING = (errors.TooLarge,), (errors.DiskFull,)
+_HEADERS: dict[type[errors.RoostError], Json] = {
+    errors.TooFast: {"Retry-After": {"description": "seconds", "schema": {"type": "integer", "minimum": 1}}},
+    errors.NotKnown: {"WWW-Authenticate": {"schema": {"type": "string"}}},
 }
 _SCHEMES: Json = {
     "token": {"type": "http", "scheme": "bearer", "description": "a token of `roost token new`, or of `POST /login`"},
@@ -184,8 +169,8 @@ def _security(route: Route) -> list[Json]:
     return [{"token": []}, {"session": []} if route.method == "GET" else {"session": [], "csrf": []}]
 
 
-def _by_status() -> dict[int, list[type[RoostError]]]:
-    found: dict[int, list[type[RoostError]]] = {}
+def _by_status() -> dict[int, list[type[errors.RoostError]]]:
+    found: dict[int, list[type[errors.RoostError]]] = {}
     for kind in sorted(_MEANING, key=lambda kind: kind.status):
         found.setdefault(kind.status, []).append(kind)
     return found
@@ -195,7 +180,7 @@ def _name(status: int) -> str:
     return f"Error{status}"
 
 
-def _refusal(kinds: list[type[RoostError]]) -> Json:
+def _refusal(kinds: list[type[errors.RoostError]]) -> Json:
     words = "; ".join(f"`{kind.code}`: {_MEANING[kind]}" for kind in kinds)
     headers = {name: header for kind in kinds for name, header in _HEADERS.get(kind, {}).items()}
     answer = _content("application/json", {"$ref": _REF.format("schemas", "Error")}) | {"description": words}

@@ -15,6 +15,7 @@ import inspect
 import re
 import types
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partialmethod
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -124,25 +125,11 @@ class Routes:
 
         return declare
 
-    def get(self, path: str, right: Right, *refusals: type[RoostError], **more: Any) -> Callable[[H], H]:
-        """Declare a route that reads."""
-        return self.add("GET", path, right, *refusals, **more)
-
-    def post(self, path: str, right: Right, *refusals: type[RoostError], **more: Any) -> Callable[[H], H]:
-        """Declare a route that makes or does something."""
-        return self.add("POST", path, right, *refusals, **more)
-
-    def put(self, path: str, right: Right, *refusals: type[RoostError], **more: Any) -> Callable[[H], H]:
-        """Declare a route that sets something."""
-        return self.add("PUT", path, right, *refusals, **more)
-
-    def patch(self, path: str, right: Right, *refusals: type[RoostError], **more: Any) -> Callable[[H], H]:
-        """Declare a route that changes a part."""
-        return self.add("PATCH", path, right, *refusals, **more)
-
-    def delete(self, path: str, right: Right, *refusals: type[RoostError], **more: Any) -> Callable[[H], H]:
-        """Declare a route that removes something."""
-        return self.add("DELETE", path, right, *refusals, **more)
+    get = partialmethod(add, "GET")
+    post = partialmethod(add, "POST")
+    put = partialmethod(add, "PUT")
+    patch = partialmethod(add, "PATCH")
+    delete = partialmethod(add, "DELETE")
 
 
 class Table:

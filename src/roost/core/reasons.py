@@ -6,7 +6,7 @@ for CLI, API and pages; other languages have a sentence for each code, in `web/s
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
@@ -272,12 +272,6 @@ class Refusal(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """All of it in one line."""
         return "; ".join(reason.text() for reason in self.reasons)
-
-
-def as_data(reason: Reason) -> dict[str, Any]:
-    """The reason for JSON: its code, its words, and the numbers behind them."""
-    data: dict[str, Any] = msgspec.to_builtins(reason)
-    return {"code": data.pop("code"), "text": reason.text(), **data}
 
 
 def _by(holders: tuple[Holder, ...]) -> str:

@@ -13,10 +13,9 @@ from msgspec import NODEFAULT, UNSET
 from tests.declared import Undeclared, check_answer, check_component, document
 
 import roost.answers
-from roost.answers.jobs import Submitted, Used
+from roost.answers.jobs import Submitted
 from roost.answers.reasons import Reason
 from roost.core import reasons
-from roost.core.events import Usage
 
 POLICY = {"version": 1, "policy": "fifo", "policies": ["fifo"]}
 
@@ -32,7 +31,7 @@ def structs() -> Iterator[type[msgspec.Struct]]:
 def test_what_is_declared_is_sent_unless_it_may_be_absent() -> None:
     for kind in structs():
         defaults = {f.name: f.default for f in msgspec.structs.fields(kind) if f.default not in (NODEFAULT, UNSET)}
-        assert defaults == {} or kind is Used, kind
+        assert defaults == {}, kind
 
 
 def test_every_answer_in_the_document_is_closed() -> None:
@@ -45,10 +44,6 @@ def test_every_answer_in_the_document_is_closed() -> None:
 def test_every_reason_can_be_shown(kind: Any) -> None:
     if issubclass(kind, reasons.Reason):
         assert set(kind.__struct_fields__) <= set(Reason.__struct_fields__)
-
-
-def test_what_an_attempt_used_is_shown_whole() -> None:
-    assert Used.__struct_fields__ == Usage.__struct_fields__
 
 
 def test_a_good_answer_is_taken() -> None:

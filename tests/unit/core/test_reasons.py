@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from roost.answers.reasons import shown
 from roost.core import reasons as r
 from roost.core.model import Claimant, Process
 
@@ -42,8 +43,8 @@ EVERY: list[tuple[r.Reason, str]] = [
 @pytest.mark.parametrize(("reason", "words"), EVERY, ids=[type(reason).__name__ for reason, _ in EVERY])
 def test_the_words(reason: r.Reason, words: str) -> None:
     assert reason.text() == words
-    data = r.as_data(reason)
-    assert data["text"] == words and data["code"] and msgspec.json.encode(data)
+    data = msgspec.to_builtins(shown(reason))
+    assert data["text"] == words and {**data, "text": 0} == {"text": 0, **msgspec.to_builtins(reason)}
 
 
 def test_every_reason_has_a_code_of_its_own() -> None:

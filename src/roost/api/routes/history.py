@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roost.answers.history import History, JobSamples, Run, Samples, Usage
+from roost.answers.history import History, JobSamples, Run, Samples, UsageByWeek
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
 from roost.api.parameters import Attempt, Limit, OneUser, RowCursor, Scope, Since, SpanName, Weeks
@@ -53,6 +53,6 @@ async def job_samples(call: Call, job: int, attempt: Attempt = None) -> JobSampl
 
 
 @routes.get("/usage", Right.USER, NotFound)
-async def usage(call: Call, weeks: Weeks = 4, user: OneUser = None) -> Usage:
+async def usage(call: Call, weeks: Weeks = 4, user: OneUser = None) -> UsageByWeek:
     """GPU hours per week and user, what runs now included."""
     return await call.server.past.usage(call.caller, weeks, user)

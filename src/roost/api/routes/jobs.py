@@ -7,36 +7,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from roost.answers.jobs import (
-    Acted,
-    AskedFor,
-    BriefPage,
-    DryRun,
-    Ends,
-    Environment,
-    JobFacets,
-    JobPage,
-    JobShown,
-    Submitted,
-    Why,
-)
+from roost.answers import jobs as answers
+from roost.api import parameters as given
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
 from roost.api.job_defaults import filled_in
-from roost.api.parameters import (
-    Ids,
-    JobCursor,
-    Limit,
-    Listed,
-    Node,
-    Search,
-    Seconds,
-    Skip,
-    SomeIds,
-    Sort,
-    States,
-    documented,
-)
 from roost.api.route_table import Routes
 from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, OverQuota
 from roost.core.spec import MAX_GRACE_S, SIGNALS, JobSpec
@@ -51,7 +26,7 @@ KNOWN_SIGNALS = (*SIGNALS, "KILL", "STOP", "WINCH")
 class SubmitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Jobs to queue, all or none."""
 
-    jobs: Annotated[list[JobSpec], documented(minItems=1)]
+    jobs: Annotated[list[JobSpec], given.documented(minItems=1)]
     envs: list[dict[str, str]] = []
     dry_run: bool = False
     key: Annotated[str, Meta(min_length=8, max_length=100)] | None = None
@@ -63,15 +38,15 @@ class ActionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     action: Literal["kill", "pause", "resume", "hold", "release", "rerun", "preempt", "move", "start", "edit", "clone", "rm"]
     select: Select
-    changes: Annotated[dict[str, Any], documented(allOf=[{"$ref": "#/components/schemas/JobChanges"}])] = {}
+    changes: Annotated[dict[str, Any], given.documented(allOf=[{"$ref": "#/components/schemas/JobChanges"}])] = {}
     grace_s: Annotated[int, Meta(ge=0, le=MAX_GRACE_S)] | None = None
     signal: Annotated[str, Meta(pattern=f"^(SIG)?({'|'.join(KNOWN_SIGNALS)})$")] | None = None
-    position: Annotated[int, documented(minimum=0)] | None = None
+    position: Annotated[int, given.documented(minimum=0)] | None = None
     gpu_ids: list[str] = []
 
 
-@routes.post("/jobs", Right.USER, NotFound, Impossible, OverQuota, created=(Submitted,), fill=filled_in("jobs"))
-async def submit(call: Call, body: SubmitBody) -> Submitted | DryRun:
+@routes.post("/jobs", Right.USER, NotFound, Impossible, OverQuota, created=(answers.Submitted,), fill=filled_in("jobs"))
+async def submit(call: Call, body: SubmitBody) -> answers.Submitted | answers.DryRun:
     """Queue jobs: all are checked before any is queued. Answers with the ids after they are on the disk."""
     who, here = call.caller, call.server
     if not body.jobs:
@@ -79,27 +54,27 @@ async def submit(call: Call, body: SubmitBody) -> Submitted | DryRun:
     accounts = here.people.accounts_for(who, {job.user for job in body.jobs})
     if body.dry_run:
         return call.veil.dry_run(await here.actions.dry_run(who, body.jobs))
-    made: Submitted = await call.ask(Submit(who.name, body.jobs, body.envs, who.home, body.key, accounts))
-    return Submitted(made.ids, here.people.shown_notice())
+    made: answers.Submitted = await call.ask(Submit(who.name, body.jobs, body.envs, who.home, body.key, accounts))
+    return answers.Submitted(made.ids, here.people.shown_notice())
 
 
 @routes.get("/jobs", Right.USER, NotFound)
 async def list_jobs(
     call: Call,
-    ids: Ids = "",
-    state: States = "",
-    user: Listed = "",
-    label: Listed = "",
+    ids: given.Ids = "",
+    state: given.States = "",
+    user: given.Listed = "",
+    label: given.Listed = "",
     sweep: int | None = None,
     all: bool = False,
-    limit: Limit = 50,
-    cursor: JobCursor = None,
+    limit: given.Limit = 50,
+    cursor: given.JobCursor = None,
     brief: bool = False,
-    node: Node = None,
-    search: Search = "",
-    sort: Sort = QUEUE,
-    offset: Skip = 0,
-) -> JobPage | BriefPage:
+    node: given.Node = None,
+    search: given.Search = "",
+    sort: given.Sort = QUEUE,
+    offset: given.Skip = 0,
+) -> answers.JobPage | answers.BriefPage:
     """A page of jobs, and how many match. Without `all`, a state, ids or a sweep, jobs that ended long ago are left out."""
     if cursor is not None and offset:
         raise BadRequest("cursor and offset are two ways to say where to go on", "leave one of them out")
@@ -115,50 +90,50 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 @routes.get("/jobs/facets", Right.USER)
-async def facets(call: Call) -> JobFacets:
+async def facets(call: Call) -> answers.JobFacets:
     """What a listing can be narrowed to: states, names in use, the labels most used lately. Some seconds old, perhaps."""
     return await call.server.jobs.facets(call.veil.viewer)
 
 
 @routes.get("/jobs/wait", Right.USER, NotFound)
-async def wait(call: Call, ids: SomeIds, timeout_s: Seconds = None) -> Ends:
+async def wait(call: Call, ids: given.SomeIds, timeout_s: given.Seconds = None) -> answers.Ends:
     """Answers when all of these have ended, or when the time is over."""
     here = call.server
     chosen = await here.selector.ids(call.caller, Select(ids=ids))
     for job in chosen if len(chosen) == 1 else ():
         await here.reader.job(job)
     veil = call.veil
-    return Ends(jobs=[veil.ended(row) for row in await here.actions.wait(chosen, timeout_s)])
+    return answers.Ends(jobs=[veil.ended(row) for row in await here.actions.wait(chosen, timeout_s)])
 
 
 @routes.get("/jobs/{job}", Right.USER, NotFound)
-async def show(call: Call, job: int) -> JobShown:
+async def show(call: Call, job: int) -> answers.JobShown:
     """One job."""
     return call.veil.job(await call.server.jobs.shown(job))
 
 
 @routes.get("/jobs/{job}/spec", Right.OWN, NotFound)
-async def asked_for(call: Call, job: int) -> AskedFor:
+async def asked_for(call: Call, job: int) -> answers.AskedFor:
     """A job as it was asked for, to ask for another like it; without its environment, but with its script."""
     row = await call.server.jobs.own(call.caller, job, "what was asked")
-    return AskedFor(spec=msgspec.structs.replace(row.decoded(), sweep=None, point=None))
+    return answers.AskedFor(spec=msgspec.structs.replace(row.decoded(), sweep=None, point=None))
 
 
 @routes.get("/jobs/{job}/env", Right.OWN, NotFound)
-async def environment(call: Call, job: int) -> Environment:
+async def environment(call: Call, job: int) -> answers.Environment:
     """A job's environment, for its owner."""
-    return Environment(env=await call.server.jobs.environment(call.caller, job))
+    return answers.Environment(env=await call.server.jobs.environment(call.caller, job))
 
 
 @routes.get("/jobs/{job}/why", Right.USER, NotFound)
-async def why(call: Call, job: int) -> Why:
+async def why(call: Call, job: int) -> answers.Why:
     """Every reason why a job waits, until when probably, and what would start now."""
     view = await call.server.jobs.why(job)
     return call.veil.why(view, (await call.server.reader.job(job)).user)
 
 
 @routes.post("/jobs/actions", Right.OWN, NotFound, Conflict, Impossible, OverQuota)
-async def act(call: Call, body: ActionBody) -> Acted:
+async def act(call: Call, body: ActionBody) -> answers.Acted:
     """Do something to the selected jobs, each for itself."""
     who, here = call.caller, call.server
     owner = body.changes.get("user")

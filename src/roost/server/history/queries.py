@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection
 
-from roost.answers.history import GpuCourse, JobSamples, Samples, Usage, UserUsage
+from roost.answers.history import GpuCourse, JobSamples, Samples, UsageByWeek, UserUsage
 from roost.core.errors import NotFound, NotPermitted
 from roost.core.history.thinning import LEVELS, STEP_S, Block, Point, thinned
 from roost.core.history.weeks import begin_ms, week_of
@@ -138,7 +138,7 @@ class Past:
 
     # -- use --------------------------------------------------------------------------------------------------------
 
-    async def usage(self, caller: Caller, weeks: int, user: str | None) -> Usage:
+    async def usage(self, caller: Caller, weeks: int, user: str | None) -> UsageByWeek:
         """GPU hours and runs of every user in the last so many weeks, this one included; or of one."""
         if user is not None:
             check_user(user)
@@ -154,7 +154,7 @@ class Past:
             self._people.check_known(user)
         names = sorted({name for number, name in found if number in numbers} | ({user} if user is not None else set()))
         shown = [_user(name, [found.get((number, name), _NOTHING) for number in numbers]) for name in names]
-        return Usage(weeks=[week_name(number) for number in numbers], users=shown)
+        return UsageByWeek(weeks=[week_name(number) for number in numbers], users=shown)
 
     def _add_running(self, weeks: Weeks, user: str | None) -> None:
         now = now_ms()

@@ -30,22 +30,12 @@ SOON_S = 1.0
 MOST_HOLDERS = 50
 
 
-class Holding(msgspec.Struct, frozen=True):
-    """A job that has what another lacks, since when, and until when probably."""
-
-    job: int
-    user: str
-    state: str
-    since_ms: int
-    until_ms: int
-
-
 class Foreseen(msgspec.Struct, frozen=True):
     """All that can be said of a waiting job besides its reasons."""
 
     forecast: Forecast
     ahead: Queue
-    holders: tuple[Holding, ...]
+    holders: list[answers.Holding]
     instead: tuple[Instead, ...]
     outlook: Outlook
     has_learned: bool
@@ -64,15 +54,21 @@ def foresee(spent: Cluster, job: Job, now_ms: int) -> Foreseen:
     )
 
 
-def _holding(cluster: Cluster, reasons: tuple[Reason, ...], now_ms: int) -> tuple[Holding, ...]:
+def _holding(cluster: Cluster, reasons: tuple[Reason, ...], now_ms: int) -> list[answers.Holding]:
     """Who holds what is missing, those first that will probably be gone first."""
     named: dict[int, Holder] = {h.job: h for reason in reasons for h in getattr(reason, "holders", ())}
-    found = [
-        Holding(h.job, h.user, h.state, active.since_ms, run_end_ms(cluster, active, now_ms))
-        for h in named.values()
-        if (active := cluster.active.get(h.job)) is not None
+    active = {job: cluster.active[job] for job in named if job in cluster.active}
+    ends_ms = sorted((run_end_ms(cluster, one, now_ms), job) for job, one in active.items())
+    return [
+        answers.Holding(
+            job=job,
+            user=named[job].user,
+            state=named[job].state,
+            since=rfc3339(active[job].since_ms),
+            probably_until=rfc3339(end_ms),
+        )
+        for end_ms, job in ends_ms[:MOST_HOLDERS]
     ]
-    return tuple(sorted(found, key=lambda h: (h.until_ms, h.job))[:MOST_HOLDERS])
 
 
 class Foreseeing:
@@ -135,7 +131,7 @@ class Foreseeing:
     def _view(self, seen: Foreseen) -> answers.Estimate:
         return answers.Estimate(
             ahead=seen.ahead,
-            holders=[_holding_view(h) for h in seen.holders],
+            holders=seen.holders,
             eta=self._eta_view(seen),
             not_before=_not_before(seen.forecast),
             instead=seen.instead,
@@ -160,11 +156,6 @@ def _not_before(forecast: Forecast) -> str | None:
     """How far it was looked ahead for a start that is not in sight."""
     is_seen = forecast.start_ms is not None or forecast.looked_ms <= forecast.asked_ms
     return None if is_seen else rfc3339(forecast.looked_ms)
-
-
-def _holding_view(h: Holding) -> answers.Holding:
-    until = rfc3339(h.until_ms)
-    return answers.Holding(job=h.job, user=h.user, state=h.state, since=rfc3339(h.since_ms), probably_until=until)
 
 
 _GUESS = "a guess: no run has ended here yet"
