@@ -218,8 +218,6 @@ def unpack_env(data: bytes) -> dict[str, str]:
 
 
 _FETCH = f"SELECT {', '.join(JOB_COLUMNS)} FROM jobs WHERE id = ?"
-
-
 _PRAGMAS = (
     "journal_mode=WAL",
     "synchronous=FULL",

@@ -107,7 +107,7 @@ class Space:
         self._sizes = {name: len(node.gpus) for name, node in cluster.nodes.items()}
         self._kinds: dict[Request, Fits] = {}
         self._kind_of: dict[Request, Request] = {}
-        self._kept = frozenset(cluster.keeping.nodes if cluster.keeping else ())
+        self.kept = frozenset(cluster.keeping.nodes if cluster.keeping else ())
         self._given_on: set[str] = set()
 
     @classmethod
@@ -124,8 +124,8 @@ class Space:
     def _refresh(self) -> None:
         cluster = self.cluster
         kept = frozenset(cluster.keeping.nodes) if cluster.keeping else frozenset()
-        touched = cluster.touched | (kept ^ self._kept)
-        self._kept = kept
+        touched = cluster.touched | (kept ^ self.kept)
+        self.kept = kept
         if ALL in touched:
             wanted = {self.kind(request) for request in cluster.asking}
             self._kinds = {kind: Fits() for kind in wanted if kind in self._kinds}
@@ -138,13 +138,9 @@ class Space:
     def keep(self, nodes: Iterable[str]) -> None:
         """From now on, in this plan, these nodes are kept, and no others."""
         kept = frozenset(nodes)
-        changed, self._kept = kept ^ self._kept, kept
+        changed, self.kept = kept ^ self.kept, kept
         for name in changed:
             self._recount(name)
-
-    def is_kept(self, name: str) -> bool:
-        """Whether that node is kept free for a job now, in this plan."""
-        return name in self._kept
 
     def _recount(self, name: str) -> None:
         node = self.cluster.nodes.get(name)
@@ -152,7 +148,7 @@ class Space:
             if node is None:
                 fits.drop(name)
             else:
-                fits.put(name, self._fitting(node, kind), len(node.gpus), name in self._kept)
+                fits.put(name, self._fitting(node, kind), len(node.gpus), name in self.kept)
         size = len(node.gpus) if node is not None else 0
         if self._sizes.get(name) != size:
             self._sizes[name] = size
@@ -194,7 +190,7 @@ class Space:
                 self._kinds.clear()
             fits = self._kinds[kind] = Fits()
             for name, node in self.cluster.nodes.items():
-                fits.put(name, self._fitting(node, kind), len(node.gpus), name in self._kept)
+                fits.put(name, self._fitting(node, kind), len(node.gpus), name in self.kept)
         return fits
 
     def is_wide(self, request: Request) -> bool:
@@ -290,7 +286,7 @@ class Space:
         left, chosen = request.gpus, []
         if left > sum(whole.values()) + self.largest:
             return None
-        for name in sorted(whole, key=lambda n: (n not in self._kept, n)):
+        for name in sorted(whole, key=lambda n: (n not in self.kept, n)):
             if whole[name] <= left:
                 chosen.append(name)
                 left -= whole[name]
@@ -349,14 +345,14 @@ class Space:
         if self._fitting(node, self.kind(Request(gpus=0))) <= 0:
             active = [a for a in self.cluster.active.values() if a.node == node.name and not a.gpus]
             yield r.CpuSlots(node=node.name, slots=cpu_slots(self.cluster, node), holders=tuple(map(_holder, active)))
-        elif (keeping := self.cluster.keeping) is not None and node.name in self._kept:
+        elif (keeping := self.cluster.keeping) is not None and node.name in self.kept:
             yield r.NodeKept(node=node.name, job=keeping.job, until_ms=keeping.until_ms)
 
     def _gpu_reasons(self, node: Node, request: Request) -> Iterator[r.Reason]:
         kind = self.kind(request)
         refused = [why for gpu in node.gpus.values() if (why := self.refuses(node, gpu, kind)) is not None]
         free = len(node.gpus) - len(refused)
-        if free >= request.gpus and (keeping := self.cluster.keeping) is not None and node.name in self._kept:
+        if free >= request.gpus and (keeping := self.cluster.keeping) is not None and node.name in self.kept:
             yield r.NodeKept(node=node.name, job=keeping.job, until_ms=keeping.until_ms)
             return
         yield r.TooFewGpus(node=node.name, asked=request.gpus, free=free, total=len(node.gpus))

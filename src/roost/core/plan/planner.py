@@ -218,7 +218,7 @@ def _who_yields(space: Space, request: Request, able: list[Active]) -> list[Acti
     kind = space.kind(request)
     for name in sorted({active.node for active in able}):
         node = space.cluster.nodes[name]
-        if space.is_kept(name) or space.closed(node) is not None or (request.nodes and name not in request.nodes):
+        if name in space.kept or space.closed(node) is not None or (request.nodes and name not in request.nodes):
             continue
         missing = request.gpus - sum(space.takes(node, gpu, kind) for gpu in node.gpus.values())
         asked = _fewest(space, node, kind, [a for a in able if a.node == name], missing)

@@ -79,7 +79,6 @@ export const people: readonly Pair[] = [
 
   // 通知
   ["{word} is nothing to be told of; known: {known}", "{word} 不是可通知的事件；可用：{known}"],
-  ["this server tells nobody anything", "此服务器不发送通知"],
   ["what others could not be told is shown to administrators only", "他人的通知失败记录仅对管理员可见"],
   ["a target that is told nothing is none", "请至少选择一种通知内容"],
   ["no language {lang}; known: {known}", "没有语言 {lang}；可用：{known}"],
