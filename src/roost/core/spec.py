@@ -5,8 +5,6 @@ It comes over the API with its environment, or with the number of one that was s
 follows from it for one attempt (`start_message`), not the value itself. Pure.
 """
 
-from __future__ import annotations
-
 from operator import attrgetter
 from typing import Any, Literal
 

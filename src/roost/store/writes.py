@@ -4,8 +4,6 @@ Each statement is built once, by SQLAlchemy for the dialect at hand, and then ru
 speed of a commit comes from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any

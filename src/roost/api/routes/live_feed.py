@@ -1,7 +1,5 @@
 """The route of the live feed, and an answer that sends what a listener is told until he goes or is sent away."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 import zlib

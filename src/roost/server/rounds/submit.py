@@ -1,7 +1,5 @@
 """Submitting: all are checked before any is queued, and the impossible is refused at once. A dry run asks the same code."""
 
-from __future__ import annotations
-
 from hashlib import blake2b
 
 import msgspec

@@ -1,7 +1,5 @@
 """One round in the making: what happened in it, what must be committed, and what may be told once it is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
