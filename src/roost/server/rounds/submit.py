@@ -89,7 +89,7 @@ Checked = tuple[JobSpec, Request, Conditions, EnvRef | None]
 
 def checked(turn: Turn, command: Submit, index: int, spec: JobSpec, envs: list[NewEnv]) -> Checked:
     """A spec that may be queued, with its parts; raises naming its position."""
-    check(spec, index)
+    check(spec, index, turn.sound)
     try:
         _check_priority(turn, command, spec)
         request = spec.request()
