@@ -215,7 +215,7 @@ def _calm_collector() -> None:
     """What was loaded stays: the garbage collector need not walk a million jobs again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(200_000, 20, 100)
 
 
 def _local_node(store: Store, controller: Controller) -> str:
