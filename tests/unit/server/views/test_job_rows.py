@@ -46,7 +46,7 @@ def test_a_reason_is_thought_out_once_for_jobs_that_are_alike(server: Server, mo
 
 def test_a_reason_of_its_own_comes_first(server: Server) -> None:
     first = server.submit(gpus=2)
-    held, after = server.submit(hold=True), server.submit(after=[first])
+    held, after = server.submit(hold=True), server.submit(after=(first,))
     shown = rows(server)
     reasons = [shown[job].reason for job in (held, after)]
     assert [reason and reason.code for reason in reasons] == ["held", "waits_for_job"]
