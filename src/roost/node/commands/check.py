@@ -20,11 +20,11 @@ from roost.node.commands.former_nodes import leftovers
 from roost.node.commands.login_sessions import look_at_logout, max_sessions
 from roost.node.commands.questions import Question, ask
 from roost.node.gpus.driver import DriverError
-from roost.node.gpus.real_driver import NVIDIA_SMI, NVML, open_driver
+from roost.node.gpus.sampler import DRIVERS
 from roost.node.state_dir import StateError, read_or_empty
 from roost.node.system.cgroup import open_cgroups
-from roost.node.system.clock import boot_id, wall_ms
 from roost.node.system.home_dir import look_at_home
+from roost.node.system.host import boot_id, wall_ms
 
 VERSION = 1
 LIMIT_S = 8.0
@@ -87,9 +87,9 @@ def _gpus(sim: Optional[str]) -> Facts:
         gpus = [{"model": "simulated", "mem_mib": mem_mib, "mig": False} for mem_mib in parse_sim_spec(sim)]
         return {"source": "sim", "gpus": gpus, "driver": None, "cards": 0, "error": None}
     found: Facts = {"source": None, "gpus": [], "driver": _driver_version(), "cards": _count_cards(), "error": None}
-    for source in (NVML, NVIDIA_SMI):
+    for source, open_driver in DRIVERS.items():
         try:
-            listed = open_driver(source).list()
+            listed = open_driver().list()
         except DriverError as problem:
             found["error"] = found["error"] or str(problem)
             continue

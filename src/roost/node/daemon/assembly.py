@@ -12,11 +12,10 @@ from roost.node.daemon.daemon import Daemon
 from roost.node.daemon.departure import Departure
 from roost.node.daemon.dispatch import Dispatch
 from roost.node.daemon.gpu_samples import GpuSamples
-from roost.node.daemon.greeting import Greeter
 from roost.node.daemon.journal import Journal
 from roost.node.daemon.uplink import Uplink
-from roost.node.gpus.inventory import Inventory
-from roost.node.gpus.real_driver import open_real_driver
+from roost.node.gpus.driver import Inventory
+from roost.node.gpus.sampler import open_real_driver
 from roost.node.gpus.simulated import SimDriver, sim_name
 from roost.node.logs.followers import Followers
 from roost.node.runs.adoption import Source
@@ -24,8 +23,8 @@ from roost.node.runs.run_parts import make_run_parts
 from roost.node.runs.supervisor import Supervisor
 from roost.node.state_dir import StateDir, state_id
 from roost.node.system.cgroup import Cgroups, open_cgroups, open_cgroups_at
-from roost.node.system.clock import boot_id
 from roost.node.system.event_loop import Loop
+from roost.node.system.host import boot_id
 
 
 class Options(NamedTuple):
@@ -63,12 +62,11 @@ def assemble(state: StateDir, options: Options, listener: socket.socket) -> Daem
         loop, uplink, life, claims, inventory, identity=identity,
         open_driver=open_real_driver if driver is None else lambda: driver, tells_samples=options.identity is None,
     )  # fmt: skip
-    greeter = Greeter(uplink, life, samples, memory, inventory, state=state, program=options.program, sim_dir=sim_dir)
     supervisor = Supervisor(source, loop, spawner, life, claims, inventory, samples.see_claims)
     dispatch = Dispatch(supervisor, life, followers, samples, departure, send=uplink.send, report=journal.write)
     attachments = Attachments(
-        loop, listener, uplink, dispatch, followers, greeter, departure, life, inventory,
-        program=options.program, sim=options.sim, report=journal.write,
+        loop, listener, uplink, dispatch, followers, samples, memory, departure, life, inventory, state,
+        program=options.program, sim=options.sim, sim_dir=sim_dir, report=journal.write,
     )  # fmt: skip
     return Daemon(
         loop, journal, uplink, life, runners=runners, notices=notices, samples=samples, inventory=inventory, claims=claims,

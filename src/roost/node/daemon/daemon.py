@@ -16,8 +16,8 @@ from roost.node.daemon.departure import Departure
 from roost.node.daemon.gpu_samples import GpuSamples
 from roost.node.daemon.journal import Journal
 from roost.node.daemon.uplink import Uplink
-from roost.node.gpus.inventory import Inventory
-from roost.node.logs.size_limit import limit_logs
+from roost.node.gpus.driver import Inventory
+from roost.node.logs.reader import limit_logs
 from roost.node.runs.lifecycle import Lifecycle
 from roost.node.runs.notices import Notices
 from roost.node.runs.runner import Runners

@@ -15,11 +15,27 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from roost.node.gpus.driver import Driver, DriverError, Gpu, GpuProcess, Reading
+from roost.node.gpus.nvidia_smi import SmiDriver
+from roost.node.gpus.nvml import NvmlDriver
 from roost.node.system import cgroup, procfs
 
 _LIST_EVERY_S = 10.0
 _WAIT_FOR_ANSWERS_S = 0.1
 _FAULT_AFTER_S = 5.0
+
+
+DRIVERS: Dict[str, Callable[[], Driver]] = {"nvml": NvmlDriver, "nvidia-smi": SmiDriver}
+"""Of real GPUs, the better one first. Opening one raises `DriverError` where it cannot be used, and can hang."""
+
+
+def open_real_driver() -> Optional[Driver]:
+    """NVML, else nvidia-smi; None on a machine without NVIDIA GPUs."""
+    if not any(os.path.exists(path) for path in ("/dev/nvidiactl", "/proc/driver/nvidia", "/dev/dxg")):
+        return None
+    try:
+        return NvmlDriver()
+    except DriverError:
+        return SmiDriver()
 
 
 def serve(open_driver: Callable[[], Optional[Driver]], identity: str, orders: int, answers: int) -> None:

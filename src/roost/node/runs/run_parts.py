@@ -7,7 +7,7 @@ import socket
 from typing import Callable, NamedTuple, Optional, Set
 
 from roost.node.claims.claims import Claims
-from roost.node.gpus.inventory import Inventory
+from roost.node.gpus.driver import Inventory
 from roost.node.protocol import Message
 from roost.node.runs.adoption import Source
 from roost.node.runs.lifecycle import Lifecycle

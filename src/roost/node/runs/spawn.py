@@ -10,6 +10,7 @@ import fcntl
 import os
 import resource
 import signal
+from dataclasses import dataclass
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from roost.node.claims.claims import Claims
@@ -20,15 +21,13 @@ from roost.node.runs.environment import Place, build_environment
 from roost.node.runs.run_dir import Record, claim_output, is_own_log, log_paths, record_text
 from roost.node.runs.run_spec import OPEN_APPEND, Spec
 from roost.node.runs.runner import Runner, Runners, inherited
-from roost.node.runs.wrapper import NOTICE_FD, Script, run_script, wrapper_text
+from roost.node.runs.wrapper import NOTICE_FD, run_script, wrapper_text
 from roost.node.state_dir import StateDir
 from roost.node.system.cgroup import Cgroups
-from roost.node.system.clock import boot_ms, wall_ms
+from roost.node.system.host import boot_ms, wall_ms
 from roost.node.system.shell import SHELL
 
 _IGNORED_BY_PYTHON = [signal.SIGPIPE, signal.SIGXFSZ]
-
-
 # A script longer than this may be more than the kernel takes as arguments, and only the kernel says so.
 _LONGEST_SCRIPT = 100_000
 
@@ -40,30 +39,23 @@ class Launch(NamedTuple):
     tag: str
 
 
+@dataclass(eq=False)
 class Spawner:
     """Starts runs on this node. Whatever claims of GPUs a run has, its wrapper holds too."""
 
-    def __init__(
-        self,
-        state: StateDir,
-        cgroups: Optional[Cgroups],
-        boot: str,
-        node: str,
-        notices: int,
-        claims: Claims,
-        runners: Optional[Runners],
-        sim_dir: Optional[str],
-    ) -> None:
-        self.claims = claims
-        self.runners = runners
-        self.sim_dir = sim_dir
-        self._state = state
-        self._cgroups = cgroups
-        self._boot = boot
-        self._node = node
+    state: StateDir
+    cgroups: Optional[Cgroups]
+    boot: str
+    node: str
+    notices: int
+    claims: Claims
+    runners: Optional[Runners]
+    sim_dir: Optional[str]
+
+    def __post_init__(self) -> None:
         self._umask = os.umask(0o077)
         null = os.open(os.devnull, os.O_RDWR)
-        copies = [(null, 0), (null, 1), (null, 2), (notices, NOTICE_FD)]
+        copies = [(null, 0), (null, 1), (null, 2), (self.notices, NOTICE_FD)]
         self._streams = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in copies]
         self._soft_files = raise_file_limit()
         self._text = wrapper_text(self._soft_files)
@@ -77,8 +69,8 @@ class Spawner:
 
     def discard(self, name: str) -> None:
         """Take back what a start that failed has made in the cgroup tree."""
-        if self._cgroups is not None:
-            self._cgroups.remove(name)
+        if self.cgroups is not None:
+            self.cgroups.remove(name)
 
     def _spawn(self, launch: Launch) -> Tuple[Record, int]:
         command.enter(launch.spec.cwd)
@@ -88,19 +80,19 @@ class Spawner:
             os.chdir("/")
 
     def _spawn_here(self, launch: Launch) -> Tuple[Record, int]:
-        path = self._state.run(launch.name)
+        path = self.state.run(launch.name)
         spec = launch.spec
         is_repeated = not _make_directory(path)
         report_file.make(path)
-        env = build_environment(spec, launch.gpus, Place(self._node, launch.tag, path, self.sim_dir))
+        env = build_environment(spec, launch.gpus, Place(self.node, launch.tag, path, self.sim_dir))
         argv, whole = command.with_odd_names(command.resolve(spec, env, path, _fill_values(launch)), env)
         # A start that died half-way has made the files already: they are ours.
         self._claim_outputs(spec, path, OPEN_APPEND if is_repeated else spec.open)
         runner = self._ready_runner(launch) if whole is None and _is_short(argv, env) else None
         if runner is not None:
             record = self._record(launch, path, runner.cgroup)
-            return record, self._order(runner, self._script_of(launch, record), env, argv)
-        record = self._record(launch, path, self._cgroups.create(launch.name) if self._cgroups else None)
+            return record, self._order(runner, launch, record, env, argv)
+        record = self._record(launch, path, self.cgroups.create(launch.name) if self.cgroups else None)
         plain = env if whole is None else {"ROOST_RUN": launch.tag}
         with _as_file(whole) as environment:
             return record, self._start(launch, record, argv, plain, environment)
@@ -117,29 +109,19 @@ class Spawner:
         self.runners.retire(runner.pid)
         return None
 
-    def _order(self, runner: Runner, script: Script, env: Dict[str, str], argv: List[str]) -> int:
+    def _order(self, runner: Runner, launch: Launch, record: Record, env: Dict[str, str], argv: List[str]) -> int:
         """Give the run to a runner that stands ready; its pid."""
         assert self.runners is not None
+        name, spec = launch.name, launch.spec
+        words = {"run_dir": self.state.run(name), "trace": self.state.marker(name), "record": record_text(record, spec)}
+        words.update(cwd=spec.cwd, out=record.out, err=record.err)
         try:
-            self.runners.order(runner, script.name, run_script(script, env, argv))
+            script = run_script(name, self._umask_of(spec), self._soft_files, words, env, argv)
+            self.runners.order(runner, name, script)
         except (OSError, ValueError):
             self.runners.retire(runner.pid)
             raise
         return runner.pid
-
-    def _script_of(self, launch: Launch, record: Record) -> Script:
-        spec = launch.spec
-        return Script(
-            name=launch.name,
-            run_dir=self._state.run(launch.name),
-            trace=self._state.marker(launch.name),
-            record=record_text(record, spec),
-            cwd=spec.cwd,
-            umask=self._umask_of(spec),
-            soft_files=self._soft_files,
-            out=record.out,
-            err=record.err,
-        )
 
     def _umask_of(self, spec: Spec) -> str:
         return f"{self._umask if spec.umask is None else spec.umask:03o}"
@@ -161,7 +143,7 @@ class Spawner:
         spec = launch.spec
         out, err = log_paths(path, spec)
         return Record(
-            boot=self._boot,
+            boot=self.boot,
             start_boot_ms=boot_ms(),
             started_ms=wall_ms(),
             cgroup=cgroup,
@@ -180,7 +162,7 @@ class Spawner:
     ) -> int:
         """The pid of the wrapper. `posix_spawn` costs a third of `Popen`; every descriptor of ours closes at the exec."""
         spec = launch.spec
-        run_dir, trace = self._state.run(launch.name), self._state.marker(launch.name)
+        run_dir, trace = self.state.run(launch.name), self.state.marker(launch.name)
         files = [self._umask_of(spec), record_text(record, spec), record.out, record.err]
         wrapper = [SHELL, "-c", self._text, run_dir, trace, record.cgroup or "", *files, *argv]
         claims = self.claims.descriptors(launch.name)
