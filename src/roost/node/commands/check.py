@@ -86,7 +86,8 @@ def _gpus(sim: Optional[str]) -> Facts:
 
         gpus = [{"model": "simulated", "mem_mib": mem_mib, "mig": False} for mem_mib in parse_sim_spec(sim)]
         return {"source": "sim", "gpus": gpus, "driver": None, "cards": 0, "error": None}
-    found: Facts = {"source": None, "gpus": [], "driver": _driver_version(), "cards": _count_cards(), "error": None}
+    version = read_or_empty("/sys/module/nvidia/version").strip() or None  # of the kernel's module
+    found: Facts = {"source": None, "gpus": [], "driver": version, "cards": _count_cards(), "error": None}
     for source, open_driver in DRIVERS.items():
         try:
             listed = open_driver().list()
@@ -96,11 +97,6 @@ def _gpus(sim: Optional[str]) -> Facts:
         gpus = [{"model": gpu.model, "mem_mib": gpu.mem_mib, "mig": gpu.mig} for gpu in listed]
         return {**found, "source": source, "gpus": gpus}
     return found
-
-
-def _driver_version() -> Optional[str]:
-    """That of the kernel's module; None when it is not loaded."""
-    return read_or_empty("/sys/module/nvidia/version").strip() or None
 
 
 def _count_cards() -> int:

@@ -13,7 +13,7 @@ import time
 from typing import Collection, Set
 
 from roost.node.commands.attach_as import find_account
-from roost.node.state_dir import StateError
+from roost.node.state_dir import StateError, closing
 from roost.node.system import cgroup, libc
 from roost.node.system.procfs import is_alive, owner_of, read_stat, read_tag, scan
 
@@ -55,8 +55,6 @@ def _kill(pid: int) -> None:
         fd = libc.pidfd_open(pid)
     except OSError:
         return
-    try:
+    with closing(fd):
         if stat is not None and is_alive(stat.id):
             libc.pidfd_kill(fd, signal.SIGKILL)
-    finally:
-        os.close(fd)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
 import json
 import os
 import platform
 import socket
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from roost.node import protocol
 from roost.node.daemon.departure import Departure
-from roost.node.daemon.descriptors import receive_descriptors
 from roost.node.daemon.dispatch import Dispatch
 from roost.node.daemon.gpu_samples import GpuSamples
 from roost.node.daemon.link import Link
@@ -132,9 +132,22 @@ class Attachments:
         )
         self.samples.repeat()
         self.memory.repeat()
-        self.life.repeat_results()
+        self.life.reports.repeat(list(self.life.runs.values()), self.life.answer)
 
     def _closed(self, reason: str) -> None:
         self.uplink.detach()
         self.followers.clear()
         self.report(f"link closed: {reason}")
+
+
+def receive_descriptors(connection: socket.socket) -> Tuple[bytes, List[int]]:
+    """The greeting and the descriptors that came with it. A job that inherited those would hold the link open."""
+    numbers = array.array("i")
+    room = socket.CMSG_SPACE(8 * numbers.itemsize)
+    text, ancillary, _flags, _address = connection.recvmsg(4096, room, socket.MSG_CMSG_CLOEXEC)
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
+    for fd in numbers:
+        os.set_inheritable(fd, False)
+    return text, list(numbers)

@@ -46,7 +46,7 @@ class Dispatch:
             protocol.READ_LOG: self._read_log,
             protocol.FOLLOW: self._follow,
             protocol.UNFOLLOW: lambda m: self.followers.remove(identifier(m)),
-            protocol.CONFIGURE: self._configure,
+            protocol.CONFIGURE: lambda m: self.samples.set_pace(max(_QUICKEST_SAMPLE_MS, amount(m, "sample_ms", 500))),
             protocol.PING: lambda m: self.send({"op": protocol.PONG, "id": m.get("id")}),
             protocol.SHUTDOWN: lambda m: self.departure.shut_down(bool(m.get("when_idle"))),
         }
@@ -73,9 +73,6 @@ class Dispatch:
         grace_ms = None if message.get("grace_ms") is None else amount(message, "grace_ms", DEFAULT_GRACE_MS)
         self.supervisor.stop(run_name(message), why, grace_ms)
 
-    def _configure(self, message: Message) -> None:
-        self.samples.set_pace(max(_QUICKEST_SAMPLE_MS, amount(message, "sample_ms", 500)))
-
     def _read_log(self, message: Message) -> None:
         name, stream = run_name(message), _stream(message)
         log = reader.find_log(self.life.path(name), self._record(name), stream)
@@ -84,17 +81,8 @@ class Dispatch:
             chunk = reader.read_last_lines(log, amount(message, "lines", 0), amount(message, "limit", 1 << 62))
         else:
             chunk = reader.read_range(log, whole(message, "offset", 0), limit)
-        self.send(
-            {
-                "op": protocol.LOG,
-                "id": message.get("id"),
-                "data": base64.b64encode(chunk.data).decode("ascii"),
-                "offset": chunk.offset,
-                "size": chunk.size,
-                "dropped": log.dropped,
-                "eof": chunk.eof,
-            }
-        )
+        data = base64.b64encode(chunk.data).decode("ascii")
+        self.send({"op": protocol.LOG, "id": message.get("id"), **chunk._asdict(), "data": data, "dropped": log.dropped})
 
     def _follow(self, message: Message) -> None:
         name, stream = run_name(message), _stream(message)

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional
 
 from roost.node.claims.claims import Claims
-from roost.node.daemon.descriptors import close_all_but
 from roost.node.daemon.uplink import Uplink
 from roost.node.gpus.driver import Driver, Gpu, Inventory
-from roost.node.gpus.sampler import serve
+from roost.node.gpus.sampler import open_real_driver, serve
 from roost.node.protocol import INVENTORY, SAMPLE, LineBuffer
 from roost.node.runs.lifecycle import Lifecycle
 from roost.node.runs.run import RUNNING
@@ -40,7 +39,7 @@ class GpuSamples:
     claims: Claims
     inventory: Inventory
     identity: str
-    open_driver: Callable[[], Optional[Driver]]
+    driver: Optional[Driver]  # of simulated GPUs; None for the real ones
     tells_samples: bool
 
     def __post_init__(self) -> None:
@@ -61,7 +60,7 @@ class GpuSamples:
         self._answers, answers = os.pipe()
         pid = os.fork()
         if pid == 0:
-            _be_sampler(self.open_driver, self.identity, orders, answers)
+            _be_sampler(open_real_driver if self.driver is None else lambda: self.driver, self.identity, orders, answers)
         os.close(orders)
         os.close(answers)
         os.set_blocking(self._answers, False)
@@ -176,7 +175,7 @@ def _be_sampler(open_driver: Callable[[], Optional[Driver]], identity: str, orde
         libc.die_with_parent(signal.SIGKILL)
         libc.set_process_name("roost-sampler")
         # The lock above all: a child stuck in the driver must not hold it for a daemon that is gone.
-        close_all_but({orders, answers})
+        libc.close_all_but({orders, answers})
         serve(open_driver, identity, orders, answers)
         status = 0
     except BaseException:

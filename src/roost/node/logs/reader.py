@@ -13,6 +13,7 @@ from roost.node.protocol import MAX_READ_BYTES
 from roost.node.runs import run_dir
 from roost.node.runs.run import ENDED, Run
 from roost.node.runs.run_dir import Record
+from roost.node.state_dir import closing
 from roost.node.system import libc
 
 _STEP = 64 * 1024
@@ -50,10 +51,8 @@ def read_range(log: LogFile, offset: int, limit: int) -> Chunk:
     fd = _open(log.path)
     if fd is None:
         return Chunk(b"", 0, 0, True)
-    try:
+    with closing(fd):
         return _read_open(fd, log, offset, min(limit, MAX_READ_BYTES))
-    finally:
-        os.close(fd)
 
 
 def read_last_lines(log: LogFile, lines: int, limit: int = MAX_READ_BYTES) -> Chunk:
@@ -61,13 +60,11 @@ def read_last_lines(log: LogFile, lines: int, limit: int = MAX_READ_BYTES) -> Ch
     fd = _open(log.path)
     if fd is None:
         return Chunk(b"", 0, 0, True)
-    try:
+    with closing(fd):
         size = log.base + os.fstat(fd).st_size
         floor = max(size - min(limit, MAX_READ_BYTES), log.dropped[1] if log.dropped else 0)
         start = _start_of_last(fd, log.base, lines, (floor, size))
         return _read_open(fd, log, start, size - start)
-    finally:
-        os.close(fd)
 
 
 def _start_of_last(fd: int, base: int, lines: int, between: Tuple[int, int]) -> int:

@@ -83,10 +83,6 @@ class Lifecycle:
         messages = (run.greeting() for run in self.runs.values())
         return [message for message in messages if message is not None]
 
-    def repeat_results(self) -> None:
-        """Tell a new link all results, and of those that have ended the end, which its `hello` kept back."""
-        self.reports.repeat(list(self.runs.values()), self.answer)
-
     def answer(self, run: Run) -> None:
         """Say what is known of the run; nothing yet while it is just starting."""
         message = run.message()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from roost.node.protocol import Message
 from roost.node.runs.report_file import MOST_BYTES
 from roost.node.runs.run import ENDED, STARTING, Run
 from roost.node.runs.run_dir import is_own_log
+from roost.node.state_dir import closing
 
 _ALL_BYTES = 1024 * 1024
 _FEW_BYTES = 4 * 1024
@@ -67,14 +69,7 @@ class Reports:
 
 
 def _append(path: str, text: str) -> None:
-    try:
-        fd = os.open(path, _LOG_FLAGS)
-    except OSError:
-        return
-    try:
+    # It is only a hint: the file may be gone, the disk full.
+    with contextlib.suppress(OSError), closing(os.open(path, _LOG_FLAGS)) as fd:
         if stat.S_ISREG(os.fstat(fd).st_mode):
             os.write(fd, text.encode("ascii", "replace"))
-    except OSError:
-        pass  # a full disk: it is only a hint
-    finally:
-        os.close(fd)

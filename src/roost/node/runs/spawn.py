@@ -63,21 +63,17 @@ class Spawner:
     def spawn(self, launch: Launch) -> Tuple[Record, int]:
         """Start it; its record and the pid of the wrapper."""
         try:
-            return self._spawn(launch)
+            command.enter(launch.spec.cwd)
+            return self._spawn_here(launch)
         except ValueError:  # the kernel's texts have no NUL and no lone surrogates
             raise CannotStart(command.explain_text(launch.spec)) from None
+        finally:
+            os.chdir("/")
 
     def discard(self, name: str) -> None:
         """Take back what a start that failed has made in the cgroup tree."""
         if self.cgroups is not None:
             self.cgroups.remove(name)
-
-    def _spawn(self, launch: Launch) -> Tuple[Record, int]:
-        command.enter(launch.spec.cwd)
-        try:
-            return self._spawn_here(launch)
-        finally:
-            os.chdir("/")
 
     def _spawn_here(self, launch: Launch) -> Tuple[Record, int]:
         path = self.state.run(launch.name)

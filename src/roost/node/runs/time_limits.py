@@ -47,9 +47,7 @@ def next_wait_ms(run: Run, now_boot_ms: int) -> Optional[int]:
     record = run.record
     if record is None or not record.time_limit_ms:
         return None
-    until = record.time_limit_ms
-    if _has_warning(run) and not run.was_warned:
-        until -= record.warn_ms
+    until = record.time_limit_ms - (record.warn_ms if _awaits_warning(run) else 0)
     return max(0, until - run.used_ms(now_boot_ms))
 
 
@@ -60,11 +58,9 @@ def is_over(run: Run, now_boot_ms: int) -> bool:
 
 def is_warning_due(run: Run, now_boot_ms: int) -> bool:
     """Whether the run must be told now that its end is near."""
-    if not _has_warning(run) or run.was_warned or run.record is None:
-        return False
-    return run.used_ms(now_boot_ms) >= (run.record.time_limit_ms or 0) - run.record.warn_ms
+    return _awaits_warning(run) and next_wait_ms(run, now_boot_ms) == 0
 
 
-def _has_warning(run: Run) -> bool:
+def _awaits_warning(run: Run) -> bool:
     record = run.record
-    return record is not None and 0 < record.warn_ms < (record.time_limit_ms or 0)
+    return not run.was_warned and record is not None and 0 < record.warn_ms < (record.time_limit_ms or 0)
