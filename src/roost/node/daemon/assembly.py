@@ -81,7 +81,7 @@ def assemble(state: StateDir, options: Options, listener: socket.socket) -> Daem
     inventory = Inventory(driver.list() if driver is not None else None)
     source = Source(state, identity, boot_id())
     followers = Followers(loop, uplink.send, lambda: uplink.is_congested)
-    spawner, runners, life, memory, notices = make_run_parts(
+    spawner, life, memory, notices = make_run_parts(
         loop, source, cgroups, claims, inventory,
         sim_dir=sim_dir, send=uplink.send, report=journal.write, on_end=followers.run_ended,
     )  # fmt: skip
@@ -95,7 +95,7 @@ def assemble(state: StateDir, options: Options, listener: socket.socket) -> Daem
         program=options.program, sim=options.sim, sim_dir=sim_dir, report=journal.write,
     )  # fmt: skip
     return Daemon(
-        loop, journal, uplink, life, runners=runners, notices=notices, samples=samples, inventory=inventory, claims=claims,
+        loop, journal, uplink, life, notices=notices, samples=samples, inventory=inventory, claims=claims,
         memory=memory, attachments=attachments, departure=departure, cgroups=cgroups, identity=identity,
     )  # fmt: skip
 

@@ -21,7 +21,6 @@ from roost.node.gpus.driver import Inventory
 from roost.node.logs.reader import limit_logs
 from roost.node.runs.lifecycle import Lifecycle
 from roost.node.runs.notices import Notices
-from roost.node.runs.runner import Runners
 from roost.node.runs.usage import MemoryUse, keep_usage
 from roost.node.system import cgroup
 from roost.node.system.cgroup import Cgroups
@@ -66,7 +65,6 @@ class Daemon:
     journal: Journal
     uplink: Uplink
     life: Lifecycle
-    runners: Optional[Runners]
     notices: Notices
     samples: GpuSamples
     inventory: Inventory
@@ -88,8 +86,8 @@ class Daemon:
         self.life.adopt_all()
         if self.cgroups is not None:
             self.cgroups.sweep(set(self.life.runs))
-        if self.runners is not None:
-            self.runners.prove()
+        if self.life.runners is not None:
+            self.life.runners.prove()
         self.claims.tick(self.inventory.gpus)
         self.attachments.listen()
         self.loop.after(_TICK_S, self._tick)
@@ -101,8 +99,8 @@ class Daemon:
         self.uplink.flush()
         self._keep_usage()
         self.uplink.close("the daemon leaves")
-        if self.runners is not None:
-            self.runners.close()
+        if self.life.runners is not None:
+            self.life.runners.close()
         if self.cgroups is not None:
             self.cgroups.leave()
             cgroup.sweep_accounts(self.identity)

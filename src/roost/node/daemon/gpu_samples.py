@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -102,11 +103,9 @@ class GpuSamples:
     def _order(self, ms: int) -> None:
         if ms == self._ordered_ms or not self._is_running:
             return
-        try:
+        with contextlib.suppress(OSError):  # it is ending, or very busy: the next tick tries again
             os.write(self._orders, b"%d\n" % ms)
             self._ordered_ms = ms
-        except OSError:
-            pass  # it is ending, or very busy: the next tick tries again
 
     def _readable(self, _: int) -> None:
         try:

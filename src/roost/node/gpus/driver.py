@@ -62,6 +62,3 @@ class Inventory:
 
     def set(self, gpus: List[Gpu]) -> None:
         self.gpus, self.is_known = gpus, True
-
-    def find(self, uuid: str) -> Optional[Gpu]:
-        return next((gpu for gpu in self.gpus if gpu.uuid == uuid), None)

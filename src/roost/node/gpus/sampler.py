@@ -129,16 +129,10 @@ class Sampler:
         fault = reading.fault
         if silent_s > _FAULT_AFTER_S:
             fault = f"driver does not answer for {int(silent_s)} s"
-        procs = [self._identifier.describe(process) for process in reading.processes]
-        return {
-            "uuid": watcher.gpu.uuid,
-            "mem_used_mib": reading.mem_used_mib,
-            "util": reading.util,
-            "temp_c": reading.temp_c,
-            "power_w": reading.power_w,
-            "fault": fault,
-            "procs": [process for process in procs if process is not None],
-        }
+        values = reading._asdict()
+        procs = map(self._identifier.describe, values.pop("processes"))
+        told = [process for process in procs if process is not None]
+        return {"uuid": watcher.gpu.uuid, **values, "fault": fault, "procs": told}
 
 
 class Watcher:

@@ -41,7 +41,7 @@ def find_log(run_path: str, record: Record, stream: str) -> LogFile:
     """The log of that stream; merged streams are one file."""
     merged = record.err == record.out
     path = record.out if stream == "out" or merged else record.err
-    kept = run_dir.read_note(run_path, note_name("out" if merged else stream))
+    kept = run_dir.read_note(run_path, f"dropped-{'out' if merged else stream}")
     dropped = kept.get("dropped")
     return LogFile(path, kept.get("base", 0), (dropped[0], dropped[1]) if dropped else None)
 
@@ -102,11 +102,6 @@ def _read_open(fd: int, log: LogFile, offset: int, limit: int) -> Chunk:
     return Chunk(data, start, size, start + len(data) >= size)
 
 
-def note_name(stream: str) -> str:
-    """The note in which a run keeps what was dropped of that log."""
-    return f"dropped-{stream}"
-
-
 def _open(path: str) -> Optional[int]:
     if path == os.devnull:
         return None
@@ -148,15 +143,13 @@ def limit_log(run_path: str, record: Record, stream: str, max_bytes: int) -> Non
 
 def _drop(run_path: str, stream: str, log: LogFile, hole: Tuple[int, int]) -> None:
     base = log.base
-    fd = os.open(log.path, os.O_RDWR | os.O_CLOEXEC)
-    try:
-        if base:
-            raise OSError("this file system has no holes")
-        libc.punch_hole(fd, hole[0], hole[1] - hole[0])
-    except OSError:
-        base += os.fstat(fd).st_size
-        os.ftruncate(fd, 0)
-        hole = (0, base)
-    finally:
-        os.close(fd)
-    run_dir.note(run_path, note_name(stream), {"base": base, "dropped": list(hole)})
+    with closing(os.open(log.path, os.O_RDWR | os.O_CLOEXEC)) as fd:
+        try:
+            if base:
+                raise OSError("this file system has no holes")
+            libc.punch_hole(fd, hole[0], hole[1] - hole[0])
+        except OSError:
+            base += os.fstat(fd).st_size
+            os.ftruncate(fd, 0)
+            hole = (0, base)
+    run_dir.note(run_path, f"dropped-{stream}", {"base": base, "dropped": list(hole)})

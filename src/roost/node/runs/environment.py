@@ -13,8 +13,8 @@ from roost.node.runs.run_spec import Spec
 from roost.node.system.shell import SHELL
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# The wrapper's own variable, and one that shells set for every command anyway.
-_NEVER_PASSED = ("ROOST_PID", "_")
+# The wrapper's own variable, one that shells set for every command anyway, and one that is of this node.
+_NEVER_PASSED = ("ROOST_PID", "_", "ROOST_SIM_DIR")
 _LONGEST_LOGIN_S = 5.0
 _NOT_OF_LOGIN = ("SHLVL", "PWD", "OLDPWD", "_")
 
@@ -27,20 +27,16 @@ class Place(NamedTuple):
 
 
 def build_environment(spec: Spec, gpus: List[Gpu], place: Place) -> Dict[str, str]:
-    env = dict(account_defaults())
-    env.update(spec.env)
-    env.update(spec.vars)
-    env.update(gpu_variables(gpus))
+    env = {**account_defaults(), **spec.env, **spec.vars, **gpu_variables(gpus)}
     env["ROOST_NODE"] = spec.vars.get("ROOST_NODE", place.node)
     env["ROOST_RUN"] = place.tag
     env["ROOST_RUN_DIR"] = place.run_dir
     env["ROOST_REPORT"] = path_of(place.run_dir)
     env["PWD"] = spec.cwd
-    env.pop("ROOST_SIM_DIR", None)
-    if place.sim_dir is not None:
-        env["ROOST_SIM_DIR"] = place.sim_dir
     for name in _NEVER_PASSED:
         env.pop(name, None)
+    if place.sim_dir is not None:
+        env["ROOST_SIM_DIR"] = place.sim_dir
     if "ROOST_SOCKET" not in spec.vars:  # of the job that submitted this one, on another machine
         env.pop("ROOST_SOCKET", None)
     return env

@@ -199,7 +199,10 @@ class Lifecycle:
             if run is not None and run.phase != ENDED:
                 self._wrapper_ended(run, death, orphans)
         for death in orphans.values():
-            self._orphan_ended(death)
+            run = self._by_main.pop(death.pid, None)
+            if run is not None:
+                self._main_ended(run, exit_status.from_wait(death.status))
+            self.own_children.discard(death.pid)
         for run in list(self._ending.values()):
             self._finish_if_empty(run)
 
@@ -207,12 +210,6 @@ class Lifecycle:
         runner = self.runners.ended(pid) if self.runners is not None else None
         if run is not None and runner is not None:
             run.keeper, run.is_peak_known = None, runner.uses == 1
-
-    def _orphan_ended(self, death: Death) -> None:
-        run = self._by_main.pop(death.pid, None)
-        if run is not None:
-            self._main_ended(run, exit_status.from_wait(death.status))
-        self.own_children.discard(death.pid)
 
     def _wrapper_ended(self, run: Run, death: Death, orphans: Dict[int, Death]) -> None:
         run.wrapper = None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 from dataclasses import dataclass
-from typing import List, Optional, Tuple
+from typing import List, Tuple
 
 from roost.node.runs.lifecycle import Lifecycle
-from roost.node.runs.runner import PING, Runners
+from roost.node.runs.runner import PING
 
 
 def open_notice_pipe() -> Tuple[int, int]:
@@ -30,7 +30,6 @@ class Notices:
 
     fd: int
     life: Lifecycle
-    runners: Optional[Runners]
 
     def read(self) -> None:
         """Lines: `<run> <pid of the job's own process>`; of runners also `= <run> <status>` at the end, and `~` when they
@@ -44,8 +43,8 @@ class Notices:
                 self._take(line.split(" "))
 
     def _take(self, words: List[str]) -> None:
-        if words[0] == PING and self.runners is not None:
-            self.runners.proved()
+        if words[0] == PING and self.life.runners is not None:
+            self.life.runners.proved()
         elif words[0] == "=" and len(words) == 3 and words[2].isdigit():
             self.life.noticed_end(words[1], int(words[2]))
         elif len(words) == 2 and words[1].isdigit():

@@ -24,7 +24,8 @@ from typing import Collection, Dict, Iterator, List, Optional, Set
 
 from roost.node.claims.claims import Claims
 from roost.node.gpus.driver import Inventory
-from roost.node.runs.wrapper import NOTICE_FD
+from roost.node.runs.wrapper import IGNORED_BY_PYTHON, NOTICE_FD
+from roost.node.state_dir import closing
 from roost.node.system import cgroup
 from roost.node.system.cgroup import Cgroups
 from roost.node.system.event_loop import Loop, Timer
@@ -36,7 +37,6 @@ _QUIET_S = 0.1
 # A runner whose jobs have used more memory than this is not used again: the next job's peak would be theirs.
 _CLEAN_MIB = 64
 _ORDERS_FD = 8
-_IGNORED_BY_PYTHON = [signal.SIGPIPE, signal.SIGXFSZ]
 PING = "~"
 
 # Called as `sh -c TEXT roost-runner CGROUP TRACES`. A full disk must not lose a status: without a daemon, try until it fits.
@@ -211,13 +211,10 @@ class Runners:
 
     def _spawn(self, path: str, reader: int) -> int:
         # Far from the number that it gets in the shell: a copy onto itself would still be closed at the exec.
-        orders = fcntl.fcntl(reader, fcntl.F_DUPFD_CLOEXEC, 20)
-        copies = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in [*self._streams, (orders, _ORDERS_FD)]]
-        words = [SHELL, "-c", _TEXT, "roost-runner", path, self.traces]
-        try:
-            return os.posix_spawn(SHELL, words, {}, file_actions=copies, setsid=True, setsigdef=_IGNORED_BY_PYTHON)
-        finally:
-            os.close(orders)
+        with closing(fcntl.fcntl(reader, fcntl.F_DUPFD_CLOEXEC, 20)) as orders:
+            copies = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in [*self._streams, (orders, _ORDERS_FD)]]
+            words = [SHELL, "-c", _TEXT, "roost-runner", path, self.traces]
+            return os.posix_spawn(SHELL, words, {}, file_actions=copies, setsid=True, setsigdef=IGNORED_BY_PYTHON)
 
     def _when_quiet(self) -> None:
         if self._quiet is not None:

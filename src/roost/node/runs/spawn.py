@@ -9,7 +9,6 @@ import errno
 import fcntl
 import os
 import resource
-import signal
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -21,13 +20,12 @@ from roost.node.runs.environment import Place, build_environment
 from roost.node.runs.run_dir import Record, claim_output, is_own_log, log_paths, record_text
 from roost.node.runs.run_spec import OPEN_APPEND, Spec
 from roost.node.runs.runner import Runner, Runners, inherited
-from roost.node.runs.wrapper import NOTICE_FD, run_script, wrapper_text
-from roost.node.state_dir import StateDir
+from roost.node.runs.wrapper import IGNORED_BY_PYTHON, NOTICE_FD, run_script, wrapper_text
+from roost.node.state_dir import StateDir, closing
 from roost.node.system.cgroup import Cgroups
 from roost.node.system.host import boot_ms, wall_ms
 from roost.node.system.shell import SHELL
 
-_IGNORED_BY_PYTHON = [signal.SIGPIPE, signal.SIGXFSZ]
 # A script longer than this may be more than the kernel takes as arguments, and only the kernel says so.
 _LONGEST_SCRIPT = 100_000
 
@@ -78,12 +76,16 @@ class Spawner:
     def _spawn_here(self, launch: Launch) -> Tuple[Record, int]:
         path = self.state.run(launch.name)
         spec = launch.spec
-        is_repeated = not _make_directory(path)
+        how = spec.open
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:  # a start that died half-way has made the files already: they are ours
+            how = OPEN_APPEND
         report_file.make(path)
         env = build_environment(spec, launch.gpus, Place(self.node, launch.tag, path, self.sim_dir))
-        argv, whole = command.with_odd_names(command.resolve(spec, env, path, _fill_values(launch)), env)
-        # A start that died half-way has made the files already: they are ours.
-        self._claim_outputs(spec, path, OPEN_APPEND if is_repeated else spec.open)
+        filled = command.fill_values(launch.name, launch.gpus, command.words_of(spec)) if spec.fill else {}
+        argv, whole = command.with_odd_names(command.resolve(spec, env, path, filled), env)
+        self._claim_outputs(spec, path, how)
         runner = self._ready_runner(launch) if whole is None and _is_short(argv, env) else None
         if runner is not None:
             record = self._record(launch, path, runner.cgroup)
@@ -137,21 +139,9 @@ class Spawner:
 
     def _record(self, launch: Launch, path: str, cgroup: Optional[str]) -> Record:
         spec = launch.spec
-        out, err = log_paths(path, spec)
-        return Record(
-            boot=self.boot,
-            start_boot_ms=boot_ms(),
-            started_ms=wall_ms(),
-            cgroup=cgroup,
-            gpus=tuple(spec.gpus),
-            out=out,
-            err=err,
-            time_limit_ms=spec.time_limit_ms,
-            warn_ms=spec.warn_ms,
-            warn_signal=spec.warn_signal,
-            grace_ms=spec.grace_ms,
-            log_max_bytes=spec.log_max_bytes,
-        )
+        limits = ("time_limit_ms", "warn_ms", "warn_signal", "grace_ms", "log_max_bytes")
+        kept = {name: getattr(spec, name) for name in limits}
+        return Record(self.boot, boot_ms(), wall_ms(), cgroup, tuple(spec.gpus), *log_paths(path, spec), **kept)
 
     def _start(
         self, launch: Launch, record: Record, argv: List[str], env: Dict[str, str], environment: Optional[int]
@@ -167,7 +157,7 @@ class Spawner:
             streams.append((os.POSIX_SPAWN_DUP2, environment, command.ENVIRONMENT_FD))
         try:
             with inherited(claims):
-                return os.posix_spawn(SHELL, wrapper, env, file_actions=streams, setsid=True, setsigdef=_IGNORED_BY_PYTHON)
+                return os.posix_spawn(SHELL, wrapper, env, file_actions=streams, setsid=True, setsigdef=IGNORED_BY_PYTHON)
         except OSError as problem:
             if problem.errno == errno.E2BIG:
                 raise CannotStart("the command and its environment are too long for the kernel (E2BIG)") from None
@@ -184,13 +174,11 @@ def _as_file(data: Optional[bytes]) -> Iterator[Optional[int]]:
     # Far from the number that it gets in the wrapper: a copy onto itself would still be closed at the exec.
     fd = fcntl.fcntl(memory, fcntl.F_DUPFD_CLOEXEC, 20)
     os.close(memory)
-    try:
+    with closing(fd):
         with open(fd, "wb", closefd=False) as file:
             file.write(data)
         os.lseek(fd, 0, os.SEEK_SET)
         yield fd
-    finally:
-        os.close(fd)
 
 
 def _is_short(argv: List[str], env: Dict[str, str]) -> bool:
@@ -209,19 +197,3 @@ def raise_file_limit() -> Optional[int]:
     except (ValueError, OSError):
         return None
     return soft
-
-
-def _fill_values(launch: Launch) -> Dict[str, str]:
-    spec = launch.spec
-    if not spec.fill:
-        return {}
-    words = [*(spec.argv or []), spec.shell or "", spec.script or "", *spec.args]
-    return command.fill_values(launch.name, launch.gpus, words)
-
-
-def _make_directory(path: str) -> bool:
-    try:
-        os.mkdir(path, 0o700)
-        return True
-    except FileExistsError:
-        return False

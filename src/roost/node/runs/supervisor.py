@@ -62,8 +62,13 @@ class Supervisor:
         except BadSpec as problem:
             self.life.send({"op": REFUSED, "run": name, "reason": str(problem)})
             return
-        if self._claim(launch):
-            self._launch(launch)
+        try:
+            self.claims.take(name, launch.gpus)
+        except Refused as problem:
+            self.on_refused()  # what others have is said before the refusal
+            self.life.send({"op": REFUSED, "run": name, "reason": str(problem), "claimed": True})
+            return
+        self._launch(launch)
 
     def stop(self, name: str, why: str, grace_ms: Optional[int]) -> None:
         """End every process of the run; without a grace, with the run's own."""
@@ -139,16 +144,6 @@ class Supervisor:
         if self._to_remove:
             self.loop.after(0, self._remove_some)
 
-    def _claim(self, launch: Launch) -> bool:
-        """Whether the run's GPUs are ours to give out; what others have is said before the refusal."""
-        try:
-            self.claims.take(launch.name, launch.gpus)
-        except Refused as problem:
-            self.on_refused()
-            self.life.send({"op": REFUSED, "run": launch.name, "reason": str(problem), "claimed": True})
-            return False
-        return True
-
     def _launch(self, launch: Launch) -> None:
         run = Run(launch.name, self._state.run(launch.name), launch.tag, None)
         try:
@@ -165,13 +160,11 @@ class Supervisor:
             self.life.add(run, pid)
 
     def _gpus_of(self, spec: Spec) -> List[Gpu]:
-        gpus = []
+        known = {gpu.uuid: gpu for gpu in self.inventory.gpus} if spec.gpus else {}
         for uuid in spec.gpus:
-            gpu = self.inventory.find(uuid)
-            if gpu is None:
+            if uuid not in known:
                 raise BadSpec(f"no such GPU here: {uuid}")
-            gpus.append(gpu)
-        return gpus
+        return [known[uuid] for uuid in spec.gpus]
 
     def _within_reach(self, name: str) -> Optional[Run]:
         """The run when something can be done to it; otherwise the answer is already given."""

@@ -23,11 +23,14 @@ so that a daemon's death is no SIGPIPE here.
 from __future__ import annotations
 
 import os
+import signal
 from typing import Dict, List, Optional
 
 from roost.node.system.shell import quoted
 
 NOTICE_FD = 9
+# Python ignores these two for itself; what it starts gets them back.
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 _TEXT = """\
 set -C
