@@ -160,10 +160,8 @@ def closing(fd: int) -> Iterator[int]:
 
 def read_text(path: str) -> Optional[str]:
     """The whole file, or None when there is none that can be read."""
-    try:
-        fd = os.open(
-            path, os.O_RDONLY | os.O_CLOEXEC
-        )  # a file object costs three times this, and ends of runs read several
+    try:  # not by a file object: it costs three times this, and ends of runs read several
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:

@@ -101,7 +101,7 @@ def _field(raw: Message, key: str, otherwise: Optional[int] = None, *, is_right:
 
 
 def _are_texts(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, str) for value in values)
+    return set(map(type, values)) <= {str}
 
 
 _text = partial(_field, is_right=lambda value: isinstance(value, str), words="a text")
