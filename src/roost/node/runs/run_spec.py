@@ -93,23 +93,23 @@ def _check_command(spec: Spec) -> None:
         raise BadSpec("the command is empty")
 
 
-def _field(raw: Message, key: str, otherwise: Optional[int] = None, *, is_right: Callable[[Any], bool], words: str) -> Any:
+def _field(is_right: Callable[[Any], bool], words: str, raw: Message, key: str, otherwise: Optional[int] = None) -> Any:
     value = raw.get(key)
-    if value is not None and not is_right(value):
+    if value is None:
+        return otherwise
+    if not is_right(value):
         raise BadSpec(f"{key} is not {words}")
-    return otherwise if value is None else value
+    return value
 
 
 def _are_texts(values: Iterable[Any]) -> bool:
     return set(map(type, values)) <= {str}
 
 
-_text = partial(_field, is_right=lambda value: isinstance(value, str), words="a text")
-_texts = partial(_field, is_right=lambda value: isinstance(value, list) and _are_texts(value), words="a list of texts")
-_text_map = partial(
-    _field, is_right=lambda value: isinstance(value, dict) and _are_texts(value.values()), words="a map of texts"
-)
-_amount = partial(_field, is_right=lambda value: type(value) is int and 0 <= value < 1 << 62, words="a whole number")
+_text = partial(_field, lambda value: isinstance(value, str), "a text")
+_texts = partial(_field, lambda value: isinstance(value, list) and _are_texts(value), "a list of texts")
+_text_map = partial(_field, lambda value: isinstance(value, dict) and _are_texts(value.values()), "a map of texts")
+_amount = partial(_field, lambda value: type(value) is int and 0 <= value < 1 << 62, "a whole number")
 
 
 def _umask(value: Any) -> Optional[int]:
