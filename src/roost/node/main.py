@@ -22,13 +22,8 @@ def main(argv: Optional[List[str]] = None, program: Optional[str] = None) -> int
     options = _parser().parse_args(arguments)
     program = program or _program_of_source()
     try:
-        if options.verb == "become":
-            return _become(options)
-        if options.verb == "evict":
-            return _evict(options)
-        if options.verb == "check":
-            return _check(options, program)
-        return _attach(options, program) if options.verb == "attach" else _daemon(options, program)
+        acts = {"attach": _attach, "daemon": _daemon, "become": _become, "evict": _evict, "check": _check}
+        return acts[options.verb](options, program)
     except StateError as problem:
         print(f"roost-node: {problem}", file=sys.stderr)
         return 1
@@ -66,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _become(options: argparse.Namespace) -> int:
+def _become(options: argparse.Namespace, _: str) -> int:
     from roost.node.commands.attach_as import become
 
     rest = ["--sim", options.sim] if options.sim else []
@@ -75,7 +70,7 @@ def _become(options: argparse.Namespace) -> int:
     return 1
 
 
-def _evict(options: argparse.Namespace) -> int:
+def _evict(options: argparse.Namespace, _: str) -> int:
     from roost.node.commands.evict import evict
 
     return 0 if evict(options.account, options.identity, options.run, options.seen) else 1
@@ -104,9 +99,8 @@ def _attach(options: argparse.Namespace, program: str) -> int:
 
 
 def _daemon(options: argparse.Namespace, program: str) -> int:
-    from roost.node.daemon.assembly import Options
-    from roost.node.daemon.descriptors import close_all_but
-    from roost.node.daemon.process import serve
+    from roost.node.daemon.assembly import Options, serve
+    from roost.node.system.libc import close_all_but
 
     state = StateDir(options.state)
 

@@ -8,7 +8,7 @@ import errno
 import fcntl
 import os
 import socket
-from typing import List, Optional
+from typing import Iterator, List, Optional
 
 _FS_IOC_GETFLAGS = 0x80086601
 _FS_IOC_SETFLAGS = 0x40086602
@@ -77,15 +77,11 @@ def make_apart(path: str) -> None:
 
 def _hint_top(directory: str, is_top: bool) -> None:
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with closing(fd), contextlib.suppress(OSError):  # not ext4, not ours to set, other numbers here: it is only a hint
         flags = array.array("l", [0])
         fcntl.ioctl(fd, _FS_IOC_GETFLAGS, flags, True)
         flags[0] = flags[0] | _FS_TOPDIR_FL if is_top else flags[0] & ~_FS_TOPDIR_FL
         fcntl.ioctl(fd, _FS_IOC_SETFLAGS, flags)
-    except OSError:
-        pass  # not ext4, not ours to set, or a machine with other numbers: only a hint
-    finally:
-        os.close(fd)
 
 
 def take_lock(state: StateDir) -> int:
@@ -127,42 +123,45 @@ def socket_address(state: StateDir, directory_fd: int) -> str:
 
 def connect(state: StateDir) -> Optional[socket.socket]:
     """A connection to the daemon that serves this directory; None when there is none."""
-    try:
-        directory = os.open(state.path, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        return None
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        connection.connect(socket_address(state, directory))
+        with closing(os.open(state.path, os.O_RDONLY | os.O_DIRECTORY)) as directory:
+            connection.connect(socket_address(state, directory))
     except OSError:
         connection.close()
         return None
-    finally:
-        os.close(directory)
     return connection
 
 
 def listen(state: StateDir) -> socket.socket:
     """The daemon's socket, mode 0600. Only the holder of the lock may call this: it takes the name over."""
-    directory = os.open(state.path, os.O_RDONLY | os.O_DIRECTORY)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     mask = os.umask(0o177)
     try:
-        address = socket_address(state, directory)
-        if os.path.lexists(address):
-            os.unlink(address)
-        listener.bind(address)
-        listener.listen(16)
+        with closing(os.open(state.path, os.O_RDONLY | os.O_DIRECTORY)) as directory:
+            address = socket_address(state, directory)
+            if os.path.lexists(address):
+                os.unlink(address)
+            listener.bind(address)
+            listener.listen(16)
     finally:
         os.umask(mask)
-        os.close(directory)
     return listener
+
+
+@contextlib.contextmanager
+def closing(fd: int) -> Iterator[int]:
+    """That descriptor, closed in the end."""
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def read_text(path: str) -> Optional[str]:
     """The whole file, or None when there is none that can be read."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # a file object costs three times this, and ends of runs read several
+    try:  # not by a file object: it costs three times this, and ends of runs read several
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:

@@ -7,8 +7,10 @@ alone; further runs of the same daemon come beside. Knows locks and names of run
 
 from __future__ import annotations
 
+import contextlib
 import os
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
+from collections import Counter, defaultdict
+from typing import Any, Callable, DefaultDict, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
 
 from roost.node.claims import lock_files as files
 from roost.node.claims.holders import SOMEBODY, Claimant, FileId, Names, file_system, hold_lock, read_locks
@@ -43,7 +45,7 @@ class Claims:
         self._is_alone = directory is not None
         """Whether no other Roost looks for claims where ours are."""
         self._held: Dict[str, List[_Lock]] = {}
-        self._files: Dict[str, Dict[Inode, int]] = {}
+        self._files: DefaultDict[str, Counter[Inode]] = defaultdict(Counter)
         self._names = Names()
         self._unseen: Set[str] = set()
         self._used: Set[str] = set()
@@ -96,7 +98,7 @@ class Claims:
     def release(self, holder: str) -> None:
         """The run has ended, or has not begun."""
         for lock in self._held.pop(holder, ()):
-            self._forget(lock)
+            self._files[lock.uuid] -= Counter([lock.inode])
             files.unlock(lock.fd)
             os.close(lock.fd)
 
@@ -139,22 +141,18 @@ class Claims:
             return {}
         try:
             with files.opened(self._directory()) as directory:
-                found = self._look(directory, [gpu.uuid for gpu in gpus if not self._files.get(gpu.uuid)])
+                return self._look(directory, [gpu.uuid for gpu in gpus if not self._files[gpu.uuid]])
         except Unusable as problem:
             return {gpu.uuid: {"fault": f"GPU claims cannot be made: {problem}"} for gpu in gpus}
-        return found
 
     def leave(self) -> None:
         """At the daemon's end: let go of what stands, and delete the files of ours that nobody needs. Runs keep theirs."""
         self.release(_FOR_GOOD)
         if not self._used:
             return
-        try:
-            with files.opened(self._directory()) as directory:
-                for name in self._used:
-                    files.remove_if_unused(directory, name)
-        except Unusable:
-            pass  # it was said before, and nothing of ours is in the way
+        with contextlib.suppress(Unusable), files.opened(self._directory()) as directory:  # why not was said before
+            for name in self._used:
+                files.remove_if_unused(directory, name)
 
     # -- one GPU
 
@@ -169,7 +167,7 @@ class Claims:
         name = self._name(uuid)
         for _ in range(_TRIES):
             fd = files.open_lock(directory, name)
-            is_ours = self.mode == UNDER or files.inode(fd) in self._files.get(uuid, {})
+            is_ours = self.mode == UNDER or files.inode(fd) in self._files[uuid]
             if not (files.lock_beside(fd) if is_ours else files.lock_alone(fd)):
                 os.close(fd)
                 self._unseen.add(uuid)
@@ -184,7 +182,7 @@ class Claims:
         inode = files.inode(fd)
         if files.lock_beside(fd):
             # First the lock, then the look: while the run's own lock is there, nobody else can have come.
-            is_ours = self.mode == UNDER or inode in self._files.get(uuid, {})
+            is_ours = self.mode == UNDER or inode in self._files[uuid]
             if is_ours or hold_lock(pids, (*file_system(directory), inode[1])):
                 return True
             files.unlock(fd)
@@ -256,16 +254,7 @@ class Claims:
     def _keep(self, holder: str, uuid: str, fd: int, is_lent: bool = False) -> None:
         inode = files.inode(fd)
         self._held.setdefault(holder, []).append(_Lock(uuid, fd, inode, is_lent))
-        counts = self._files.setdefault(uuid, {})
-        counts[inode] = counts.get(inode, 0) + 1
-
-    def _forget(self, lock: _Lock) -> None:
-        counts = self._files[lock.uuid]
-        counts[lock.inode] -= 1
-        if not counts[lock.inode]:
-            del counts[lock.inode]
-        if not counts:
-            del self._files[lock.uuid]
+        self._files[uuid][inode] += 1
 
 
 def claimed_words(who: Claimant) -> str:

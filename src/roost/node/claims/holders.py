@@ -41,7 +41,8 @@ def read_locks() -> Dict[FileId, List[int]]:
 def file_system(fd: int) -> Tuple[int, int]:
     """Major and minor number of the file system that a descriptor lies on. Not always those of `stat`: btrfs and overlays
     show others there, and /proc/locks has the file system's own."""
-    mount = _field(read_text(f"/proc/self/fdinfo/{fd}") or "", "mnt_id:")
+    told = (read_text(f"/proc/self/fdinfo/{fd}") or "").splitlines()
+    mount = next((line[len("mnt_id:") :].strip() for line in told if line.startswith("mnt_id:")), None)
     for line in (read_text("/proc/self/mountinfo") or "").splitlines():
         words = line.split(" ", 3)
         if words[0] == mount and len(words) == 4:
@@ -94,10 +95,3 @@ def _file_id(word: str) -> Optional[FileId]:
         return int(major, 16), int(minor, 16), int(inode)
     except ValueError:
         return None
-
-
-def _field(text: str, name: str) -> Optional[str]:
-    for line in text.splitlines():
-        if line.startswith(name):
-            return line[len(name) :].strip()
-    return None

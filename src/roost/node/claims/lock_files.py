@@ -12,6 +12,7 @@ import os
 import stat
 from typing import Iterator, Optional, Tuple
 
+from roost.node.state_dir import closing
 from roost.node.system.procfs import user_name
 
 SYSTEM_DIRECTORIES = ("/run/lock", "/dev/shm", "/tmp")
@@ -43,11 +44,8 @@ def find_directory(named: Optional[str]) -> str:
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[int]:
     """A descriptor of the directory, which is checked anew at every opening."""
-    directory = _open_directory(path)
-    try:
+    with closing(_open_directory(path)) as directory:
         yield directory
-    finally:
-        os.close(directory)
 
 
 def open_lock(directory: int, name: str) -> int:
@@ -61,11 +59,9 @@ def open_lock(directory: int, name: str) -> int:
             fd = os.open(name, _FILE_FLAGS, dir_fd=directory)
         except OSError as problem:
             raise Unusable(_bad_file(directory, name, problem)) from None
-        try:
+        with closing(fd):
             _check_file(directory, name, os.fstat(fd))
             return copy(fd)
-        finally:
-            os.close(fd)
     raise Unusable(f"{where(directory, name)} comes and goes: who deletes it?")
 
 
@@ -115,13 +111,9 @@ def unlock(fd: int) -> None:
 
 def remove_if_unused(directory: int, name: str) -> None:
     """Delete a lock file of our own that nobody holds. Who has it open already will see that the name is gone."""
-    with contextlib.suppress(OSError, Unusable):
-        fd = os.open(name, _FILE_FLAGS, dir_fd=directory)
-        try:
-            if os.fstat(fd).st_uid == os.geteuid() and _lock(fd, fcntl.LOCK_EX) and is_current(directory, name, fd):
-                os.unlink(name, dir_fd=directory)
-        finally:
-            os.close(fd)
+    with contextlib.suppress(OSError, Unusable), closing(os.open(name, _FILE_FLAGS, dir_fd=directory)) as fd:
+        if os.fstat(fd).st_uid == os.geteuid() and _lock(fd, fcntl.LOCK_EX) and is_current(directory, name, fd):
+            os.unlink(name, dir_fd=directory)
 
 
 def where(directory: int, name: str) -> str:
@@ -135,8 +127,7 @@ def _open_directory(path: str) -> int:
     try:
         directory = os.open(path, _DIRECTORY_FLAGS)
     except OSError as problem:
-        is_link = os.path.islink(path)
-        why = "it is a symbolic link" if is_link else problem.strerror
+        why = "it is a symbolic link" if os.path.islink(path) else problem.strerror
         raise Unusable(f"cannot use {path} for claims: {why}: name another in ROOST_CLAIMS") from None
     found = os.fstat(directory)
     wrong = None

@@ -66,11 +66,9 @@ def _own_directory(path: str, account: pwd.struct_passwd) -> None:
     above = os.lstat(os.path.dirname(path))
     if above.st_uid != 0 or above.st_mode & 0o022 or not stat.S_ISDIR(above.st_mode):
         raise StateError(f"{os.path.dirname(path)} can be changed by others than root: chown root, chmod go-w")
-    try:
+    with contextlib.suppress(FileExistsError):
         os.mkdir(path, 0o700)
         os.chown(path, account.pw_uid, account.pw_gid)
-    except FileExistsError:
-        pass
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != account.pw_uid:
         raise StateError(f"{CANNOT}{account.pw_name}: {path} is not that account's (uid {found.st_uid}); move it away")
@@ -97,12 +95,10 @@ def _own_cgroup(identity: str, account: pwd.struct_passwd) -> Optional[str]:
 
 def _be_ordinary() -> None:
     """A server may be spared by the kernel's killer and be served first; a job may not."""
-    try:
+    with contextlib.suppress(OSError):
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
             file.write("0")
         os.setpriority(os.PRIO_PROCESS, 0, 0)
-    except OSError:
-        pass
 
 
 def _interpreter(name: str, archive: str) -> List[str]:

@@ -13,18 +13,18 @@ import pwd
 import sys
 import tempfile
 from functools import partial
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from roost.node.commands.attach_as import drop_rights, find_account, find_python
-from roost.node.commands.former_nodes import leftovers
 from roost.node.commands.login_sessions import look_at_logout, max_sessions
 from roost.node.commands.questions import Question, ask
 from roost.node.gpus.driver import DriverError
-from roost.node.gpus.real_driver import NVIDIA_SMI, NVML, open_driver
-from roost.node.state_dir import StateError, read_or_empty
+from roost.node.gpus.sampler import DRIVERS
+from roost.node.state_dir import StateDir, StateError, connect, read_or_empty
 from roost.node.system.cgroup import open_cgroups
-from roost.node.system.clock import boot_id, wall_ms
 from roost.node.system.home_dir import look_at_home
+from roost.node.system.host import boot_id, wall_ms
+from roost.node.system.procfs import owner_of, read_tag
 
 VERSION = 1
 LIMIT_S = 8.0
@@ -32,6 +32,7 @@ _ACCOUNT = "account "
 _NVIDIA = "0x10de"
 _DISPLAYS = ("0x0300", "0x0302")
 Facts = Dict[str, Any]
+Leftovers = Dict[str, Dict[str, List[str]]]
 
 
 def check(state: str, accounts: List[str], sim: Optional[str], program: str) -> None:
@@ -86,21 +87,17 @@ def _gpus(sim: Optional[str]) -> Facts:
 
         gpus = [{"model": "simulated", "mem_mib": mem_mib, "mig": False} for mem_mib in parse_sim_spec(sim)]
         return {"source": "sim", "gpus": gpus, "driver": None, "cards": 0, "error": None}
-    found: Facts = {"source": None, "gpus": [], "driver": _driver_version(), "cards": _count_cards(), "error": None}
-    for source in (NVML, NVIDIA_SMI):
+    version = read_or_empty("/sys/module/nvidia/version").strip() or None  # of the kernel's module
+    found: Facts = {"source": None, "gpus": [], "driver": version, "cards": _count_cards(), "error": None}
+    for source, open_driver in DRIVERS.items():
         try:
-            listed = open_driver(source).list()
+            listed = open_driver().list()
         except DriverError as problem:
             found["error"] = found["error"] or str(problem)
             continue
         gpus = [{"model": gpu.model, "mem_mib": gpu.mem_mib, "mig": gpu.mig} for gpu in listed]
         return {**found, "source": source, "gpus": gpus}
     return found
-
-
-def _driver_version() -> Optional[str]:
-    """That of the kernel's module; None when it is not loaded."""
-    return read_or_empty("/sys/module/nvidia/version").strip() or None
 
 
 def _count_cards() -> int:
@@ -161,3 +158,64 @@ def _account(name: str) -> Facts:
         "python": find_python(),
         "error": None,
     }
+
+
+def leftovers(state: str) -> Leftovers:
+    """What lives here of nodes that this machine was before, for the same server: they were removed while out of reach.
+
+    Each has a directory beside this state directory, which is `…/SERVER/NODE/node`; its program and runs are known by its
+    `state_id`. By node: the runs that live, by the account whose program has them; the node's own is empty.
+    """
+    base = os.path.dirname(state)
+    names = _identities(os.path.dirname(base), os.path.basename(base))
+    alive = _alive() if names else set()
+    found: Leftovers = {}
+    for name, (identity, path) in names.items():
+        runs: Dict[str, List[str]] = {}
+        for account, tag in sorted(alive):
+            if tag.startswith(identity + ":"):
+                runs.setdefault(account, []).append(tag[len(identity) + 1 :])
+        if _is_served(path):
+            runs.setdefault("", [])
+        if runs:
+            found[name] = runs
+    return found
+
+
+def _identities(above: str, own: str) -> Dict[str, Tuple[str, str]]:
+    """Of every other node: the name of its state directory, and its path."""
+    try:
+        names = sorted(set(os.listdir(above)) - {own})
+    except OSError:
+        return {}
+    paths = {name: os.path.join(above, name, "node") for name in names}
+    known = {name: read_or_empty(os.path.join(path, "state_id")).strip() for name, path in paths.items()}
+    return {name: (identity, paths[name]) for name, identity in known.items() if identity}
+
+
+def _alive() -> Set[Tuple[str, str]]:
+    """The account and the tag of every process of a run."""
+    found = set()
+    for name in os.listdir("/proc"):
+        tag = read_tag(int(name)) if name.isdigit() else None
+        if tag is not None:
+            found.add((_program_of(int(name)), tag))
+    return found
+
+
+def _program_of(pid: int) -> str:
+    """Whose program has a run: the account's, where root has become one."""
+    uid = owner_of(pid)
+    if os.geteuid() != 0 or uid in (None, 0):
+        return ""
+    try:
+        return pwd.getpwuid(uid or 0).pw_name
+    except KeyError:
+        return ""
+
+
+def _is_served(path: str) -> bool:
+    connection = connect(StateDir(path))
+    if connection is not None:
+        connection.close()
+    return connection is not None

@@ -13,9 +13,9 @@ import time
 from typing import Collection, Set
 
 from roost.node.commands.attach_as import find_account
-from roost.node.state_dir import StateError
+from roost.node.state_dir import StateError, closing
 from roost.node.system import cgroup, libc
-from roost.node.system.procfs import is_alive, owner_of, read_stat, read_tag, scan
+from roost.node.system.procfs import owner_of, read_stat, read_tag, scan, watch
 
 _ROUNDS = 100
 _PAUSE_S = 0.02
@@ -51,12 +51,7 @@ def _members(uid: int, identity: str, run: str, seen: Collection[int]) -> Set[in
 def _kill(pid: int) -> None:
     """That very process: the number cannot come to name another while the descriptor is open."""
     stat = read_stat(pid)
-    try:
-        fd = libc.pidfd_open(pid)
-    except OSError:
-        return
-    try:
-        if stat is not None and is_alive(stat.id):
+    fd = watch(stat.id) if stat is not None else None
+    if fd is not None:
+        with closing(fd):
             libc.pidfd_kill(fd, signal.SIGKILL)
-    finally:
-        os.close(fd)

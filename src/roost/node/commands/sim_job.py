@@ -16,6 +16,7 @@ import time
 from typing import Any, Dict, Iterator, List, Optional
 
 from roost.node.gpus.simulated import parse_mib, processes_on
+from roost.node.state_dir import closing, write_text
 from roost.node.system.procfs import read_stat
 
 _OOM = (
@@ -112,12 +113,9 @@ def _occupied(folder: str, cards: List[Dict[str, Any]], options: argparse.Namesp
 @contextlib.contextmanager
 def _alone(folder: str) -> Iterator[None]:
     """One at a time, of every account: the directory itself is locked, which all may read and nobody need write."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with closing(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as fd:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(fd)
 
 
 def _take(folder: str, card: Dict[str, Any], options: argparse.Namespace, files: List[str]) -> None:
@@ -131,9 +129,7 @@ def _take(folder: str, card: Dict[str, Any], options: argparse.Namespace, files:
         path = os.path.join(folder, "procs", f"{me.pid}-{me.starttime}-{card['index']}.json")
         use = {"pid": me.pid, "starttime": me.starttime, "gpu": card["uuid"], "mem_mib": options.mem, "util": options.util}
         files.append(path)
-        with open(path + ".new", "w", encoding="ascii") as file:
-            json.dump(use, file)
-        os.replace(path + ".new", path)
+        write_text(path, json.dumps(use))
 
 
 def _steps(seconds: float) -> None:

@@ -1,31 +1,34 @@
-"""Makes the parts of a daemon and hands each what it needs: the only place where all of them meet."""
+"""The process that is the daemon of a state directory: makes its parts and hands each what it needs."""
 
 from __future__ import annotations
 
 import os
+import signal
 import socket
-from typing import NamedTuple, Optional
+from typing import Callable, NamedTuple, Optional
 
 from roost.node.claims.claims import Claims
 from roost.node.daemon.attachments import Attachments
-from roost.node.daemon.daemon import Daemon
+from roost.node.daemon.daemon import Daemon, Journal
 from roost.node.daemon.departure import Departure
 from roost.node.daemon.dispatch import Dispatch
 from roost.node.daemon.gpu_samples import GpuSamples
-from roost.node.daemon.greeting import Greeter
-from roost.node.daemon.journal import Journal
 from roost.node.daemon.uplink import Uplink
-from roost.node.gpus.inventory import Inventory
-from roost.node.gpus.real_driver import open_real_driver
+from roost.node.gpus.driver import Inventory
 from roost.node.gpus.simulated import SimDriver, sim_name
 from roost.node.logs.followers import Followers
 from roost.node.runs.adoption import Source
+from roost.node.runs.environment import log_in
 from roost.node.runs.run_parts import make_run_parts
 from roost.node.runs.supervisor import Supervisor
-from roost.node.state_dir import StateDir, state_id
+from roost.node.state_dir import StateDir, listen, state_id, take_lock, write_text
+from roost.node.system import libc
 from roost.node.system.cgroup import Cgroups, open_cgroups, open_cgroups_at
-from roost.node.system.clock import boot_id
 from roost.node.system.event_loop import Loop
+from roost.node.system.host import boot_id
+
+# Python ignores these two for itself, and gives them back to what it starts.
+_LEFT_ALONE = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class Options(NamedTuple):
@@ -39,6 +42,29 @@ class Options(NamedTuple):
     sim_dir: Optional[str] = None
     leave_s: float = 600.0
     """How long it stays without a server when nothing runs: the next contact starts another."""
+
+
+def serve(state: StateDir, options: Options, is_ready: Callable[[], None]) -> None:
+    """Be the daemon of this prepared state directory until told to leave; raises `StateError` when that cannot be."""
+    lock = take_lock(state)
+    _take_default_signals()
+    if options.identity is not None:
+        log_in()
+    libc.become_subreaper()
+    daemon = assemble(state, options, listen(state))
+    write_text(state.pid, f"{os.getpid()}\n")
+    daemon.begin()
+    is_ready()
+    daemon.run()
+    os.close(lock)
+
+
+def _take_default_signals() -> None:
+    """Who started us may have ignored or blocked signals; jobs must not inherit that."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    for number in signal.Signals:
+        if number not in _LEFT_ALONE and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def assemble(state: StateDir, options: Options, listener: socket.socket) -> Daemon:
@@ -55,23 +81,21 @@ def assemble(state: StateDir, options: Options, listener: socket.socket) -> Daem
     inventory = Inventory(driver.list() if driver is not None else None)
     source = Source(state, identity, boot_id())
     followers = Followers(loop, uplink.send, lambda: uplink.is_congested)
-    spawner, runners, life, memory, notices = make_run_parts(
+    spawner, life, memory, notices = make_run_parts(
         loop, source, cgroups, claims, inventory,
         sim_dir=sim_dir, send=uplink.send, report=journal.write, on_end=followers.run_ended,
     )  # fmt: skip
     samples = GpuSamples(
-        loop, uplink, life, claims, inventory, identity=identity,
-        open_driver=open_real_driver if driver is None else lambda: driver, tells_samples=options.identity is None,
-    )  # fmt: skip
-    greeter = Greeter(uplink, life, samples, memory, inventory, state=state, program=options.program, sim_dir=sim_dir)
+        loop, uplink, life, claims, inventory, identity=identity, driver=driver, tells_samples=options.identity is None
+    )
     supervisor = Supervisor(source, loop, spawner, life, claims, inventory, samples.see_claims)
     dispatch = Dispatch(supervisor, life, followers, samples, departure, send=uplink.send, report=journal.write)
     attachments = Attachments(
-        loop, listener, uplink, dispatch, followers, greeter, departure, life, inventory,
-        program=options.program, sim=options.sim, report=journal.write,
+        loop, listener, uplink, dispatch, followers, samples, memory, departure, life, inventory, state,
+        program=options.program, sim=options.sim, sim_dir=sim_dir, report=journal.write,
     )  # fmt: skip
     return Daemon(
-        loop, journal, uplink, life, runners=runners, notices=notices, samples=samples, inventory=inventory, claims=claims,
+        loop, journal, uplink, life, notices=notices, samples=samples, inventory=inventory, claims=claims,
         memory=memory, attachments=attachments, departure=departure, cgroups=cgroups, identity=identity,
     )  # fmt: skip
 

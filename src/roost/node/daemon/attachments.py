@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
 import json
 import os
+import platform
 import socket
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from roost.node import protocol
 from roost.node.daemon.departure import Departure
-from roost.node.daemon.descriptors import receive_descriptors
 from roost.node.daemon.dispatch import Dispatch
-from roost.node.daemon.greeting import Greeter
+from roost.node.daemon.gpu_samples import GpuSamples
 from roost.node.daemon.link import Link
 from roost.node.daemon.uplink import Uplink
-from roost.node.gpus.inventory import Inventory
+from roost.node.gpus.driver import Inventory
 from roost.node.logs.followers import Followers
 from roost.node.runs.lifecycle import Lifecycle
+from roost.node.runs.usage import MemoryUse
+from roost.node.state_dir import StateDir
 from roost.node.system.event_loop import READABLE, Loop
+from roost.node.system.host import boot_id, host_load, wall_ms
 
 _WAIT_FOR_GPUS_S = 2.0
 
@@ -32,12 +37,15 @@ class Attachments:
     uplink: Uplink
     dispatch: Dispatch
     followers: Followers
-    greeter: Greeter
+    samples: GpuSamples
+    memory: MemoryUse
     departure: Departure
     life: Lifecycle
     inventory: Inventory
+    state: StateDir
     program: str
     sim: Optional[str]
+    sim_dir: Optional[str]
     report: Callable[[str], None]
 
     def listen(self) -> None:
@@ -89,7 +97,7 @@ class Attachments:
     def _take_link(self, connection: socket.socket, fds: List[int]) -> None:
         self.departure.stay()
         link = Link(self.loop, connection, fds, self.dispatch.line, self._closed, self.followers.push_all)
-        self.uplink.replace(link, self.greeter.greet)
+        self.uplink.replace(link, self._greet)
         try:
             link.open()
         except OSError as problem:
@@ -100,7 +108,46 @@ class Attachments:
         else:
             self.loop.after(_WAIT_FOR_GPUS_S, self.uplink.open)
 
+    def _greet(self) -> None:
+        """What a server hears first: `hello`, and then once more what changes seldom."""
+        self.uplink.send(
+            {
+                "op": protocol.HELLO,
+                "protocol": protocol.PROTOCOL,
+                "program": self.program,
+                "node": socket.gethostname(),
+                "pid": os.getpid(),
+                "boot": boot_id(),
+                "at_ms": wall_ms(),
+                "cpus": len(os.sched_getaffinity(0)),
+                "mem_mib": host_load()["mem_mib"],
+                "python": platform.python_version(),
+                "uid": os.getuid(),
+                "state_dir": self.state.path,
+                "sim_dir": self.sim_dir,
+                "gpus": [gpu.to_json() for gpu in self.inventory.gpus],
+                "gpus_known": self.inventory.is_known,
+                "runs": self.life.report(),
+            }
+        )
+        self.samples.repeat()
+        self.memory.repeat()
+        self.life.reports.repeat(list(self.life.runs.values()), self.life.answer)
+
     def _closed(self, reason: str) -> None:
         self.uplink.detach()
         self.followers.clear()
         self.report(f"link closed: {reason}")
+
+
+def receive_descriptors(connection: socket.socket) -> Tuple[bytes, List[int]]:
+    """The greeting and the descriptors that came with it. A job that inherited those would hold the link open."""
+    numbers = array.array("i")
+    room = socket.CMSG_SPACE(8 * numbers.itemsize)
+    text, ancillary, _flags, _address = connection.recvmsg(4096, room, socket.MSG_CMSG_CLOEXEC)
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
+    for fd in numbers:
+        os.set_inheritable(fd, False)
+    return text, list(numbers)

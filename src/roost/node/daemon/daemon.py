@@ -5,8 +5,10 @@ One thread. A link that comes, goes or talks nonsense changes nothing for runs. 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import time
 from dataclasses import dataclass
 from typing import Optional
 
@@ -14,13 +16,11 @@ from roost.node.claims.claims import Claims
 from roost.node.daemon.attachments import Attachments
 from roost.node.daemon.departure import Departure
 from roost.node.daemon.gpu_samples import GpuSamples
-from roost.node.daemon.journal import Journal
 from roost.node.daemon.uplink import Uplink
-from roost.node.gpus.inventory import Inventory
-from roost.node.logs.size_limit import limit_logs
+from roost.node.gpus.driver import Inventory
+from roost.node.logs.reader import limit_logs
 from roost.node.runs.lifecycle import Lifecycle
 from roost.node.runs.notices import Notices
-from roost.node.runs.runner import Runners
 from roost.node.runs.usage import MemoryUse, keep_usage
 from roost.node.system import cgroup
 from roost.node.system.cgroup import Cgroups
@@ -30,6 +30,31 @@ _TICK_S = 0.25
 _SLOW_TICKS = 4
 _MEMORY_TICKS = 8
 _KEEP_TICKS = 40
+_MAX_JOURNAL_BYTES = 1024 * 1024
+
+
+class Journal:
+    """The daemon's own log, `node.log`, two files of at most 1 MiB; standard error goes there too. Never raises."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._open()
+
+    def write(self, text: str) -> None:
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        with contextlib.suppress(OSError):
+            os.write(2, f"{stamp} {text.rstrip()}\n".encode("utf-8", "replace"))
+            if os.fstat(2).st_size > _MAX_JOURNAL_BYTES:
+                os.replace(self._path, self._path + ".1")
+                self._open()
+
+    def _open(self) -> None:
+        try:
+            fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError:
+            fd = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(fd, 2)
+        os.close(fd)
 
 
 @dataclass(eq=False)
@@ -40,7 +65,6 @@ class Daemon:
     journal: Journal
     uplink: Uplink
     life: Lifecycle
-    runners: Optional[Runners]
     notices: Notices
     samples: GpuSamples
     inventory: Inventory
@@ -62,8 +86,8 @@ class Daemon:
         self.life.adopt_all()
         if self.cgroups is not None:
             self.cgroups.sweep(set(self.life.runs))
-        if self.runners is not None:
-            self.runners.prove()
+        if self.life.runners is not None:
+            self.life.runners.prove()
         self.claims.tick(self.inventory.gpus)
         self.attachments.listen()
         self.loop.after(_TICK_S, self._tick)
@@ -75,8 +99,8 @@ class Daemon:
         self.uplink.flush()
         self._keep_usage()
         self.uplink.close("the daemon leaves")
-        if self.runners is not None:
-            self.runners.close()
+        if self.life.runners is not None:
+            self.life.runners.close()
         if self.cgroups is not None:
             self.cgroups.leave()
             cgroup.sweep_accounts(self.identity)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import traceback
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, List
 
 from roost.node import protocol
@@ -22,24 +23,18 @@ _FIRST_READ_BYTES = 64 * 1024
 _QUICKEST_SAMPLE_MS = 100
 
 
+@dataclass(eq=False)
 class Dispatch:
-    def __init__(
-        self,
-        supervisor: Supervisor,
-        life: Lifecycle,
-        followers: Followers,
-        samples: GpuSamples,
-        departure: Departure,
-        *,
-        send: Callable[[Message], None],
-        report: Callable[[str], None],
-    ) -> None:
-        self._life = life
-        self._supervisor = supervisor
-        self._followers = followers
-        self._samples = samples
-        self._send = send
-        self._report = report
+    supervisor: Supervisor
+    life: Lifecycle
+    followers: Followers
+    samples: GpuSamples
+    departure: Departure
+    send: Callable[[Message], None]
+    report: Callable[[str], None]
+
+    def __post_init__(self) -> None:
+        supervisor = self.supervisor
         self._operations: Dict[str, Callable[[Message], None]] = {
             protocol.START: lambda m: supervisor.start(run_name(m), m.get("spec")),
             protocol.STOP: self._stop,
@@ -50,10 +45,10 @@ class Dispatch:
             protocol.REMOVE: lambda m: supervisor.remove(run_names(m)),
             protocol.READ_LOG: self._read_log,
             protocol.FOLLOW: self._follow,
-            protocol.UNFOLLOW: lambda m: followers.remove(identifier(m)),
-            protocol.CONFIGURE: self._configure,
-            protocol.PING: lambda m: self._send({"op": protocol.PONG, "id": m.get("id")}),
-            protocol.SHUTDOWN: lambda m: departure.shut_down(bool(m.get("when_idle"))),
+            protocol.UNFOLLOW: lambda m: self.followers.remove(identifier(m)),
+            protocol.CONFIGURE: lambda m: self.samples.set_pace(max(_QUICKEST_SAMPLE_MS, amount(m, "sample_ms", 500))),
+            protocol.PING: lambda m: self.send({"op": protocol.PONG, "id": m.get("id")}),
+            protocol.SHUTDOWN: lambda m: self.departure.shut_down(bool(m.get("when_idle"))),
         }
 
     def line(self, line: bytes) -> None:
@@ -66,54 +61,42 @@ class Dispatch:
                 raise BadMessage(f"no such operation: {message['op'][:100]}")
             operation(message)
         except (BadMessage, BadSpec) as problem:
-            self._send({"op": protocol.ERROR, "id": id, "message": str(problem)})
+            self.send({"op": protocol.ERROR, "id": id, "message": str(problem)})
         except Exception as problem:  # a bug of ours must not cost the lines behind this one
-            self._send({"op": protocol.ERROR, "id": id, "message": f"{type(problem).__name__}: {problem}"})
-            self._report(traceback.format_exc())
+            self.send({"op": protocol.ERROR, "id": id, "message": f"{type(problem).__name__}: {problem}"})
+            self.report(traceback.format_exc())
 
     def _stop(self, message: Message) -> None:
         why = message.get("why") or protocol.KILL
         if not isinstance(why, str):
             raise BadMessage("why is not a text")
         grace_ms = None if message.get("grace_ms") is None else amount(message, "grace_ms", DEFAULT_GRACE_MS)
-        self._supervisor.stop(run_name(message), why, grace_ms)
-
-    def _configure(self, message: Message) -> None:
-        self._samples.set_pace(max(_QUICKEST_SAMPLE_MS, amount(message, "sample_ms", 500)))
+        self.supervisor.stop(run_name(message), why, grace_ms)
 
     def _read_log(self, message: Message) -> None:
         name, stream = run_name(message), _stream(message)
-        log = reader.find_log(self._life.path(name), self._record(name), stream)
+        log = reader.find_log(self.life.path(name), self._record(name), stream)
         limit = amount(message, "limit", _FIRST_READ_BYTES)
         if message.get("lines") is not None:
             chunk = reader.read_last_lines(log, amount(message, "lines", 0), amount(message, "limit", 1 << 62))
         else:
             chunk = reader.read_range(log, whole(message, "offset", 0), limit)
-        self._send(
-            {
-                "op": protocol.LOG,
-                "id": message.get("id"),
-                "data": base64.b64encode(chunk.data).decode("ascii"),
-                "offset": chunk.offset,
-                "size": chunk.size,
-                "dropped": log.dropped,
-                "eof": chunk.eof,
-            }
-        )
+        data = base64.b64encode(chunk.data).decode("ascii")
+        self.send({"op": protocol.LOG, "id": message.get("id"), **chunk._asdict(), "data": data, "dropped": log.dropped})
 
     def _follow(self, message: Message) -> None:
         name, stream = run_name(message), _stream(message)
 
         def has_ended() -> bool:
-            run = self._life.runs.get(name)
+            run = self.life.runs.get(name)
             return run is None or run.phase == ENDED
 
-        source = Source(self._life.path(name), self._record(name), stream, has_ended)
-        self._followers.add(identifier(message), source, max(0, whole(message, "offset", 0)))
+        source = Source(self.life.path(name), self._record(name), stream, has_ended)
+        self.followers.add(identifier(message), source, max(0, whole(message, "offset", 0)))
 
     def _record(self, name: str) -> Record:
-        run = self._life.runs.get(name)
-        record = run.record if run is not None and run.record is not None else self._life.read_record(name)
+        run = self.life.runs.get(name)
+        record = run.record if run is not None and run.record is not None else self.life.read_record(name)
         if record is None:
             raise BadMessage(f"no such run here: {name}")
         return record

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional
 
 from roost.node.claims.claims import Claims
-from roost.node.daemon.descriptors import close_all_but
 from roost.node.daemon.uplink import Uplink
-from roost.node.gpus.driver import Driver, Gpu
-from roost.node.gpus.inventory import Inventory
-from roost.node.gpus.sampler import serve
+from roost.node.gpus.driver import Driver, Gpu, Inventory
+from roost.node.gpus.sampler import open_real_driver, serve
 from roost.node.protocol import INVENTORY, SAMPLE, LineBuffer
 from roost.node.runs.lifecycle import Lifecycle
 from roost.node.runs.run import RUNNING
 from roost.node.system import libc
-from roost.node.system.clock import boot_s, wall_ms
 from roost.node.system.event_loop import READABLE, Loop
-from roost.node.system.host import host_load, host_oom_kills
+from roost.node.system.host import boot_s, host_load, host_oom_kills, wall_ms
 
 _BUSY_MS = 500
 _IDLE_MS = 2_000
@@ -28,32 +27,23 @@ _RESTART_AFTER_S = 1.0
 _SILENT_AFTER_S = 8.0
 
 
+@dataclass(eq=False)
 class GpuSamples:
     """Keeps the inventory and the last sample, and tells the server of them.
 
     The program of an account does not (`tells_samples` is False): root's own program tells the server.
     """
 
-    def __init__(
-        self,
-        loop: Loop,
-        uplink: Uplink,
-        life: Lifecycle,
-        claims: Claims,
-        inventory: Inventory,
-        *,
-        identity: str,
-        open_driver: Callable[[], Optional[Driver]],
-        tells_samples: bool,
-    ) -> None:
-        self._loop = loop
-        self._uplink = uplink
-        self._life = life
-        self._claims = claims
-        self._inventory = inventory
-        self._identity = identity
-        self._open_driver = open_driver
-        self._tells_samples = tells_samples
+    loop: Loop
+    uplink: Uplink
+    life: Lifecycle
+    claims: Claims
+    inventory: Inventory
+    identity: str
+    driver: Optional[Driver]  # of simulated GPUs; None for the real ones
+    tells_samples: bool
+
+    def __post_init__(self) -> None:
         self._sample_ms = _BUSY_MS
         self._is_running = False
         self._orders = self._answers = -1
@@ -71,14 +61,14 @@ class GpuSamples:
         self._answers, answers = os.pipe()
         pid = os.fork()
         if pid == 0:
-            _be_sampler(self._open_driver, self._identity, orders, answers)
+            _be_sampler(open_real_driver if self.driver is None else lambda: self.driver, self.identity, orders, answers)
         os.close(orders)
         os.close(answers)
         os.set_blocking(self._answers, False)
         os.set_blocking(self._orders, False)
         self._is_running, self._ordered_ms, self._lines, self._heard_s = True, 0, LineBuffer(), boot_s()
-        self._life.own_children.add(pid)
-        self._loop.watch(self._answers, READABLE, self._readable)
+        self.life.own_children.add(pid)
+        self.loop.watch(self._answers, READABLE, self._readable)
         self.tick()
 
     def set_pace(self, sample_ms: int) -> None:
@@ -88,8 +78,8 @@ class GpuSamples:
 
     def tick(self) -> None:
         """Called now and then by the daemon: the pace, the host's count, and a sampler that has gone silent."""
-        self._life.last_oom_kills = host_oom_kills()
-        is_busy = any(run.phase == RUNNING for run in self._life.runs.values())
+        self.life.last_oom_kills = host_oom_kills()
+        is_busy = any(run.phase == RUNNING for run in self.life.runs.values())
         self._order(self._sample_ms if is_busy else max(self._sample_ms, _IDLE_MS))
         silent_s = boot_s() - self._heard_s
         if silent_s > _SILENT_AFTER_S and self._last is not None:
@@ -100,7 +90,7 @@ class GpuSamples:
 
     def see_claims(self) -> None:
         """Look which GPUs others have claimed, and say so at once when that has changed."""
-        before, self._claimed = self._claimed, self._claims.others(self._inventory.gpus)
+        before, self._claimed = self._claimed, self.claims.others(self.inventory.gpus)
         if self._claimed != before and self._last is not None:
             self._forward(self._last)
 
@@ -113,11 +103,9 @@ class GpuSamples:
     def _order(self, ms: int) -> None:
         if ms == self._ordered_ms or not self._is_running:
             return
-        try:
+        with contextlib.suppress(OSError):  # it is ending, or very busy: the next tick tries again
             os.write(self._orders, b"%d\n" % ms)
             self._ordered_ms = ms
-        except OSError:
-            pass  # it is ending, or very busy: the next tick tries again
 
     def _readable(self, _: int) -> None:
         try:
@@ -138,11 +126,11 @@ class GpuSamples:
                 self._forward(values["sample"])
 
     def _take_inventory(self, gpus: List[Gpu]) -> None:
-        self._inventory.set(gpus)
-        self._claims.tick(gpus)
-        self._claimed = self._claims.others(gpus)
-        if not self._uplink.open():
-            self._uplink.send({"op": INVENTORY, "gpus": [gpu.to_json() for gpu in gpus]})
+        self.inventory.set(gpus)
+        self.claims.tick(gpus)
+        self._claimed = self.claims.others(gpus)
+        if not self.uplink.open():
+            self.uplink.send({"op": INVENTORY, "gpus": [gpu.to_json() for gpu in gpus]})
 
     def _count(self, sample: List[Dict[str, Any]]) -> None:
         """Add what each running run uses: the memory of the GPU on which it has most, utilization in the mean of them."""
@@ -155,7 +143,7 @@ class GpuSamples:
             for name, used in here.items():
                 memory[name] = max(used, memory.get(name, 0))
         util = {gpu["uuid"]: gpu["util"] for gpu in sample}
-        for run in self._life.runs.values():
+        for run in self.life.runs.values():
             if run.phase == RUNNING and run.record is not None and run.record.gpus:
                 known = [util[uuid] for uuid in run.record.gpus if util.get(uuid) is not None]
                 run.usage.add(memory.get(run.name), sum(known) // len(known) if known else None)
@@ -166,15 +154,15 @@ class GpuSamples:
         if sample == self._sent and now - self._sent_s < _AT_LEAST_EVERY_S:
             return
         self._sent, self._sent_s = sample, now
-        if self._tells_samples and not self._uplink.is_congested:
-            self._uplink.send({"op": SAMPLE, "at_ms": wall_ms(), "host": host_load(), "gpus": sample})
+        if self.tells_samples and not self.uplink.is_congested:
+            self.uplink.send({"op": SAMPLE, "at_ms": wall_ms(), "host": host_load(), "gpus": sample})
 
     def _sampler_ended(self) -> None:
-        self._loop.unwatch(self._answers)
+        self.loop.unwatch(self._answers)
         os.close(self._answers)
         os.close(self._orders)
         self._is_running = False
-        self._loop.after(_RESTART_AFTER_S, self.start)
+        self.loop.after(_RESTART_AFTER_S, self.start)
 
 
 def _be_sampler(open_driver: Callable[[], Optional[Driver]], identity: str, orders: int, answers: int) -> None:
@@ -186,7 +174,7 @@ def _be_sampler(open_driver: Callable[[], Optional[Driver]], identity: str, orde
         libc.die_with_parent(signal.SIGKILL)
         libc.set_process_name("roost-sampler")
         # The lock above all: a child stuck in the driver must not hold it for a daemon that is gone.
-        close_all_but({orders, answers})
+        libc.close_all_but({orders, answers})
         serve(open_driver, identity, orders, answers)
         status = 0
     except BaseException:

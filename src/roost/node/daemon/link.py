@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+from dataclasses import dataclass
 from typing import Callable, List, Optional, Sequence
 
 from roost.node.protocol import STARTED, LineBuffer, LineTooLong, Message, encode
@@ -19,19 +20,18 @@ _CHUNK_BYTES = 256 * 1024
 _REST_S = 0.005
 
 
+@dataclass(eq=False)
 class Link:
-    def __init__(
-        self,
-        loop: Loop,
-        connection: socket.socket,
-        fds: Sequence[int],
-        on_line: Callable[[bytes], None],
-        on_close: Callable[[str], None],
-        on_room: Callable[[], None],
-    ) -> None:
-        self._loop = loop
-        self._connection = connection
-        self._reader, self._writer = fds
+    loop: Loop
+    connection: socket.socket
+    fds: Sequence[int]
+    on_line: Callable[[bytes], None]
+    on_close: Callable[[str], None]
+    on_room: Callable[[], None]
+    is_open: bool = True
+
+    def __post_init__(self) -> None:
+        self._reader, self._writer = self.fds
         self._lines = LineBuffer()
         self._queue: List[bytes] = []
         self._waiting = b""
@@ -40,17 +40,13 @@ class Link:
         self._waits_for_room = False
         self._may_rest = True  # what is queued can wait for more
         self._rest: Optional[Timer] = None
-        self.is_open = True
-        self._on_line = on_line
-        self._on_close = on_close
-        self._on_room = on_room
 
     def open(self) -> None:
         """Begin to listen; raises OSError when the descriptors cannot carry a link."""
         for fd in (self._reader, self._writer):
             os.set_blocking(fd, False)
-        self._loop.watch(self._connection.fileno(), READABLE, self._connection_ready)
-        self._loop.watch(self._reader, READABLE, self._readable)
+        self.loop.watch(self.connection.fileno(), READABLE, self._connection_ready)
+        self.loop.watch(self._reader, READABLE, self._readable)
         self._is_reading = True
 
     def send(self, message: Message) -> None:
@@ -63,7 +59,7 @@ class Link:
             if message.get("op") != STARTED:
                 self._may_rest = False
             elif self._rest is None:
-                self._rest = self._loop.after(_REST_S, self._rested)
+                self._rest = self.loop.after(_REST_S, self._rested)
 
     @property
     def is_congested(self) -> bool:
@@ -101,16 +97,16 @@ class Link:
         if not self.is_open:
             return
         self.is_open = False
-        for fd in (self._reader, self._writer, self._connection.fileno()):
-            self._loop.unwatch(fd)
+        for fd in (self._reader, self._writer, self.connection.fileno()):
+            self.loop.unwatch(fd)
         for fd in (self._reader, self._writer):
             # The flag sits on the open file, which may be somebody's terminal.
             with contextlib.suppress(OSError):
                 os.set_blocking(fd, True)
             with contextlib.suppress(OSError):
                 os.close(fd)
-        self._connection.close()
-        self._on_close(reason)
+        self.connection.close()
+        self.on_close(reason)
 
     def _readable(self, _: int) -> None:
         try:
@@ -132,12 +128,12 @@ class Link:
             return
         for line in lines:
             if line and self.is_open:
-                self._on_line(line)
+                self.on_line(line)
 
     def _connection_ready(self, _: int) -> None:
         """`attach` never says anything after the descriptors: readable means that it is gone."""
         try:
-            data: Optional[bytes] = self._connection.recv(64)
+            data: Optional[bytes] = self.connection.recv(64)
         except BlockingIOError:
             return
         except OSError:
@@ -150,13 +146,13 @@ class Link:
             return
         self._waits_for_room = wanted
         if not wanted:
-            self._loop.unwatch(self._writer)
-            self._on_room()
+            self.loop.unwatch(self._writer)
+            self.on_room()
             return
-        self._loop.watch(self._writer, WRITABLE, lambda _: self.flush())
+        self.loop.watch(self._writer, WRITABLE, lambda _: self.flush())
 
     def _read_or_rest(self) -> None:
         should_read = self._waiting_bytes < _READ_STOP_BYTES
         if should_read != self._is_reading:
             self._is_reading = should_read
-            self._loop.change(self._reader, READABLE if should_read else 0)
+            self.loop.change(self._reader, READABLE if should_read else 0)

@@ -1,4 +1,4 @@
-"""The port to a GPU driver. Adapters: `nvml`, `nvidia_smi`, `simulated`. Any call may hang or fail: see `sampler.py`."""
+"""The port to a GPU driver, and the GPUs that it listed last. Any call may hang or fail: see `sampler.py`."""
 
 from __future__ import annotations
 
@@ -51,3 +51,14 @@ class Driver(Protocol):
 
     def sample(self, gpu: Gpu) -> Reading:
         """What is on that device now."""
+
+
+class Inventory:
+    """Which GPUs there are. The driver may take a while to answer: until then none is known."""
+
+    def __init__(self, gpus: Optional[List[Gpu]] = None) -> None:
+        self.gpus = gpus or []
+        self.is_known = gpus is not None
+
+    def set(self, gpus: List[Gpu]) -> None:
+        self.gpus, self.is_known = gpus, True

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs through NVML; a MIG slice is a GPU of its own. Imported only in the sampler: loading it can hang."""
+"""NVIDIA GPUs through NVML; a MIG slice is a GPU of its own. Opened only in the sampler: loading the library can hang."""
 
 from __future__ import annotations
 

@@ -15,11 +15,27 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from roost.node.gpus.driver import Driver, DriverError, Gpu, GpuProcess, Reading
+from roost.node.gpus.nvidia_smi import SmiDriver
+from roost.node.gpus.nvml import NvmlDriver
 from roost.node.system import cgroup, procfs
 
 _LIST_EVERY_S = 10.0
 _WAIT_FOR_ANSWERS_S = 0.1
 _FAULT_AFTER_S = 5.0
+
+
+DRIVERS: Dict[str, Callable[[], Driver]] = {"nvml": NvmlDriver, "nvidia-smi": SmiDriver}
+"""Of real GPUs, the better one first. Opening one raises `DriverError` where it cannot be used, and can hang."""
+
+
+def open_real_driver() -> Optional[Driver]:
+    """NVML, else nvidia-smi; None on a machine without NVIDIA GPUs."""
+    if not any(os.path.exists(path) for path in ("/dev/nvidiactl", "/proc/driver/nvidia", "/dev/dxg")):
+        return None
+    try:
+        return NvmlDriver()
+    except DriverError:
+        return SmiDriver()
 
 
 def serve(open_driver: Callable[[], Optional[Driver]], identity: str, orders: int, answers: int) -> None:
@@ -113,16 +129,10 @@ class Sampler:
         fault = reading.fault
         if silent_s > _FAULT_AFTER_S:
             fault = f"driver does not answer for {int(silent_s)} s"
-        procs = [self._identifier.describe(process) for process in reading.processes]
-        return {
-            "uuid": watcher.gpu.uuid,
-            "mem_used_mib": reading.mem_used_mib,
-            "util": reading.util,
-            "temp_c": reading.temp_c,
-            "power_w": reading.power_w,
-            "fault": fault,
-            "procs": [process for process in procs if process is not None],
-        }
+        values = reading._asdict()
+        procs = map(self._identifier.describe, values.pop("processes"))
+        told = [process for process in procs if process is not None]
+        return {"uuid": watcher.gpu.uuid, **values, "fault": fault, "procs": told}
 
 
 class Watcher:

@@ -16,7 +16,7 @@ import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from roost.node.gpus.driver import DriverError, Gpu, GpuProcess, Reading
-from roost.node.state_dir import read_text
+from roost.node.state_dir import closing, read_text
 from roost.node.system.procfs import is_alive, owner_of
 
 _HANG_LOOK_S = 0.05
@@ -137,9 +137,6 @@ def _read_user(path: str) -> Optional[Dict[str, Any]]:
 
 def _read_small(path: str) -> Tuple[str, int]:
     """A short plain file, and whose it is. Others may put anything here: nothing else is followed or waited for."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
+    with closing(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)) as fd:
         found = os.fstat(fd)
         return (os.read(fd, 4096).decode("utf-8", "replace") if stat.S_ISREG(found.st_mode) else ""), found.st_uid
-    finally:
-        os.close(fd)

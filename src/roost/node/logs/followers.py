@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import os
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Callable, Dict, List, NamedTuple, Optional
 
 from roost.node.logs.reader import find_log, read_range
@@ -41,15 +41,15 @@ class _Follower:
     watch: Optional[int] = None
 
 
+@dataclass(eq=False)
 class Followers:
-    def __init__(self, loop: Loop, send: Callable[[Message], None], is_congested: Callable[[], bool]) -> None:
-        self._loop = loop
-        self._send = send
-        self._is_congested = is_congested
-        self._all: Dict[object, _Follower] = {}
-        self._by_watch: Dict[int, List[_Follower]] = {}
-        self._inotify: Optional[int] = None
-        self._ticks = False
+    loop: Loop
+    send: Callable[[Message], None]
+    is_congested: Callable[[], bool]
+    _all: Dict[object, _Follower] = field(default_factory=dict)
+    _by_watch: Dict[int, List[_Follower]] = field(default_factory=dict)
+    _inotify: Optional[int] = None
+    _ticks: bool = False
 
     def add(self, id: object, source: Source, offset: int) -> None:
         """Begin; the same id again replaces the earlier one."""
@@ -87,20 +87,20 @@ class Followers:
     def _push(self, follower: _Follower) -> None:
         source = follower.source
         for _ in range(_CHUNKS_AT_ONCE):
-            if self._all.get(follower.id) is not follower or self._is_congested():
+            if self._all.get(follower.id) is not follower or self.is_congested():
                 return
             has_ended = source.has_ended()
             chunk = read_range(find_log(*source[:3]), follower.offset, _CHUNK_BYTES)
             follower.offset = chunk.offset + len(chunk.data)
             if chunk.data:
                 data = base64.b64encode(chunk.data).decode("ascii")
-                self._send({"op": LOG_DATA, "id": follower.id, "offset": chunk.offset, "data": data})
+                self.send({"op": LOG_DATA, "id": follower.id, "offset": chunk.offset, "data": data})
             if chunk.eof:
                 if has_ended:
                     self.remove(follower.id)
-                    self._send({"op": LOG_END, "id": follower.id})
+                    self.send({"op": LOG_END, "id": follower.id})
                 return
-        self._loop.after(0, lambda: self._push(follower))
+        self.loop.after(0, lambda: self._push(follower))
 
     def _watch(self, follower: _Follower) -> Optional[int]:
         source = follower.source
@@ -108,7 +108,7 @@ class Followers:
         try:
             if self._inotify is None:
                 self._inotify = libc.inotify_open()
-                self._loop.watch(self._inotify, READABLE, self._grown)
+                self.loop.watch(self._inotify, READABLE, self._grown)
             watch = libc.inotify_watch_growth(self._inotify, path)
         except OSError:
             return None  # no inotify left, or no such file yet: the tick looks
@@ -138,4 +138,4 @@ class Followers:
             self.push_all()
             self._tick()
 
-        self._loop.after(_TICK_S, look)
+        self.loop.after(_TICK_S, look)

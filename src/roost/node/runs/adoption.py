@@ -6,7 +6,7 @@ from typing import NamedTuple, Optional, Tuple
 
 from roost.node.protocol import LOST
 from roost.node.runs import run_dir
-from roost.node.runs.run import ENDED, RUNNING, Run
+from roost.node.runs.run import ENDED, RUNNING, Run, Usage
 from roost.node.runs.run_dir import Trace, read_trace
 from roost.node.state_dir import StateDir
 from roost.node.system import cgroup
@@ -34,7 +34,8 @@ def read_run(source: Source, name: str) -> Optional[Run]:
     run = Run(name, source.state.run(name), source.tag(name), trace.record)
     run.is_adopted = True
     run.status = trace.status
-    _restore_stop(run)
+    stop = run_dir.read_note(run.path, "stop")
+    run.stop_why, run.kill_boot_ms = stop.get("why"), stop.get("kill_boot_ms")
     failed = _failure(run, trace, source.boot)
     if failed is not None:
         run.phase, run.at_ms = ENDED, trace.at_ms
@@ -80,11 +81,4 @@ def _restore(run: Run, trace: Trace) -> None:
     run.was_warned = bool(run_dir.read_note(run.path, "warned"))
     run.oom_kills = host_oom_kills()
     usage = run_dir.read_note(run.path, "usage")
-    run.usage.peak_mem_mib = usage.get("peak_mem_mib")
-    run.usage.util_sum, run.usage.samples = usage.get("util_sum", 0), usage.get("samples", 0)
-
-
-def _restore_stop(run: Run) -> None:
-    stop = run_dir.read_note(run.path, "stop")
-    run.stop_why = stop.get("why")
-    run.kill_boot_ms = stop.get("kill_boot_ms")
+    run.usage = Usage(usage.get("peak_mem_mib"), usage.get("util_sum", 0), usage.get("samples", 0))

@@ -98,6 +98,10 @@ def fill_values(run: str, gpus: List[Gpu], words: List[str]) -> Dict[str, str]:
     return values
 
 
+def words_of(spec: Spec) -> List[str]:
+    return [*(spec.argv or []), spec.shell or "", spec.script or "", *spec.args]
+
+
 def free_port() -> int:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.bind(("", 0))
@@ -106,8 +110,7 @@ def free_port() -> int:
 
 def explain_text(spec: Spec) -> str:
     """Which text of the spec the kernel cannot take: those with a NUL byte and those that are no UTF-8."""
-    words = [*(spec.argv or []), spec.shell or "", spec.script or "", *spec.args, spec.cwd]
-    words += [spec.stdout or "", spec.stderr or ""]
+    words = [*words_of(spec), spec.cwd, spec.stdout or "", spec.stderr or ""]
     names = [*spec.env, *spec.vars]
     for text in [*words, *names, *(spec.env.get(name) or spec.vars.get(name) or "" for name in names)]:
         shown = text[:60].encode("unicode_escape").decode("ascii")

@@ -10,8 +10,7 @@ from roost.node.protocol import LOST, OOM
 from roost.node.runs.out_of_memory import HOST, find_oom
 from roost.node.runs.run import Run
 from roost.node.system import cgroup
-from roost.node.system.clock import boot_ms
-from roost.node.system.host import host_oom_kills
+from roost.node.system.host import boot_ms, host_oom_kills
 
 # A shorter run is not worth four more files to read; wait4 has told its processor time.
 ACCOUNTING_FROM_MS = 1_000

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set
 
 from roost.node.claims.claims import Claims
@@ -21,8 +22,8 @@ from roost.node.runs.runner import Runners
 from roost.node.runs.time_limits import Limits
 from roost.node.state_dir import active_runs
 from roost.node.system import cgroup
-from roost.node.system.clock import boot_ms, wall_ms
 from roost.node.system.event_loop import READABLE, Loop
+from roost.node.system.host import boot_ms, wall_ms
 from roost.node.system.procfs import ProcessId, read_stat, watch
 
 # Children that a job left behind when it ended by itself get this long between TERM and KILL.
@@ -41,35 +42,27 @@ class Death(NamedTuple):
     usage: Any
 
 
+@dataclass(eq=False)
 class Lifecycle:
     """Every run that the server has not yet told us to forget."""
 
-    def __init__(
-        self,
-        loop: Loop,
-        source: Source,
-        claims: Claims,
-        runners: Optional[Runners],
-        own_children: Set[int],
-        reports: Reports,
-        send: Callable[[Message], None],
-        on_end: Callable[[Run], None],
-    ) -> None:
-        self._loop = loop
-        self._source = source
-        self._claims = claims
-        self.runners = runners
-        self.own_children = own_children
-        self.reports = reports
-        self.send = send
-        self._on_end = on_end
-        self.runs: Dict[str, Run] = {}
+    loop: Loop
+    source: Source
+    claims: Claims
+    runners: Optional[Runners]
+    own_children: Set[int]
+    reports: Reports
+    send: Callable[[Message], None]
+    on_end: Callable[[Run], None]
+    runs: Dict[str, Run] = field(default_factory=dict)
+    last_oom_kills: Optional[int] = None
+
+    def __post_init__(self) -> None:
         self._by_wrapper: Dict[int, Run] = {}
         self._by_main: Dict[int, Run] = {}
         self._ending: Dict[str, Run] = {}
-        self.members = Members(self.runs, own_children)
-        self.limits = Limits(loop, self._warn, self._time_is_up)
-        self.last_oom_kills: Optional[int] = None
+        self.members = Members(self.runs, self.own_children)
+        self.limits = Limits(self.loop, self._warn, self._time_is_up)
 
     @property
     def is_busy(self) -> bool:
@@ -78,21 +71,17 @@ class Lifecycle:
 
     def path(self, name: str) -> str:
         """The run's directory."""
-        return self._source.state.run(name)
+        return self.source.state.run(name)
 
     def read_record(self, name: str) -> Optional[Record]:
         """The record of a run whose end is acknowledged; None when it never began."""
-        trace = run_dir.read_trace(self._source.state, name)
+        trace = run_dir.read_trace(self.source.state, name)
         return trace.record if trace is not None else None
 
     def report(self) -> List[Message]:
         """What is known of every run, for `hello`."""
         messages = (run.greeting() for run in self.runs.values())
         return [message for message in messages if message is not None]
-
-    def repeat_results(self) -> None:
-        """Tell a new link all results, and of those that have ended the end, which its `hello` kept back."""
-        self.reports.repeat(list(self.runs.values()), self.answer)
 
     def answer(self, run: Run) -> None:
         """Say what is known of the run; nothing yet while it is just starting."""
@@ -116,7 +105,7 @@ class Lifecycle:
         run.why, run.error = CANNOT_START, reason
         self.runs[run.name] = run
         with contextlib.suppress(OSError):
-            run_dir.write_problem(self._source.state, run.name, {"why": CANNOT_START, "error": reason})
+            run_dir.write_problem(self.source.state, run.name, {"why": CANNOT_START, "error": reason})
         self._finish(run)
 
     def noticed(self, name: str, pid: int) -> None:
@@ -151,7 +140,7 @@ class Lifecycle:
 
     def adopt(self, name: str) -> Optional[Run]:
         """Take over a run from its files; None when it never began."""
-        run = adoption.read_run(self._source, name)
+        run = adoption.read_run(self.source, name)
         if run is None:
             return None
         self.runs[name] = run
@@ -167,7 +156,7 @@ class Lifecycle:
 
     def adopt_all(self) -> None:
         """Take over what an earlier daemon left. What never began is left out: the server asks again."""
-        for name in active_runs(self._source.state):
+        for name in active_runs(self.source.state):
             self.adopt(name)
 
     def _adopt_claims(self, run: Run) -> None:
@@ -175,7 +164,7 @@ class Lifecycle:
         if run.record is not None and run.record.gpus:
             pids = [run.wrapper[0]] if run.wrapper is not None else []
             pids += [run.main_pid] if run.main_pid is not None else []
-            self._claims.adopt(run.name, run.record.gpus, pids)
+            self.claims.adopt(run.name, run.record.gpus, pids)
 
     def _take_over(self, run: Run) -> None:
         self._watch(run.wrapper, lambda: self._without_wrapper(run, {}))
@@ -188,14 +177,14 @@ class Lifecycle:
 
     def _await_beginning(self, run: Run, until_boot_ms: int) -> None:
         """The daemon before us died while this wrapper was starting: its notice went nowhere, its trace tells."""
-        fresh = adoption.read_run(self._source, run.name)
+        fresh = adoption.read_run(self.source, run.name)
         if fresh is not None and fresh.phase == RUNNING and self.runs.get(run.name) is run:
             self.adopt(run.name)
             self.answer(self.runs[run.name])
         elif fresh is not None and fresh.wrapper is None and boot_ms() >= until_boot_ms:
             self._main_ended(run, None)
         else:
-            self._loop.after(_FIRST_LOOK_S, lambda: self._await_beginning(run, until_boot_ms))
+            self.loop.after(_FIRST_LOOK_S, lambda: self._await_beginning(run, until_boot_ms))
 
     # -- deaths
 
@@ -210,7 +199,10 @@ class Lifecycle:
             if run is not None and run.phase != ENDED:
                 self._wrapper_ended(run, death, orphans)
         for death in orphans.values():
-            self._orphan_ended(death)
+            run = self._by_main.pop(death.pid, None)
+            if run is not None:
+                self._main_ended(run, exit_status.from_wait(death.status))
+            self.own_children.discard(death.pid)
         for run in list(self._ending.values()):
             self._finish_if_empty(run)
 
@@ -218,12 +210,6 @@ class Lifecycle:
         runner = self.runners.ended(pid) if self.runners is not None else None
         if run is not None and runner is not None:
             run.keeper, run.is_peak_known = None, runner.uses == 1
-
-    def _orphan_ended(self, death: Death) -> None:
-        run = self._by_main.pop(death.pid, None)
-        if run is not None:
-            self._main_ended(run, exit_status.from_wait(death.status))
-        self.own_children.discard(death.pid)
 
     def _wrapper_ended(self, run: Run, death: Death, orphans: Dict[int, Death]) -> None:
         run.wrapper = None
@@ -238,7 +224,7 @@ class Lifecycle:
 
     def _wrapper_was_killed(self, run: Run, pid: int, orphans: Dict[int, Death]) -> None:
         """By somebody outside, or by itself: another wrapper has this run, or the disk is full."""
-        trace = run_dir.read_trace(self._source.state, run.name)
+        trace = run_dir.read_trace(self.source.state, run.name)
         if trace is not None and trace.wrapper_pid not in (None, pid):
             self.adopt(run.name)
         elif trace is None or trace.record is None:
@@ -254,14 +240,14 @@ class Lifecycle:
             run.kill_timer.cancel()
         if run.cgroup is not None:
             cgroup.try_remove(run.cgroup)
-        run_dir.erase(self._source.state, run.name)
-        self._claims.release(run.name)
+        run_dir.erase(self.source.state, run.name)
+        self.claims.release(run.name)
         self.send({"op": REFUSED, "run": run.name, "reason": reason})
 
     def _without_wrapper(self, run: Run, orphans: Dict[int, Death]) -> None:
         """No wrapper any more. What it noted is true; else only the job's own process can tell how it ends."""
         run.wrapper = None
-        trace = run_dir.read_trace(self._source.state, run.name)
+        trace = run_dir.read_trace(self.source.state, run.name)
         if trace is None or trace.status is not None or trace.main_pid is None:
             self._main_ended(run, trace.status if trace else None, trace.at_ms if trace else None)
             return
@@ -285,11 +271,11 @@ class Lifecycle:
         pidfd = fd
 
         def ended(_: int) -> None:
-            self._loop.unwatch(pidfd)
+            self.loop.unwatch(pidfd)
             os.close(pidfd)
             then()
 
-        self._loop.watch(pidfd, READABLE, ended)
+        self.loop.watch(pidfd, READABLE, ended)
 
     # -- the end
 
@@ -318,7 +304,7 @@ class Lifecycle:
             if run.phase == ENDING:
                 self._look_again(run, min(after_s * 2, _LONGEST_LOOK_S))
 
-        self._loop.after(after_s, look)
+        self.loop.after(after_s, look)
 
     def _finish_if_empty(self, run: Run) -> None:
         if run.phase == ENDING:
@@ -332,15 +318,15 @@ class Lifecycle:
         exit_status.judge(run)
         if run.is_unnoted and run.status is not None:  # nobody else will: its wrapper is dead, and we may die too
             with contextlib.suppress(OSError):
-                run_dir.note_status(self._source.state, run.name, run.status)
+                run_dir.note_status(self.source.state, run.name, run.status)
         self.limits.clear(run)
         if run.kill_timer is not None:
             run.kill_timer.cancel()
         was_clean = self._ending.pop(run.name, None) is None and run.stop_why is None
-        self._claims.release(run.name)  # before the answer: the next job may come at once
+        self.claims.release(run.name)  # before the answer: the next job may come at once
         self.reports.finish(run)
         self.answer(run)
-        self._on_end(run)
+        self.on_end(run)
         if run.keeper is not None and self.runners is not None:
             self.runners.give_back(run.keeper) if was_clean else self.runners.retire(run.keeper)
             run.keeper = None
@@ -372,7 +358,7 @@ class Lifecycle:
         """KILL then, and again until nothing is left."""
         if run.kill_timer is not None:
             run.kill_timer.cancel()
-        run.kill_timer = self._loop.after(max(0, at_boot_ms - boot_ms()) / 1000, lambda: self._kill(run, _FIRST_LOOK_S))
+        run.kill_timer = self.loop.after(max(0, at_boot_ms - boot_ms()) / 1000, lambda: self._kill(run, _FIRST_LOOK_S))
 
     def _kill(self, run: Run, again_s: float) -> None:
         if run.phase == ENDED:
@@ -380,7 +366,7 @@ class Lifecycle:
         run.was_killed = True
         self.members.kill(run)
         later = min(again_s * 2, 1.0)
-        run.kill_timer = self._loop.after(again_s, lambda: self._kill(run, later))
+        run.kill_timer = self.loop.after(again_s, lambda: self._kill(run, later))
 
     def _warn(self, run: Run) -> None:
         _note(run, "warned", {"at_boot_ms": boot_ms()})

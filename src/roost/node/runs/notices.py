@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-from typing import List, Optional, Tuple
+from dataclasses import dataclass
+from typing import List, Tuple
 
 from roost.node.runs.lifecycle import Lifecycle
-from roost.node.runs.runner import PING, Runners
+from roost.node.runs.runner import PING
 
 
 def open_notice_pipe() -> Tuple[int, int]:
@@ -23,13 +24,12 @@ def open_notice_pipe() -> Tuple[int, int]:
     return reader, wrappers
 
 
+@dataclass(eq=False)
 class Notices:
     """Reads our end, which is `fd`."""
 
-    def __init__(self, fd: int, life: Lifecycle, runners: Optional[Runners]) -> None:
-        self.fd = fd
-        self._life = life
-        self._runners = runners
+    fd: int
+    life: Lifecycle
 
     def read(self) -> None:
         """Lines: `<run> <pid of the job's own process>`; of runners also `= <run> <status>` at the end, and `~` when they
@@ -43,9 +43,9 @@ class Notices:
                 self._take(line.split(" "))
 
     def _take(self, words: List[str]) -> None:
-        if words[0] == PING and self._runners is not None:
-            self._runners.proved()
+        if words[0] == PING and self.life.runners is not None:
+            self.life.runners.proved()
         elif words[0] == "=" and len(words) == 3 and words[2].isdigit():
-            self._life.noticed_end(words[1], int(words[2]))
+            self.life.noticed_end(words[1], int(words[2]))
         elif len(words) == 2 and words[1].isdigit():
-            self._life.noticed(words[0], int(words[1]))
+            self.life.noticed(words[0], int(words[1]))

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Match, NamedTuple, Optional, Pattern
+from collections import deque
+from typing import Match, NamedTuple, Optional
+
+from roost.node.state_dir import closing
 
 GPU = "gpu"
 HOST = "host"
@@ -67,9 +70,9 @@ def judge_text(err: bytes, out: bytes) -> Optional[Shortage]:
     err, out = _last_lines(err), _last_lines(out)
     for pattern, memory in ((_GPU, GPU), (_HOST, HOST)):
         for text, has_bug in ((err, False), (out, _has_bug(err, 0))):
-            found = _last(pattern, text)
-            if found is not None and not has_bug and not _has_bug(text, found.end()):
-                return Shortage(memory, _words(memory, _line_of(text, found)))
+            found = deque(pattern.finditer(text), maxlen=1)
+            if found and not has_bug and not _has_bug(text, found[0].end()):
+                return Shortage(memory, _words(memory, _line_of(text, found[0])))
     return None
 
 
@@ -77,20 +80,10 @@ def _last_lines(text: bytes) -> bytes:
     return b"\n".join(text.split(b"\n")[-_LAST_LINES:])
 
 
-def _last(pattern: Pattern[bytes], text: bytes) -> Optional[Match[bytes]]:
-    all_found = list(pattern.finditer(text))
-    return all_found[-1] if all_found else None
-
-
 def _has_bug(text: bytes, start: int) -> bool:
     """Whether, from there on, a traceback of its own ends in a mistake of the program."""
-    begins, at = [], text.find(_TRACEBACK, start)
-    while at >= 0:
-        begins.append(at)
-        at = text.find(_TRACEBACK, at + 1)
-    if not begins or _BUG.search(text, begins[-1]) is None:
-        return False
-    return not any(words in text[start:] for words in _CHAINED)
+    begin = text.rfind(_TRACEBACK, start)
+    return begin >= 0 and _BUG.search(text, begin) is not None and not any(words in text[start:] for words in _CHAINED)
 
 
 def _line_of(text: bytes, found: Match[bytes]) -> str:
@@ -107,13 +100,8 @@ def _words(memory: str, line: str) -> str:
 def read_tail(path: str, limit: int = _TAIL_BYTES) -> bytes:
     """The last bytes of a plain file; empty for anything else."""
     try:
-        fd = os.open(path.encode("utf-8", "surrogateescape"), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with closing(os.open(path.encode("utf-8", "surrogateescape"), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)) as fd:
+            size = os.fstat(fd).st_size
+            return os.pread(fd, limit, max(0, size - limit)) if size else b""
     except (OSError, ValueError):
         return b""
-    try:
-        size = os.fstat(fd).st_size
-        return os.pread(fd, limit, max(0, size - limit)) if size else b""
-    except OSError:
-        return b""
-    finally:
-        os.close(fd)

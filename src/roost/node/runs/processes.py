@@ -11,19 +11,8 @@ import signal
 from typing import Dict, List, Set
 
 from roost.node.runs.run import ENDED, RUNNING, STARTING, Run
-from roost.node.system import cgroup
-from roost.node.system.procfs import (
-    TICKS_PER_S,
-    Kinship,
-    Stat,
-    Tags,
-    children_of_self,
-    find_members,
-    is_becoming,
-    read_stat,
-    scan,
-    survives,
-)
+from roost.node.system import cgroup, procfs
+from roost.node.system.procfs import Kinship, Stat, Tags
 
 # A process that forks while it is being killed: go round until a round finds nobody.
 _ROUNDS = 50
@@ -53,7 +42,7 @@ class Members:
         if self._scan(run):
             return True
         # A child that came to us in the middle of an exec shows no tag: look again before saying that nothing is left.
-        return any(is_becoming(pid) for pid in self._orphans())
+        return any(procfs.is_becoming(pid) for pid in self._orphans())
 
     def signal(self, run: Run, number: int) -> None:
         for pid in self.pids(run):
@@ -69,7 +58,7 @@ class Members:
     def warn(self, run: Run, number: int) -> None:
         """That signal to each that listens to it: a warning must not end a job that knows nothing of warnings."""
         for pid in self.pids(run):
-            if survives(pid, number):
+            if procfs.survives(pid, number):
                 _send(pid, number)
 
     def kill(self, run: Run) -> None:
@@ -103,26 +92,26 @@ class Members:
         without = [run for run in self._runs.values() if run.phase != ENDED and run.cgroup is None]
         if not without:
             return
-        table = scan()
+        table = procfs.scan()
         for run in without:
-            run.known = {stat.id for stat in find_members(table, self._kin(run, table), self._never(), self._tags)}
+            run.known = {stat.id for stat in procfs.find_members(table, self._kin(run, table), self._never(), self._tags)}
         self._tags.keep_only(table)
 
     def _scan(self, run: Run) -> List[Stat]:
-        table = scan()
-        found = find_members(table, self._kin(run, table), self._never(), self._tags)
+        table = procfs.scan()
+        found = procfs.find_members(table, self._kin(run, table), self._never(), self._tags)
         run.known |= {stat.id for stat in found}
         if any(other is not run and other.phase != ENDED for other in self._runs.values()):
             return found  # an orphan may be another run's helper: nobody is killed on a guess
         # Only this run is left, so an orphan that nothing else explains is its own.
-        strays = (read_stat(pid) for pid in self._orphans() - {stat.pid for stat in found})
+        strays = (procfs.read_stat(pid) for pid in self._orphans() - {stat.pid for stat in found})
         return found + [stat for stat in strays if stat is not None and stat.is_alive]
 
     def _escaped(self, run: Run, inside: List[int]) -> List[int]:
         """The job's own first process, where it has left the cgroup (root may) and still is of the run's session."""
         if run.main_pid is None or run.main_pid in inside:
             return []
-        stat = read_stat(run.main_pid)
+        stat = procfs.read_stat(run.main_pid)
         is_ours = stat is not None and stat.is_alive and stat.session == run.session and stat.pid != run.keeper
         return [run.main_pid] if is_ours else []
 
@@ -130,7 +119,7 @@ class Members:
         # A session is known by its leader's pid. Once the leader, the wrapper, is gone, the number can come to name
         # somebody else's session: only a daemon that saw it go may still go by it, and no leader may have it.
         is_ours = run.wrapper is not None or (not run.is_adopted and run.session not in table)
-        since = run.record.start_boot_ms * TICKS_PER_S // 1000 - TICKS_PER_S if run.record else 0
+        since = run.record.start_boot_ms * procfs.TICKS_PER_S // 1000 - procfs.TICKS_PER_S if run.record else 0
         return Kinship(run.tag, run.session if is_ours and run.session else -1, since, run.known)
 
     def _never(self) -> Set[int]:
@@ -139,9 +128,9 @@ class Members:
         return self._own_children | wrappers | {os.getpid()}
 
     def _orphans(self) -> Set[int]:
-        children = children_of_self()
+        children = procfs.children_of_self()
         if children is None:
-            return {stat.pid for stat in scan().values() if stat.ppid == os.getpid()} - self._never()
+            return {stat.pid for stat in procfs.scan().values() if stat.ppid == os.getpid()} - self._never()
         return children - self._never()
 
 

@@ -9,6 +9,7 @@ import stat
 from typing import Dict, Optional, Set, Tuple
 
 from roost.node.runs.results import Result, parse_lines
+from roost.node.state_dir import closing
 
 MOST_BYTES = 64 * 1024
 """So much is read at a time. What came before it since the last look, is passed over."""
@@ -50,18 +51,13 @@ class ReportFile:
             state = self._state(os.lstat(self._path))
             if state is None or not state[1] or (state == self._seen and not is_last):
                 return
-            fd = os.open(self._path, _FLAGS)
+            with closing(os.open(self._path, _FLAGS)) as fd:
+                state = self._state(os.fstat(fd))
+                if state is not None:
+                    self._take(self._read(fd, state[1], most_bytes), is_last)
+                    self._seen = state
         except OSError:
-            return
-        try:
-            state = self._state(os.fstat(fd))
-            if state is not None:
-                self._take(self._read(fd, state[1], most_bytes), is_last)
-                self._seen = state
-        except OSError:
-            pass  # a disk or a network that fails: it is tried again at the next look
-        finally:
-            os.close(fd)
+            pass  # no file, or a disk or a network that fails: it is tried again at the next look
 
     def _state(self, found: os.stat_result) -> Optional[_State]:
         """What changes when the file does; None for what is no plain file."""
@@ -87,13 +83,9 @@ class ReportFile:
         if self._is_cut:  # it begins inside of a line
             whole = whole.partition(b"\n")[2]
             self._is_cut = end == 0
-        self._step(data[:end])
+        self._offset += end
+        self._before = (self._before + data[:end][-_KNOWN_BYTES:])[-_KNOWN_BYTES:]
         found, problem = parse_lines(whole, self.values)
         self.unsaid.update(name for name, value in found.items() if self.values.get(name) != value)
         self.values.update(found)
         self.problem = self.problem or problem
-
-    def _step(self, data: bytes) -> None:
-        """These bytes are done with."""
-        self._offset += len(data)
-        self._before = (self._before + data[-_KNOWN_BYTES:])[-_KNOWN_BYTES:]

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+from dataclasses import dataclass
 from typing import Callable, Iterable
 
 from roost.node.protocol import Message
 from roost.node.runs.report_file import MOST_BYTES
 from roost.node.runs.run import ENDED, STARTING, Run
 from roost.node.runs.run_dir import is_own_log
+from roost.node.state_dir import closing
 
 _ALL_BYTES = 1024 * 1024
 _FEW_BYTES = 4 * 1024
 _LOG_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
+@dataclass(eq=False)
 class Reports:
     """Looks at the files of runs. One stat for each, unless there is something new."""
 
-    def __init__(self, send: Callable[[Message], None], note: Callable[[str], None]) -> None:
-        self._send = send
-        self._note = note
+    send: Callable[[Message], None]
+    note: Callable[[str], None]
 
     def look(self, runs: Iterable[Run]) -> None:
         """What running jobs have said since the last look."""
@@ -40,7 +43,7 @@ class Reports:
     def tell(self, run: Run) -> None:
         message = run.results()
         if message is not None:
-            self._send(message)
+            self.send(message)
 
     def repeat(self, runs: Iterable[Run], answer: Callable[[Run], None]) -> None:
         """Say all of it to a new link, and of those that have ended the end, which its `hello` kept back."""
@@ -60,20 +63,13 @@ class Reports:
         if run.is_adopted:  # an earlier daemon has said so
             return
         text = f"ROOST_REPORT: {report.problem}"
-        self._note(f"run {run.name}: {text}")
+        self.note(f"run {run.name}: {text}")
         if run.record is not None and is_own_log(run.record.err, run.path):
             _append(run.record.err, f"roost: {text}\n")
 
 
 def _append(path: str, text: str) -> None:
-    try:
-        fd = os.open(path, _LOG_FLAGS)
-    except OSError:
-        return
-    try:
+    # It is only a hint: the file may be gone, the disk full.
+    with contextlib.suppress(OSError), closing(os.open(path, _LOG_FLAGS)) as fd:
         if stat.S_ISREG(os.fstat(fd).st_mode):
             os.write(fd, text.encode("ascii", "replace"))
-    except OSError:
-        pass  # a full disk: it is only a hint
-    finally:
-        os.close(fd)

@@ -17,6 +17,8 @@ RUNNING = "running"
 ENDING = "ending"
 ENDED = "ended"
 
+_TOLD_AT_THE_END = ("status", "why", "error", "started_ms", "at_ms", "peak_rss_mib", "cpu_ms", "memory")
+
 
 @dataclass(eq=False)
 class Usage:
@@ -120,18 +122,6 @@ class Run:
         }
 
     def _exited(self) -> Message:
-        return {
-            "op": EXITED,
-            "run": self.name,
-            "status": self.status,
-            "why": self.why,
-            "error": self.error,
-            "pid": self.main_pid,
-            "started_ms": self.started_ms,
-            "at_ms": self.at_ms,
-            "peak_mem_mib": self.usage.peak_mem_mib,
-            "peak_rss_mib": self.peak_rss_mib,
-            "cpu_ms": self.cpu_ms,
-            "util_mean": self.usage.util_mean,
-            "memory": self.memory,
-        }
+        message: Message = {"op": EXITED, "run": self.name, "pid": self.main_pid}
+        message.update((name, getattr(self, name)) for name in _TOLD_AT_THE_END)
+        return {**message, "peak_mem_mib": self.usage.peak_mem_mib, "util_mean": self.usage.util_mean}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Callable, NamedTuple, Optional, Set
+from typing import Callable, Optional, Set, Tuple
 
 from roost.node.claims.claims import Claims
-from roost.node.gpus.inventory import Inventory
+from roost.node.gpus.driver import Inventory
 from roost.node.protocol import Message
 from roost.node.runs.adoption import Source
 from roost.node.runs.lifecycle import Lifecycle
@@ -21,14 +21,6 @@ from roost.node.system.cgroup import Cgroups
 from roost.node.system.event_loop import Loop
 
 
-class RunParts(NamedTuple):
-    spawner: Spawner
-    runners: Optional[Runners]
-    life: Lifecycle
-    memory: MemoryUse
-    notices: Notices
-
-
 def make_run_parts(
     loop: Loop,
     source: Source,
@@ -40,7 +32,7 @@ def make_run_parts(
     send: Callable[[Message], None],
     report: Callable[[str], None],
     on_end: Callable[[Run], None],
-) -> RunParts:
+) -> Tuple[Spawner, Lifecycle, MemoryUse, Notices]:
     """Runners are used only where there are cgroups, and memory files to give them orders in."""
     own_children: Set[int] = set()
     reader, writer = open_notice_pipe()
@@ -50,4 +42,4 @@ def make_run_parts(
     node = socket.gethostname()
     spawner = Spawner(source.state, cgroups, source.boot, node, writer, claims, runners, sim_dir)
     life = Lifecycle(loop, source, claims, runners, own_children, Reports(send, report), send, on_end)
-    return RunParts(spawner, runners, life, MemoryUse(send), Notices(reader, life, runners))
+    return spawner, life, MemoryUse(send), Notices(reader, life)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional
+from functools import partial
+from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from roost.node.protocol import Message
 
@@ -47,14 +48,14 @@ def parse_spec(raw: Any) -> Spec:
     if not isinstance(raw, dict):
         raise BadSpec("spec is not an object")
     spec = Spec(
-        argv=_texts(raw, "argv") if raw.get("argv") is not None else None,
+        argv=_texts(raw, "argv"),
         shell=_text(raw, "shell"),
         script=_text(raw, "script"),
-        args=_texts(raw, "args"),
+        args=_texts(raw, "args") or [],
         cwd=_text(raw, "cwd") or "/",
-        env=_text_map(raw, "env"),
-        vars=_text_map(raw, "vars"),
-        gpus=_texts(raw, "gpus"),
+        env=_text_map(raw, "env") or {},
+        vars=_text_map(raw, "vars") or {},
+        gpus=_texts(raw, "gpus") or [],
         fill=bool(raw.get("fill")),
         stdout=_text(raw, "stdout"),
         stderr=_text(raw, "stderr"),
@@ -63,7 +64,7 @@ def parse_spec(raw: Any) -> Spec:
         time_limit_ms=_amount(raw, "time_limit_ms"),
         warn_ms=_amount(raw, "warn_ms") or 0,
         warn_signal=signal_number(raw.get("warn_signal") or "USR2"),
-        grace_ms=_default(_amount(raw, "grace_ms"), DEFAULT_GRACE_MS),
+        grace_ms=_amount(raw, "grace_ms", DEFAULT_GRACE_MS),
         log_max_bytes=_amount(raw, "log_max_bytes"),
     )
     _check_command(spec)
@@ -92,38 +93,23 @@ def _check_command(spec: Spec) -> None:
         raise BadSpec("the command is empty")
 
 
-def _text(raw: Message, key: str) -> Optional[str]:
-    value = raw.get(key)
-    if value is None or isinstance(value, str):
-        return value
-    raise BadSpec(f"{key} is not a text")
-
-
-def _texts(raw: Message, key: str) -> List[str]:
+def _field(is_right: Callable[[Any], bool], words: str, raw: Message, key: str, otherwise: Optional[int] = None) -> Any:
     value = raw.get(key)
     if value is None:
-        return []
-    if isinstance(value, list) and all(isinstance(x, str) for x in value):
-        return value
-    raise BadSpec(f"{key} is not a list of texts")
+        return otherwise
+    if not is_right(value):
+        raise BadSpec(f"{key} is not {words}")
+    return value
 
 
-def _text_map(raw: Message, key: str) -> Dict[str, str]:
-    value = raw.get(key)
-    if value is None:
-        return {}
-    if isinstance(value, dict) and all(isinstance(x, str) for x in value.values()):
-        return value
-    raise BadSpec(f"{key} is not a map of texts")
+def _are_texts(values: Iterable[Any]) -> bool:
+    return set(map(type, values)) <= {str}
 
 
-def _amount(raw: Message, key: str) -> Optional[int]:
-    value = raw.get(key)
-    if value is None:
-        return None
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62:
-        return value
-    raise BadSpec(f"{key} is not a whole number")
+_text = partial(_field, lambda value: isinstance(value, str), "a text")
+_texts = partial(_field, lambda value: isinstance(value, list) and _are_texts(value), "a list of texts")
+_text_map = partial(_field, lambda value: isinstance(value, dict) and _are_texts(value.values()), "a map of texts")
+_amount = partial(_field, lambda value: type(value) is int and 0 <= value < 1 << 62, "a whole number")
 
 
 def _umask(value: Any) -> Optional[int]:
@@ -136,7 +122,3 @@ def _umask(value: Any) -> Optional[int]:
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 0o777):
         return value
     raise BadSpec("umask is not a file mode")
-
-
-def _default(value: Optional[int], otherwise: int) -> int:
-    return otherwise if value is None else value

@@ -19,11 +19,13 @@ import contextlib
 import fcntl
 import os
 import signal
+from dataclasses import dataclass
 from typing import Collection, Dict, Iterator, List, Optional, Set
 
 from roost.node.claims.claims import Claims
-from roost.node.gpus.inventory import Inventory
-from roost.node.runs.wrapper import NOTICE_FD
+from roost.node.gpus.driver import Inventory
+from roost.node.runs.wrapper import IGNORED_BY_PYTHON, NOTICE_FD
+from roost.node.state_dir import closing
 from roost.node.system import cgroup
 from roost.node.system.cgroup import Cgroups
 from roost.node.system.event_loop import Loop, Timer
@@ -35,7 +37,6 @@ _QUIET_S = 0.1
 # A runner whose jobs have used more memory than this is not used again: the next job's peak would be theirs.
 _CLEAN_MIB = 64
 _ORDERS_FD = 8
-_IGNORED_BY_PYTHON = [signal.SIGPIPE, signal.SIGXFSZ]
 PING = "~"
 
 # Called as `sh -c TEXT roost-runner CGROUP TRACES`. A full disk must not lose a status: without a daemon, try until it fits.
@@ -54,45 +55,37 @@ exit $1
 """
 
 
+@dataclass(eq=False)
 class Runner:
-    __slots__ = ("cgroup", "claims", "cpu_ms", "memory", "orders", "pid", "uses")
-
-    def __init__(self, pid: int, path: str, orders: int) -> None:
-        self.claims: Dict[str, int] = {}  # our copies of its descriptors of the GPUs' lock files
-        self.pid = pid
-        self.cgroup = path
-        self.orders = orders
-        self.memory: Optional[int] = None
-        self.uses = 0
-        self.cpu_ms = 0
+    pid: int
+    cgroup: str
+    orders: int
+    claims: Dict[str, int]  # our copies of its descriptors of the GPUs' lock files
+    memory: Optional[int] = None
+    uses: int = 0
+    cpu_ms: int = 0
 
 
+@dataclass(eq=False)
 class Runners:
     """Every runner of this daemon. `take` one, `order` it, then `give_back` or `retire` it."""
 
-    def __init__(
-        self,
-        loop: Loop,
-        cgroups: Cgroups,
-        traces: str,
-        notices: int,
-        own_children: Set[int],
-        claims: Claims,
-        inventory: Inventory,
-    ) -> None:
-        self._loop = loop
-        self._cgroups = cgroups
-        self._traces = traces
+    loop: Loop
+    cgroups: Cgroups
+    traces: str
+    notices: int
+    own_children: Set[int]
+    claims: Claims
+    inventory: Inventory
+    is_proven: bool = False
+
+    def __post_init__(self) -> None:
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        self._streams = [(null, 0), (null, 1), (null, 2), (notices, NOTICE_FD)]
+        self._streams = [(null, 0), (null, 1), (null, 2), (self.notices, NOTICE_FD)]
         self._all: Dict[int, Runner] = {}
         self._idle: List[Runner] = []
         self._count = 0
         self._quiet: Optional[Timer] = None
-        self.is_proven = False
-        self._own_children = own_children
-        self._claims = claims
-        self._inventory = inventory
 
     def prove(self) -> None:
         """Have one runner read a script that does nothing but answer. Until it did, none is used."""
@@ -180,7 +173,7 @@ class Runners:
         runner = self._all.pop(pid, None)
         if runner is None:
             return None
-        self._own_children.discard(pid)
+        self.own_children.discard(pid)
         self._idle = [other for other in self._idle if other is not runner]
         self._close_memory(runner)
         if runner.orders >= 0:
@@ -199,9 +192,9 @@ class Runners:
 
     def _make(self, with_claims: bool = False) -> Runner:
         self._count += 1
-        path = self._cgroups.create(f"runner-{os.getpid()}-{self._count}")
+        path = self.cgroups.create(f"runner-{os.getpid()}-{self._count}")
         reader, writer = os.pipe()
-        claims = self._claims.spare(self._inventory.gpus) if with_claims else {}
+        claims = self.claims.spare(self.inventory.gpus) if with_claims else {}
         try:
             with inherited(claims.values()):
                 pid = self._spawn(path, reader)
@@ -212,25 +205,21 @@ class Runners:
             raise
         finally:
             os.close(reader)
-        runner = self._all[pid] = Runner(pid, path, writer)
-        runner.claims = claims
-        self._own_children.add(pid)
+        runner = self._all[pid] = Runner(pid, path, writer, claims)
+        self.own_children.add(pid)
         return runner
 
     def _spawn(self, path: str, reader: int) -> int:
         # Far from the number that it gets in the shell: a copy onto itself would still be closed at the exec.
-        orders = fcntl.fcntl(reader, fcntl.F_DUPFD_CLOEXEC, 20)
-        copies = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in [*self._streams, (orders, _ORDERS_FD)]]
-        words = [SHELL, "-c", _TEXT, "roost-runner", path, self._traces]
-        try:
-            return os.posix_spawn(SHELL, words, {}, file_actions=copies, setsid=True, setsigdef=_IGNORED_BY_PYTHON)
-        finally:
-            os.close(orders)
+        with closing(fcntl.fcntl(reader, fcntl.F_DUPFD_CLOEXEC, 20)) as orders:
+            copies = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in [*self._streams, (orders, _ORDERS_FD)]]
+            words = [SHELL, "-c", _TEXT, "roost-runner", path, self.traces]
+            return os.posix_spawn(SHELL, words, {}, file_actions=copies, setsid=True, setsigdef=IGNORED_BY_PYTHON)
 
     def _when_quiet(self) -> None:
         if self._quiet is not None:
             self._quiet.cancel()
-        self._quiet = self._loop.after(_QUIET_S, self._refresh)
+        self._quiet = self.loop.after(_QUIET_S, self._refresh)
 
     def _refresh(self) -> None:
         """Nothing has happened for a moment: fresh runners take the place of used ones."""
@@ -238,10 +227,10 @@ class Runners:
         fresh = [runner for runner in self._idle if runner.uses == 0]
         for runner in self._idle:
             if runner.uses:
-                self._loop.after(0, lambda pid=runner.pid: self.retire(pid))  # type: ignore[misc]
+                self.loop.after(0, lambda pid=runner.pid: self.retire(pid))  # type: ignore[misc]
         self._idle = fresh
         with contextlib.suppress(OSError):
-            for with_claims in (False, True) if self._claims.is_lending and self._inventory.gpus else (False,):
+            for with_claims in (False, True) if self.claims.is_lending and self.inventory.gpus else (False,):
                 ready = sum(bool(runner.claims) == with_claims for runner in fresh)
                 self._idle.extend(self._make(with_claims) for _ in range(_READY - ready))
 

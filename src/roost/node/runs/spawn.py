@@ -9,7 +9,7 @@ import errno
 import fcntl
 import os
 import resource
-import signal
+from dataclasses import dataclass
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from roost.node.claims.claims import Claims
@@ -20,14 +20,11 @@ from roost.node.runs.environment import Place, build_environment
 from roost.node.runs.run_dir import Record, claim_output, is_own_log, log_paths, record_text
 from roost.node.runs.run_spec import OPEN_APPEND, Spec
 from roost.node.runs.runner import Runner, Runners, inherited
-from roost.node.runs.wrapper import NOTICE_FD, Script, run_script, wrapper_text
-from roost.node.state_dir import StateDir
+from roost.node.runs.wrapper import IGNORED_BY_PYTHON, NOTICE_FD, run_script, wrapper_text
+from roost.node.state_dir import StateDir, closing
 from roost.node.system.cgroup import Cgroups
-from roost.node.system.clock import boot_ms, wall_ms
+from roost.node.system.host import boot_ms, wall_ms
 from roost.node.system.shell import SHELL
-
-_IGNORED_BY_PYTHON = [signal.SIGPIPE, signal.SIGXFSZ]
-
 
 # A script longer than this may be more than the kernel takes as arguments, and only the kernel says so.
 _LONGEST_SCRIPT = 100_000
@@ -40,30 +37,23 @@ class Launch(NamedTuple):
     tag: str
 
 
+@dataclass(eq=False)
 class Spawner:
     """Starts runs on this node. Whatever claims of GPUs a run has, its wrapper holds too."""
 
-    def __init__(
-        self,
-        state: StateDir,
-        cgroups: Optional[Cgroups],
-        boot: str,
-        node: str,
-        notices: int,
-        claims: Claims,
-        runners: Optional[Runners],
-        sim_dir: Optional[str],
-    ) -> None:
-        self.claims = claims
-        self.runners = runners
-        self.sim_dir = sim_dir
-        self._state = state
-        self._cgroups = cgroups
-        self._boot = boot
-        self._node = node
+    state: StateDir
+    cgroups: Optional[Cgroups]
+    boot: str
+    node: str
+    notices: int
+    claims: Claims
+    runners: Optional[Runners]
+    sim_dir: Optional[str]
+
+    def __post_init__(self) -> None:
         self._umask = os.umask(0o077)
         null = os.open(os.devnull, os.O_RDWR)
-        copies = [(null, 0), (null, 1), (null, 2), (notices, NOTICE_FD)]
+        copies = [(null, 0), (null, 1), (null, 2), (self.notices, NOTICE_FD)]
         self._streams = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in copies]
         self._soft_files = raise_file_limit()
         self._text = wrapper_text(self._soft_files)
@@ -71,36 +61,36 @@ class Spawner:
     def spawn(self, launch: Launch) -> Tuple[Record, int]:
         """Start it; its record and the pid of the wrapper."""
         try:
-            return self._spawn(launch)
+            command.enter(launch.spec.cwd)
+            return self._spawn_here(launch)
         except ValueError:  # the kernel's texts have no NUL and no lone surrogates
             raise CannotStart(command.explain_text(launch.spec)) from None
-
-    def discard(self, name: str) -> None:
-        """Take back what a start that failed has made in the cgroup tree."""
-        if self._cgroups is not None:
-            self._cgroups.remove(name)
-
-    def _spawn(self, launch: Launch) -> Tuple[Record, int]:
-        command.enter(launch.spec.cwd)
-        try:
-            return self._spawn_here(launch)
         finally:
             os.chdir("/")
 
+    def discard(self, name: str) -> None:
+        """Take back what a start that failed has made in the cgroup tree."""
+        if self.cgroups is not None:
+            self.cgroups.remove(name)
+
     def _spawn_here(self, launch: Launch) -> Tuple[Record, int]:
-        path = self._state.run(launch.name)
+        path = self.state.run(launch.name)
         spec = launch.spec
-        is_repeated = not _make_directory(path)
+        how = spec.open
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:  # a start that died half-way has made the files already: they are ours
+            how = OPEN_APPEND
         report_file.make(path)
-        env = build_environment(spec, launch.gpus, Place(self._node, launch.tag, path, self.sim_dir))
-        argv, whole = command.with_odd_names(command.resolve(spec, env, path, _fill_values(launch)), env)
-        # A start that died half-way has made the files already: they are ours.
-        self._claim_outputs(spec, path, OPEN_APPEND if is_repeated else spec.open)
+        env = build_environment(spec, launch.gpus, Place(self.node, launch.tag, path, self.sim_dir))
+        filled = command.fill_values(launch.name, launch.gpus, command.words_of(spec)) if spec.fill else {}
+        argv, whole = command.with_odd_names(command.resolve(spec, env, path, filled), env)
+        self._claim_outputs(spec, path, how)
         runner = self._ready_runner(launch) if whole is None and _is_short(argv, env) else None
         if runner is not None:
             record = self._record(launch, path, runner.cgroup)
-            return record, self._order(runner, self._script_of(launch, record), env, argv)
-        record = self._record(launch, path, self._cgroups.create(launch.name) if self._cgroups else None)
+            return record, self._order(runner, launch, record, env, argv)
+        record = self._record(launch, path, self.cgroups.create(launch.name) if self.cgroups else None)
         plain = env if whole is None else {"ROOST_RUN": launch.tag}
         with _as_file(whole) as environment:
             return record, self._start(launch, record, argv, plain, environment)
@@ -117,29 +107,19 @@ class Spawner:
         self.runners.retire(runner.pid)
         return None
 
-    def _order(self, runner: Runner, script: Script, env: Dict[str, str], argv: List[str]) -> int:
+    def _order(self, runner: Runner, launch: Launch, record: Record, env: Dict[str, str], argv: List[str]) -> int:
         """Give the run to a runner that stands ready; its pid."""
         assert self.runners is not None
+        name, spec = launch.name, launch.spec
+        words = {"run_dir": self.state.run(name), "trace": self.state.marker(name), "record": record_text(record, spec)}
+        words.update(cwd=spec.cwd, out=record.out, err=record.err)
         try:
-            self.runners.order(runner, script.name, run_script(script, env, argv))
+            script = run_script(name, self._umask_of(spec), self._soft_files, words, env, argv)
+            self.runners.order(runner, name, script)
         except (OSError, ValueError):
             self.runners.retire(runner.pid)
             raise
         return runner.pid
-
-    def _script_of(self, launch: Launch, record: Record) -> Script:
-        spec = launch.spec
-        return Script(
-            name=launch.name,
-            run_dir=self._state.run(launch.name),
-            trace=self._state.marker(launch.name),
-            record=record_text(record, spec),
-            cwd=spec.cwd,
-            umask=self._umask_of(spec),
-            soft_files=self._soft_files,
-            out=record.out,
-            err=record.err,
-        )
 
     def _umask_of(self, spec: Spec) -> str:
         return f"{self._umask if spec.umask is None else spec.umask:03o}"
@@ -159,28 +139,16 @@ class Spawner:
 
     def _record(self, launch: Launch, path: str, cgroup: Optional[str]) -> Record:
         spec = launch.spec
-        out, err = log_paths(path, spec)
-        return Record(
-            boot=self._boot,
-            start_boot_ms=boot_ms(),
-            started_ms=wall_ms(),
-            cgroup=cgroup,
-            gpus=tuple(spec.gpus),
-            out=out,
-            err=err,
-            time_limit_ms=spec.time_limit_ms,
-            warn_ms=spec.warn_ms,
-            warn_signal=spec.warn_signal,
-            grace_ms=spec.grace_ms,
-            log_max_bytes=spec.log_max_bytes,
-        )
+        limits = ("time_limit_ms", "warn_ms", "warn_signal", "grace_ms", "log_max_bytes")
+        kept = {name: getattr(spec, name) for name in limits}
+        return Record(self.boot, boot_ms(), wall_ms(), cgroup, tuple(spec.gpus), *log_paths(path, spec), **kept)
 
     def _start(
         self, launch: Launch, record: Record, argv: List[str], env: Dict[str, str], environment: Optional[int]
     ) -> int:
         """The pid of the wrapper. `posix_spawn` costs a third of `Popen`; every descriptor of ours closes at the exec."""
         spec = launch.spec
-        run_dir, trace = self._state.run(launch.name), self._state.marker(launch.name)
+        run_dir, trace = self.state.run(launch.name), self.state.marker(launch.name)
         files = [self._umask_of(spec), record_text(record, spec), record.out, record.err]
         wrapper = [SHELL, "-c", self._text, run_dir, trace, record.cgroup or "", *files, *argv]
         claims = self.claims.descriptors(launch.name)
@@ -189,7 +157,7 @@ class Spawner:
             streams.append((os.POSIX_SPAWN_DUP2, environment, command.ENVIRONMENT_FD))
         try:
             with inherited(claims):
-                return os.posix_spawn(SHELL, wrapper, env, file_actions=streams, setsid=True, setsigdef=_IGNORED_BY_PYTHON)
+                return os.posix_spawn(SHELL, wrapper, env, file_actions=streams, setsid=True, setsigdef=IGNORED_BY_PYTHON)
         except OSError as problem:
             if problem.errno == errno.E2BIG:
                 raise CannotStart("the command and its environment are too long for the kernel (E2BIG)") from None
@@ -206,13 +174,11 @@ def _as_file(data: Optional[bytes]) -> Iterator[Optional[int]]:
     # Far from the number that it gets in the wrapper: a copy onto itself would still be closed at the exec.
     fd = fcntl.fcntl(memory, fcntl.F_DUPFD_CLOEXEC, 20)
     os.close(memory)
-    try:
+    with closing(fd):
         with open(fd, "wb", closefd=False) as file:
             file.write(data)
         os.lseek(fd, 0, os.SEEK_SET)
         yield fd
-    finally:
-        os.close(fd)
 
 
 def _is_short(argv: List[str], env: Dict[str, str]) -> bool:
@@ -231,19 +197,3 @@ def raise_file_limit() -> Optional[int]:
     except (ValueError, OSError):
         return None
     return soft
-
-
-def _fill_values(launch: Launch) -> Dict[str, str]:
-    spec = launch.spec
-    if not spec.fill:
-        return {}
-    words = [*(spec.argv or []), spec.shell or "", spec.script or "", *spec.args]
-    return command.fill_values(launch.name, launch.gpus, words)
-
-
-def _make_directory(path: str) -> bool:
-    try:
-        os.mkdir(path, 0o700)
-        return True
-    except FileExistsError:
-        return False

@@ -6,11 +6,11 @@ import contextlib
 import os
 import shutil
 from collections import deque
+from dataclasses import dataclass
 from typing import Any, Callable, Deque, List, Optional, Set
 
 from roost.node.claims.claims import Claims, Refused
-from roost.node.gpus.driver import Gpu
-from roost.node.gpus.inventory import Inventory
+from roost.node.gpus.driver import Gpu, Inventory
 from roost.node.protocol import GONE, PAUSED, REFUSED, REMOVED, RESUMED
 from roost.node.runs import run_dir
 from roost.node.runs.adoption import Source
@@ -19,32 +19,25 @@ from roost.node.runs.lifecycle import Lifecycle
 from roost.node.runs.run import ENDED, STARTING, Run
 from roost.node.runs.run_spec import DEFAULT_GRACE_MS, BadSpec, Spec, parse_spec
 from roost.node.runs.spawn import Launch, Spawner
-from roost.node.system.clock import boot_ms, wall_ms
 from roost.node.system.event_loop import Loop
+from roost.node.system.host import boot_ms, wall_ms
 
 _REMOVED_AT_ONCE = 20
 _TOLD_AT_ONCE = 500
 
 
+@dataclass(eq=False)
 class Supervisor:
-    def __init__(
-        self,
-        source: Source,
-        loop: Loop,
-        spawner: Spawner,
-        life: Lifecycle,
-        claims: Claims,
-        inventory: Inventory,
-        on_refused: Callable[[], None],
-    ) -> None:
-        self._claims = claims
-        self._inventory = inventory
-        self._on_refused = on_refused
-        self._state = source.state
-        self._source = source
-        self._loop = loop
-        self._spawner = spawner
-        self._life = life
+    source: Source
+    loop: Loop
+    spawner: Spawner
+    life: Lifecycle
+    claims: Claims
+    inventory: Inventory
+    on_refused: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        self._state = self.source.state
         self._to_remove: Deque[str] = deque()
         self._removed: List[str] = []
         self._doomed: Set[str] = set()
@@ -52,37 +45,42 @@ class Supervisor:
 
     def find(self, name: str) -> Optional[Run]:
         """The run, from memory or from its directory; None when it never began."""
-        run = self._life.runs.get(name)
+        run = self.life.runs.get(name)
         if run is None and run_dir.has_trace(self._state, name):
-            run = self._life.adopt(name)
+            run = self.life.adopt(name)
         return run
 
     def start(self, name: str, raw_spec: Any) -> None:
         """Make it run, once; a repeated start is answered with what is known."""
         run = self.find(name)
         if run is not None:
-            self._life.answer(run)
+            self.life.answer(run)
             return
         try:
             spec = parse_spec(raw_spec)
-            launch = Launch(name, spec, self._gpus_of(spec), self._source.tag(name))
+            launch = Launch(name, spec, self._gpus_of(spec), self.source.tag(name))
         except BadSpec as problem:
-            self._life.send({"op": REFUSED, "run": name, "reason": str(problem)})
+            self.life.send({"op": REFUSED, "run": name, "reason": str(problem)})
             return
-        if self._claim(launch):
-            self._launch(launch)
+        try:
+            self.claims.take(name, launch.gpus)
+        except Refused as problem:
+            self.on_refused()  # what others have is said before the refusal
+            self.life.send({"op": REFUSED, "run": name, "reason": str(problem), "claimed": True})
+            return
+        self._launch(launch)
 
     def stop(self, name: str, why: str, grace_ms: Optional[int]) -> None:
         """End every process of the run; without a grace, with the run's own."""
         run = self._within_reach(name)
         if run is not None:
             own_ms = run.record.grace_ms if run.record is not None else DEFAULT_GRACE_MS
-            self._life.stop(run, why, own_ms if grace_ms is None else grace_ms)
+            self.life.stop(run, why, own_ms if grace_ms is None else grace_ms)
 
     def signal(self, name: str, number: int) -> None:
         run = self._within_reach(name)
         if run is not None:
-            self._life.members.signal(run, number)
+            self.life.members.signal(run, number)
 
     def pause(self, name: str) -> None:
         """Freeze every process; the time does not count."""
@@ -92,12 +90,12 @@ class Supervisor:
         if not run.is_paused and run.phase != STARTING and run.stop_why is None:
             run.paused_since = boot_ms()
             self._keep_pause(run)
-            self._life.members.freeze(run, True)
-            self._life.limits.set(run)
+            self.life.members.freeze(run, True)
+            self.life.limits.set(run)
         if run.is_paused:
-            self._life.send({"op": PAUSED, "run": name, "at_ms": wall_ms()})
+            self.life.send({"op": PAUSED, "run": name, "at_ms": wall_ms()})
         else:
-            self._life.answer(run)
+            self.life.answer(run)
 
     def resume(self, name: str) -> None:
         run = self._within_reach(name)
@@ -106,18 +104,18 @@ class Supervisor:
         if run.paused_since is not None:
             run.paused_ms += boot_ms() - run.paused_since
             run.paused_since = None
-            self._life.members.freeze(run, False)
+            self.life.members.freeze(run, False)
             self._keep_pause(run)
-            self._life.limits.set(run)
-        self._life.send({"op": RESUMED, "run": name, "at_ms": wall_ms()})
+            self.life.limits.set(run)
+        self.life.send({"op": RESUMED, "run": name, "at_ms": wall_ms()})
 
     def forget(self, names: List[str]) -> None:
         """The server has committed the end of these."""
         for name in names:
-            run = self._life.runs.get(name)
+            run = self.life.runs.get(name)
             if run is not None and run.phase != ENDED:
                 continue
-            self._life.runs.pop(name, None)
+            self.life.runs.pop(name, None)
             run_dir.acknowledge(self._state, name)
             if name in self._doomed:
                 self._doomed.discard(name)
@@ -127,12 +125,12 @@ class Supervisor:
         """Delete the directories of ended runs, a few at a time so that nobody waits."""
         self._to_remove.extend(names)
         if len(self._to_remove) == len(names):
-            self._loop.after(0, self._remove_some)
+            self.loop.after(0, self._remove_some)
 
     def _remove_some(self) -> None:
         for _ in range(min(_REMOVED_AT_ONCE, len(self._to_remove))):
             name = self._to_remove.popleft()
-            run = self._life.runs.get(name)
+            run = self.life.runs.get(name)
             if run is None or run.phase == ENDED:
                 path = self._state.run(name)
                 shutil.rmtree(path, ignore_errors=True)
@@ -141,52 +139,40 @@ class Supervisor:
             else:
                 self._doomed.add(name)
         if self._removed and (not self._to_remove or len(self._removed) >= _TOLD_AT_ONCE):
-            self._life.send({"op": REMOVED, "runs": self._removed})
+            self.life.send({"op": REMOVED, "runs": self._removed})
             self._removed = []
         if self._to_remove:
-            self._loop.after(0, self._remove_some)
-
-    def _claim(self, launch: Launch) -> bool:
-        """Whether the run's GPUs are ours to give out; what others have is said before the refusal."""
-        try:
-            self._claims.take(launch.name, launch.gpus)
-        except Refused as problem:
-            self._on_refused()
-            self._life.send({"op": REFUSED, "run": launch.name, "reason": str(problem), "claimed": True})
-            return False
-        return True
+            self.loop.after(0, self._remove_some)
 
     def _launch(self, launch: Launch) -> None:
         run = Run(launch.name, self._state.run(launch.name), launch.tag, None)
         try:
-            run.record, pid = self._spawner.spawn(launch)
+            run.record, pid = self.spawner.spawn(launch)
         except CannotStart as problem:
-            self._spawner.discard(launch.name)
-            self._life.could_not_start(run, str(problem))
+            self.spawner.discard(launch.name)
+            self.life.could_not_start(run, str(problem))
         except OSError as problem:
-            self._spawner.discard(launch.name)
+            self.spawner.discard(launch.name)
             shutil.rmtree(run.path, ignore_errors=True)
-            self._claims.release(launch.name)
-            self._life.send({"op": REFUSED, "run": launch.name, "reason": f"the node cannot start it: {problem}"})
+            self.claims.release(launch.name)
+            self.life.send({"op": REFUSED, "run": launch.name, "reason": f"the node cannot start it: {problem}"})
         else:
-            self._life.add(run, pid)
+            self.life.add(run, pid)
 
     def _gpus_of(self, spec: Spec) -> List[Gpu]:
-        gpus = []
+        known = {gpu.uuid: gpu for gpu in self.inventory.gpus} if spec.gpus else {}
         for uuid in spec.gpus:
-            gpu = self._inventory.find(uuid)
-            if gpu is None:
+            if uuid not in known:
                 raise BadSpec(f"no such GPU here: {uuid}")
-            gpus.append(gpu)
-        return gpus
+        return [known[uuid] for uuid in spec.gpus]
 
     def _within_reach(self, name: str) -> Optional[Run]:
         """The run when something can be done to it; otherwise the answer is already given."""
         run = self.find(name)
         if run is None:
-            self._life.send({"op": GONE, "run": name})
+            self.life.send({"op": GONE, "run": name})
         elif run.phase == ENDED:
-            self._life.answer(run)
+            self.life.answer(run)
         else:
             return run
         return None

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Callable, Optional
 
 from roost.node.runs.run import ENDED, Run
-from roost.node.system.clock import boot_ms
 from roost.node.system.event_loop import Loop
+from roost.node.system.host import boot_ms
 
 
+@dataclass(eq=False)
 class Limits:
-    def __init__(self, loop: Loop, warn: Callable[[Run], None], time_is_up: Callable[[Run], None]) -> None:
-        self._loop = loop
-        self._warn = warn
-        self._time_is_up = time_is_up
+    loop: Loop
+    warn: Callable[[Run], None]
+    time_is_up: Callable[[Run], None]
 
     def set(self, run: Run) -> None:
         """Look again at this run: when it began to run, was paused, or goes on."""
@@ -22,7 +23,7 @@ class Limits:
             return
         wait_ms = next_wait_ms(run, boot_ms())
         if wait_ms is not None:
-            run.limit_timer = self._loop.after(wait_ms / 1000, lambda: self._due(run))
+            run.limit_timer = self.loop.after(wait_ms / 1000, lambda: self._due(run))
 
     def clear(self, run: Run) -> None:
         if run.limit_timer is not None:
@@ -33,11 +34,11 @@ class Limits:
         run.limit_timer = None
         now = boot_ms()
         if is_over(run, now):
-            self._time_is_up(run)
+            self.time_is_up(run)
             return
         if is_warning_due(run, now):
             run.was_warned = True
-            self._warn(run)
+            self.warn(run)
         self.set(run)
 
 
@@ -46,9 +47,7 @@ def next_wait_ms(run: Run, now_boot_ms: int) -> Optional[int]:
     record = run.record
     if record is None or not record.time_limit_ms:
         return None
-    until = record.time_limit_ms
-    if _has_warning(run) and not run.was_warned:
-        until -= record.warn_ms
+    until = record.time_limit_ms - (record.warn_ms if _awaits_warning(run) else 0)
     return max(0, until - run.used_ms(now_boot_ms))
 
 
@@ -59,11 +58,9 @@ def is_over(run: Run, now_boot_ms: int) -> bool:
 
 def is_warning_due(run: Run, now_boot_ms: int) -> bool:
     """Whether the run must be told now that its end is near."""
-    if not _has_warning(run) or run.was_warned or run.record is None:
-        return False
-    return run.used_ms(now_boot_ms) >= (run.record.time_limit_ms or 0) - run.record.warn_ms
+    return _awaits_warning(run) and next_wait_ms(run, now_boot_ms) == 0
 
 
-def _has_warning(run: Run) -> bool:
+def _awaits_warning(run: Run) -> bool:
     record = run.record
-    return record is not None and 0 < record.warn_ms < (record.time_limit_ms or 0)
+    return not run.was_warned and record is not None and 0 < record.warn_ms < (record.time_limit_ms or 0)

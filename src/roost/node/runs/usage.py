@@ -48,6 +48,5 @@ def keep_usage(run: Run) -> None:
     usage = run.usage
     if run.phase == ENDED or run.record is None or not (usage.samples or usage.peak_mem_mib):
         return
-    values = {"peak_mem_mib": usage.peak_mem_mib, "util_sum": usage.util_sum, "samples": usage.samples}
     with contextlib.suppress(OSError):
-        run_dir.note(run.path, "usage", values)
+        run_dir.note(run.path, "usage", vars(usage))

@@ -23,11 +23,14 @@ so that a daemon's death is no SIGPIPE here.
 from __future__ import annotations
 
 import os
-from typing import Dict, List, NamedTuple, Optional
+import signal
+from typing import Dict, List, Optional
 
 from roost.node.system.shell import quoted
 
 NOTICE_FD = 9
+# Python ignores these two for itself; what it starts gets them back.
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 _TEXT = """\
 set -C
@@ -67,35 +70,18 @@ exec {argv} 8<&- 9>&-
 """
 
 
-class Script(NamedTuple):
-    """What a runner must know of a run besides its command and environment."""
-
-    name: str
-    run_dir: str
-    trace: str
-    record: str
-    cwd: str
-    umask: str
-    soft_files: Optional[int]
-    out: str
-    err: str
-
-
-def run_script(script: Script, env: Dict[str, str], argv: List[str]) -> bytes:
-    """The same few lines for a runner's subshell: every word that comes from a person is quoted. Raises ValueError for
-    what no process can be given."""
+def run_script(
+    name: str, umask: str, soft_files: Optional[int], words: Dict[str, str], env: Dict[str, str], argv: List[str]
+) -> bytes:
+    """The same few lines for a runner's subshell: every word that comes from a person is quoted. `words` are `run_dir`,
+    `trace`, `record`, `cwd`, `out` and `err`. Raises ValueError for what no process can be given."""
     text = _RUN_TEXT.format(
-        name=script.name,
-        run_dir=quoted(script.run_dir),
-        trace=quoted(script.trace),
-        record=quoted(script.record),
-        cwd=quoted(script.cwd),
-        umask=script.umask,
-        limits=_limits(script.soft_files),
-        out=quoted(script.out),
-        err=quoted(script.err),
+        name=name,
+        umask=umask,
+        limits=_limits(soft_files),
         exports="".join(f"export {name}={quoted(value)}\n" for name, value in env.items()),
         argv=" ".join(map(quoted, argv)),
+        **{key: quoted(word) for key, word in words.items()},
     )
     data = os.fsencode(text)
     if b"\0" in data:

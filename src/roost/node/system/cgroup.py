@@ -64,11 +64,8 @@ def open_cgroups(state_id: str) -> Optional[Cgroups]:
     mount, own = found
     places = [mount] if os.geteuid() == 0 else []
     places.append(os.path.normpath(mount + own))
-    for place in filter(os.path.isdir, dict.fromkeys(places)):
-        base = os.path.join(place, f"roost-{state_id}")
-        if (found_here := open_cgroups_at(base)) is not None:
-            return found_here
-    return None
+    bases = (os.path.join(place, f"roost-{state_id}") for place in dict.fromkeys(places) if os.path.isdir(place))
+    return next(filter(None, map(open_cgroups_at, bases)), None)
 
 
 def open_cgroups_at(base: str) -> Optional[Cgroups]:
@@ -101,8 +98,9 @@ def run_of_cgroup(pid: int, state_id: str) -> Tuple[Optional[str], bool]:
     for line in read_or_empty(f"/proc/{pid}/cgroup").splitlines():
         found = re.match(rf"0::(.*/roost-{re.escape(state_id)}(-u\d+)?/)([^/]+)", line)
         if found:
-            name = found.group(3)
-            return (name if "." in name else _run_of_runner(found.group(1) + name)), found.group(2) is None
+            place, of_account, name = found.groups()
+            mount = _find_mount() if "." not in name else None
+            return (name if "." in name else _called(mount[0] + place + name) if mount else None), of_account is None
     return None, True
 
 
@@ -114,11 +112,6 @@ def processes_of_run(base: str, run: str) -> List[int]:
         if run in (name, _called(path)):
             found += processes(path)
     return found
-
-
-def _run_of_runner(path: str) -> Optional[str]:
-    found = _find_mount()
-    return _called(found[0] + path) if found is not None else None
 
 
 def _called(path: str) -> Optional[str]:
@@ -136,11 +129,6 @@ def processes(path: str) -> List[int]:
     return pids
 
 
-def is_populated(path: str) -> bool:
-    """Whether any process lives in this cgroup or below it."""
-    return _read_pairs(os.path.join(path, "cgroup.events")).get("populated", 0) == 1
-
-
 def kill(path: str) -> bool:
     """Kill everything inside at once; False where the kernel (before 5.14) cannot."""
     return _write(os.path.join(path, "cgroup.kill"), "1")
@@ -154,7 +142,7 @@ def try_remove(path: str) -> bool:
     """Remove an empty cgroup: True when it is gone, which also means that nothing lives in it."""
     if _remove_directory(path):
         return True
-    if is_populated(path):
+    if _read_pairs(os.path.join(path, "cgroup.events")).get("populated") == 1:  # a process lives in it, or below it
         return False
     for name in _subdirectories(path):
         try_remove(os.path.join(path, name))

@@ -8,7 +8,7 @@ import select
 import signal
 from typing import Callable, Dict, List, Optional, Tuple
 
-from roost.node.system.clock import boot_s
+from roost.node.system.host import boot_s
 
 Handler = Callable[[int], None]
 READABLE = select.EPOLLIN

@@ -1,11 +1,32 @@
-"""The machine as a whole: its memory, its load, and what its kernel killed for want of memory."""
+"""The machine as a whole: its clocks, its memory, its load, and what its kernel killed for want of memory."""
 
 from __future__ import annotations
 
 import os
+import time
 from typing import Any, Dict
 
 from roost.node.state_dir import read_or_empty
+
+
+def wall_ms() -> int:
+    """UTC in milliseconds, for people and for the server."""
+    return time.time_ns() // 1_000_000
+
+
+def boot_s() -> float:
+    """Seconds since the machine booted, suspended time included: a clock that never jumps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def boot_ms() -> int:
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
+
+
+def boot_id() -> str:
+    """The kernel's name for this boot."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
 
 
 def host_load() -> Dict[str, Any]:

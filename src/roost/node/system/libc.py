@@ -1,10 +1,12 @@
-"""Kernel calls that the standard library of Python 3.8 does not offer. Each raises OSError with the errno."""
+"""What the standard library of Python 3.8 does not offer. Kernel calls raise OSError with the errno."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
+from typing import Collection
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_longlong, ctypes.c_longlong]
@@ -76,6 +78,14 @@ def inotify_watch_growth(fd: int, path: str) -> int:
 def inotify_unwatch(fd: int, watch: int) -> None:
     """Stop watching; a watch that is already gone is no error."""
     _libc.inotify_rm_watch(fd, watch)
+
+
+def close_all_but(kept: Collection[int]) -> None:
+    """Close what a process has inherited from its parent, besides these and the three streams."""
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        if fd > 2 and fd not in kept:
+            with contextlib.suppress(OSError):
+                os.close(fd)
 
 
 def _checked(result: int) -> int:

@@ -10,7 +10,7 @@ import pwd
 from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from roost.node.system import libc
-from roost.node.system.clock import boot_s
+from roost.node.system.host import boot_s
 
 ProcessId = Tuple[int, int]
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")  # the unit of start times

@@ -21,7 +21,7 @@ from roost.core.model import Access, Login
 from roost.links import addresses, ssh
 from roost.links.addresses import PIPE
 from roost.links.link import LinkDown, plain
-from roost.node.system.clock import boot_id
+from roost.node.system.host import boot_id
 from roost.server.clock import now_ms
 from roost.server.identity.people import Caller, People
 from roost.server.nodes import contact

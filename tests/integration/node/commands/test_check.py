@@ -15,8 +15,8 @@ import pytest
 from tests.integration.node.harness import SRC, alive, oldest_python, wait_until
 
 from roost.node.build import build
-from roost.node.system.clock import boot_id
 from roost.node.system.home_dir import look_at_home
+from roost.node.system.host import boot_id
 from roost.server.nodes.account_checks import Own
 from roost.server.nodes.machine_facts import Home
 from roost.server.nodes.node_check import Contact, Known, checks

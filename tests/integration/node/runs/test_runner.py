@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.integration.node.harness import Node, alive, wait_until
 
-from roost.node.runs.wrapper import Script, run_script
+from roost.node.runs.wrapper import run_script
 
 STRANGE = [
     "it's",
@@ -132,8 +132,9 @@ def test_a_second_runner_for_one_run_runs_nothing(tmp_path: Path, shell: str) ->
     (tmp_path / "trace").write_text("1\n")
     env = {"NUMBER": "5", "LC_ALL": "nowhere", "PATH": os.environ["PATH"]}
     out = str(tmp_path / "out.log")
-    script = Script("1.1", str(tmp_path), str(tmp_path / "active"), "{}", "/", "022", None, out, str(tmp_path / "err.log"))
-    (tmp_path / "script").write_bytes(run_script(script, env, ["sh", "-c", "echo $NUMBER"]))
+    files = {"run_dir": str(tmp_path), "trace": str(tmp_path / "active"), "out": out, "err": str(tmp_path / "err.log")}
+    words = {**files, "record": "{}", "cwd": "/"}
+    (tmp_path / "script").write_bytes(run_script("1.1", "022", None, words, env, ["sh", "-c", "echo $NUMBER"]))
     runner = [shell, "-c", '( . "$0" ) 9>/dev/null 8</dev/null; echo survived', str(tmp_path / "script")]
     second = subprocess.run(runner, capture_output=True)
     assert (second.returncode, second.stdout) == (-signal.SIGKILL, b"")

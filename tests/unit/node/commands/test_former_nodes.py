@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from roost.node.commands.former_nodes import leftovers
+from roost.node.commands.check import leftovers
 from roost.node.state_dir import StateDir, listen
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roost.node.logs import reader, size_limit
+from roost.node.logs import reader
 from roost.node.logs.reader import LogFile, read_last_lines, read_range
 from roost.node.runs import run_dir
 from roost.node.runs.run_dir import Record
@@ -96,7 +96,7 @@ def test_a_bounded_log_keeps_its_first_eighth_and_its_last_half(tmp_path: Path) 
             block = bytes([65 + number % 26]) * 10_000
             written += block
             file.write(block)
-            size_limit.limit_log(str(tmp_path), _record(tmp_path), "out", 1 << 16)
+            reader.limit_log(str(tmp_path), _record(tmp_path), "out", 1 << 16)
             assert path.stat().st_blocks * 512 <= (1 << 16) + 16_384
     log = reader.find_log(str(tmp_path), _record(tmp_path), "out")
     assert log.dropped is not None
@@ -116,7 +116,7 @@ def test_a_file_system_without_holes_cuts_the_file_and_says_so(tmp_path: Path, m
     for _ in range(2):
         with path.open("ab") as file:
             file.write(b"x" * 70_000)
-        size_limit.limit_log(str(tmp_path), _record(tmp_path), "out", 1 << 16)
+        reader.limit_log(str(tmp_path), _record(tmp_path), "out", 1 << 16)
     with path.open("ab") as file:
         file.write(b"end")
     log = reader.find_log(str(tmp_path), _record(tmp_path), "out")
@@ -128,6 +128,6 @@ def test_a_file_of_the_users_own_is_never_cut(tmp_path: Path) -> None:
     path = tmp_path / "mine.txt"
     path.write_bytes(b"x" * 200_000)
     record = _record(tmp_path / "run")._replace(out=str(path))
-    size_limit.limit_log(str(tmp_path / "run"), record, "out", 1 << 16)
+    reader.limit_log(str(tmp_path / "run"), record, "out", 1 << 16)
     assert path.stat().st_size == 200_000
     assert run_dir.read_note(str(tmp_path / "run"), "dropped-out") == {}
