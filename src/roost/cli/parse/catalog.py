@@ -1,10 +1,6 @@
 """The verbs by name: their groups, other names for them, and the module that holds each."""
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from roost.cli.parse.options import TableVerb
+from roost.cli.parse.options import Any, TableVerb
 
 # In groups as the overview shows them. The one line about each is in its module.
 GROUPS = (

@@ -7,11 +7,7 @@ import argparse
 import os
 
 from roost.cli.parse.catalog import GROUPS, VERBS, load
-from roost.cli.parse.options import COMMAND, FLAG, MANY, TAIL, Json, Operand, Option, Verb
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from roost.cli.parse.options import COMMAND, FLAG, MANY, TAIL, Any, Json, Operand, Option, Verb
 
 _NARGS = {"*": "*", "+": "+", "?": "?", COMMAND: argparse.REMAINDER, TAIL: "*"}
 

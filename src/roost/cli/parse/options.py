@@ -7,14 +7,17 @@ in agreement. This module imports nothing: it is on the way of every `roost subm
 
 from roost.client.errors import EXIT_USAGE, RoostError
 
+# Names for annotations: importing `typing` and `collections` would cost as much as a request.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     Json = dict[str, Any]
 else:
+    Any = Callable = Iterable = Iterator = Mapping = Sequence = object
     Json = dict  # plain data, as the API sends and takes it
+__all__ = ["Any", "Callable", "Iterable", "Iterator", "Mapping", "Sequence"]
 
 FLAG = "flag"  # present or not
 ONE = "one"  # takes a value; the last one wins

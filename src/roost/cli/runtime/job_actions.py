@@ -2,16 +2,12 @@
 
 import sys
 
-from roost.cli.parse.options import Args, Json
+from roost.cli.parse.options import Any, Args, Json
 from roost.cli.parse.values import compress
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import names_ids, selection
 from roost.cli.text.output import clean, print_json
 from roost.client.errors import EXIT_FAILED, EXIT_NOT_PERMITTED, EXIT_TRY_LATER, EXIT_USAGE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _EXIT = {"not_found": EXIT_USAGE, "not_permitted": EXIT_NOT_PERMITTED, "try_later": EXIT_TRY_LATER}
 _FEW = 10

@@ -2,10 +2,7 @@
 
 from roost.cli.parse import values
 from roost.cli.parse.options import MANY, ONE, Args, Json, Operand, Option, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from roost.client.client import Roost
+from roost.client.client import Roost
 
 IDS = Operand("ids", "*", "ID", "12, 10-20, 12,15, @ (your last), @~2 (the one two before it), all")
 LABEL = Option("-l --label", "those with this label; may be repeated", MANY, "LABEL", values.items)

@@ -6,8 +6,6 @@ from roost.cli.parse.options import Json
 from roost.cli.parse.values import brief, compress, lasted, size
 from roost.cli.text.output import clean
 
-Job = Json
-
 WAITING = ("held", "queued")
 _COLOURS = {
     "running": "green",
@@ -21,7 +19,7 @@ _COLOURS = {
 }
 
 
-def state_text(job: Job) -> str:
+def state_text(job: Json) -> str:
     """`running`, `failed (3)`, `succeeded`."""
     if job["state"] != "ended":
         return str(job["state"])
@@ -31,7 +29,7 @@ def state_text(job: Job) -> str:
     return f"{words} ({code})" if outcome == "failed" and code is not None else words
 
 
-def outcome_text(job: Job) -> str:
+def outcome_text(job: Json) -> str:
     """`job 12 failed (3): out of disk space`, `job 12 is running`."""
     if job["state"] != "ended":
         return f"job {job['id']} is {job['state']}"
@@ -39,13 +37,13 @@ def outcome_text(job: Job) -> str:
     return f"job {job['id']} {state_text(job)}" + (f": {clean(error)}" if error else "")
 
 
-def state_colour(job: Job) -> str:
+def state_colour(job: Json) -> str:
     """A colour that helps: green runs, yellow is stopped by someone or out of sight, red went wrong."""
     name = str(job["state"] if job["state"] != "ended" else job.get("outcome"))
     return _COLOURS.get(name, "red")
 
 
-def gpus_text(job: Job, many_nodes: bool = False) -> str:
+def gpus_text(job: Json, many_nodes: bool = False) -> str:
     """Indices where it runs or ran, `x2 A100` when it wants two of these, nothing when it never had any.
 
     With many nodes, `lab3:0,1`, and `lab3` of a job that has no GPU.
@@ -87,7 +85,7 @@ def constraints(request: Json) -> list[str]:
     return [clean(phrase) for phrase in found]
 
 
-def time_text(job: Job, now: datetime) -> str:
+def time_text(job: Json, now: datetime) -> str:
     """How long it has run, or waits, or ran."""
     if job["state"] in WAITING:
         start, end = moment(job.get("submitted_at")), now
@@ -99,7 +97,7 @@ def time_text(job: Job, now: datetime) -> str:
     return lasted(passed_s) if job["state"] == "ended" else brief(passed_s)
 
 
-def about_text(job: Job) -> str:
+def about_text(job: Json) -> str:
     """What it is tried again for, why it waits, what went wrong, or what it runs."""
     if job.get("retry") and job["state"] in WAITING:
         return clean(job["retry"])
@@ -112,13 +110,13 @@ def about_text(job: Job) -> str:
     return command_text(job)
 
 
-def out_of_sight(job: Job) -> str:
+def out_of_sight(job: Json) -> str:
     """Of a job on a node that cannot be reached: `was running; lab3 cannot be reached`."""
     last = f"was {clean(job['last_state'])}; " if job.get("last_state") else ""
     return f"{last}{clean(job.get('node') or 'its node')} cannot be reached"
 
 
-def command_text(job: Job) -> str:
+def command_text(job: Json) -> str:
     """The command as one line."""
     if job.get("command_line"):
         return clean(job["command_line"])
@@ -133,6 +131,11 @@ def command_text(job: Job) -> str:
 def moment(text: "str | None") -> datetime | None:
     """A time of the API."""
     return datetime.fromisoformat(text) if text else None
+
+
+def age(text: "str | None") -> str:
+    """How long ago a time of the API is."""
+    return brief((utc_now() - (moment(text) or utc_now())).total_seconds())
 
 
 def local_time(text: "str | None", now: datetime) -> str:

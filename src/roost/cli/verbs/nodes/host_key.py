@@ -2,15 +2,9 @@
 
 import sys
 
-from roost.cli.parse.options import Json
+from roost.cli.parse.options import Args, Callable, Json
 from roost.cli.runtime.failures import say
 from roost.client.errors import ApiError, RoostError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from roost.cli.parse.options import Args
 
 UNKNOWN = "host_key_unknown"
 

@@ -1,10 +1,7 @@
 """Which nodes are meant, and where a file on the server's machine is; shared by the verbs about nodes."""
 
 from roost.cli.parse.options import Operand, Option, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from roost.client.client import Roost
+from roost.client.client import Roost
 
 NAME = Operand("name", "1", "NAME", "the node, as `roost nodes` shows it")
 HOST_KEY = Option("--host-key", "the fingerprint that its host key must have", "one", "SHA256:…")

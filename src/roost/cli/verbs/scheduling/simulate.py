@@ -4,7 +4,7 @@ import sys
 
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, MANY, ONE, Args, Operand, Option, UsageError, Verb
-from roost.cli.text.output import Column, Screen, clean, note, print_json, screen, table, write
+from roost.cli.text.output import Column, Screen, clean, note, print_shown, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,11 +85,7 @@ def run(args: Args) -> int:
         raise UsageError(str(error), error.hint) from None
     finally:
         _progress()("")
-    if args.json:
-        print_json(found)
-        return 0
-    write(lines(found, screen()))
-    return 0
+    return print_shown(args, found, lambda shown: lines(found, shown))
 
 
 def _of_trace(args: Args) -> "tuple[Workload, tuple[int, ...]]":

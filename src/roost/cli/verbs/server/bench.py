@@ -6,14 +6,10 @@ import sys
 import time
 
 from roost.cli.parse import values
-from roost.cli.parse.options import JSON, ONE, Args, Json, Option, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Callable, Json, Option, Verb
 from roost.cli.text.output import Column, note, print_json, screen, table, write
 from roost.client import paths
 from roost.client.client import Roost
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 VERB = Verb(
     "bench",

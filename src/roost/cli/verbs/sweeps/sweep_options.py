@@ -4,14 +4,9 @@ import os
 import sys
 
 from roost.cli.parse import values
-from roost.cli.parse.options import MANY, ONE, Args, Json, Operand, Option, UsageError
+from roost.cli.parse.options import MANY, ONE, Args, Iterable, Json, Operand, Option, UsageError
 from roost.cli.text.output import note
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from roost.client.client import Roost
+from roost.client.client import Roost
 
 ID = Operand("sweep", "1", "ID", "the sweep's number; @ is your last one")
 _POINTS = "points"
