@@ -7,15 +7,8 @@
 Imported at the first use of `Roost.fleet`.
 """
 
-from roost.client.server_api import query, quoted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from roost.client.server_api import ServerApi
-
-    Json = dict[str, Any]
+from roost.client.jsontext import Json
+from roost.client.server_api import ServerApi, query, quoted
 
 _LONG_S = 300.0  # a first contact logs in, looks for a Python, and copies the program
 

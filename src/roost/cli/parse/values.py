@@ -245,11 +245,6 @@ def since_any(names: list[str]) -> list[str]:
     return list(dict.fromkeys(names[start:]))
 
 
-def single(text: str) -> list[str]:
-    """A list of this one."""
-    return [text]
-
-
 def assignment(text: str) -> list[str]:
     """`NAME=value`, or `NAME` alone for the value it has here."""
     name = text.partition("=")[0]

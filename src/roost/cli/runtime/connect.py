@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
-START_COMMAND = "roost up --detach"
-
 
 def server(timeout_s: float | None = 120.0) -> Roost:
     """The server of this user, not yet contacted."""
@@ -84,5 +82,5 @@ def explained(error: ServerUnreachable) -> ServerUnreachable:
         elif is_foreign():
             error.hint = "it is this machine's own: sudo systemctl start roost; or `roost up` starts one of yours"
         elif not error.sent:
-            error.hint = f"start one: {START_COMMAND}"
+            error.hint = "start one: roost up --detach"
     return error

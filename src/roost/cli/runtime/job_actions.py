@@ -13,9 +13,9 @@ _EXIT = {"not_found": EXIT_USAGE, "not_permitted": EXIT_NOT_PERMITTED, "try_late
 _FEW = 10
 
 
-def act(args: Args, action: str, done_word: str, **parameters: "Any") -> int:
-    """Act on the selected jobs, print what was done, and give the exit code."""
-    answer = server().act(action, selection(args, action), **parameters)
+def act(args: Args, action: str, done_word: str, select: Json | None = None, **parameters: "Any") -> int:
+    """Act on those jobs, or on those that the command line selects, print what was done, and give the exit code."""
+    answer = server().act(action, selection(args, action) if select is None else select, **parameters)
     return tell(answer, [(done_word, answer.get("done") or [])], named=names_ids(args), as_json=args.json)
 
 

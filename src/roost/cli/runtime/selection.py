@@ -45,7 +45,7 @@ def joined_ids(words: "list[str] | None") -> str:
 
 def names_ids(args: Args) -> bool:
     """True when particular jobs were named, so that missing one of them is a failure."""
-    return any(word != "all" for word in args.ids or [])
+    return any(word != "all" for word in args.__dict__.get("ids") or [])
 
 
 def one_job(roost: "Roost", word: str) -> int:

@@ -2,9 +2,8 @@
 
 from roost.cli.parse.job_options import JOB_OPTIONS
 from roost.cli.parse.options import JSON, Args, UsageError, Verb
-from roost.cli.runtime.connect import server
-from roost.cli.runtime.job_actions import tell
-from roost.cli.runtime.selection import IDS, STATE, USER, names_ids, selection
+from roost.cli.runtime.job_actions import act
+from roost.cli.runtime.selection import IDS, STATE, USER, selection
 from roost.cli.verbs.jobs.job_changes import COMMAND_TAIL, changes_of
 
 VERB = Verb(
@@ -25,5 +24,4 @@ def run(args: Args) -> int:
     changes = changes_of(args)
     if not changes:
         raise UsageError("nothing to change", "roost edit 12 --priority 5; more: roost edit --help")
-    answer = server().act("edit", selection(args, "edit", by_label=False), changes=changes)
-    return tell(answer, [("changed", answer.get("done") or [])], named=names_ids(args), as_json=args.json)
+    return act(args, "edit", "changed", selection(args, "edit", by_label=False), changes=changes)

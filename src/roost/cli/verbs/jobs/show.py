@@ -73,7 +73,7 @@ def lines(job: Json, now: datetime, shown: Screen) -> list[str]:
 
 
 def _about(job: Json, command: str) -> list[tuple[str, str]]:
-    pairs = [
+    return [
         ("command", command),
         ("script", "its text is kept with the job" if job.get("script") else ""),
         ("directory", clean(job.get("cwd") or "")),
@@ -95,7 +95,6 @@ def _about(job: Json, command: str) -> list[tuple[str, str]]:
         ("errors", clean(job.get("stderr") or "")),
         ("now", clean(job.get("retry") or "")),
     ]
-    return [(name, value) for name, value in pairs if value]
 
 
 def _unless(name: str | None, user: str | None) -> str:

@@ -11,7 +11,7 @@ from roost.cli.text.output import note, print_json
 from roost.client import paths
 from roost.client.client import Roost
 from roost.client.errors import RoostError, ServerUnreachable
-from roost.client.http import Connection
+from roost.client.server_process import answers
 
 _PATIENCE_S = 60.0
 VERB = Verb(
@@ -66,18 +66,7 @@ def _await_end(roost: Roost, watched: int | None) -> None:
             raise RoostError(f"the server has not left after {_PATIENCE_S:g} s", "roost log server")
         return
     deadline = time.monotonic() + _PATIENCE_S
-    while _listens(roost.address):
+    while answers(roost.address, at_all=True):
         if time.monotonic() > deadline:
             raise RoostError(f"the server has not left after {_PATIENCE_S:g} s", "roost log server")
         time.sleep(0.05)
-
-
-def _listens(address: str) -> bool:
-    connection = Connection(address, timeout_s=5.0)
-    try:
-        connection.request("GET", "/api/v1/status")
-    except ServerUnreachable:
-        return False
-    finally:
-        connection.close()
-    return True
