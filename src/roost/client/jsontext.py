@@ -7,11 +7,12 @@
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any
+    from typing import Any, TypeVar
 
+    Answer = TypeVar("Answer")  # what a call gives
     Json = dict[str, Any]
 else:
-    Any = Callable = Iterable = Iterator = Mapping = Sequence = object
+    Any = Answer = Callable = Iterable = Iterator = Mapping = Sequence = object
     Json = dict  # plain data, as the API sends and takes it
 __all__ = ["Any", "Callable", "Iterable", "Iterator", "Mapping", "Sequence", "dumps", "loads"]
 

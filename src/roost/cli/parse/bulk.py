@@ -139,14 +139,10 @@ class BulkReader:
         position = self._env_positions.get(key)
         if position is None:
             env, strange = environment(export, assignments, self._environ)
-            position = self._add_env(env)
-            self._env_positions[key] = position
+            position = self._env_positions[key] = len(self._bulk.envs)
+            self._bulk.envs.append(env)
             self._bulk.strange.extend(strange)
         return position
-
-    def _add_env(self, env: dict[str, str]) -> int:
-        self._bulk.envs.append(env)
-        return len(self._bulk.envs) - 1
 
     def _json_job(self, line: str) -> Json:
         given = jsontext.loads(line)

@@ -6,10 +6,19 @@ in agreement. This module imports next to nothing: it is on the way of every `ro
 """
 
 from roost.client.errors import EXIT_USAGE, RoostError
-from roost.client.jsontext import Any, Callable, Iterable, Iterator, Json, Mapping, Sequence
+from roost.client.jsontext import Answer, Any, Callable, Iterable, Iterator, Json, Mapping, Sequence
 
 TYPE_CHECKING = False
-__all__ = ["Any", "Callable", "Iterable", "Iterator", "Json", "Mapping", "Sequence"]  # for the annotations of all verbs
+__all__ = [
+    "Answer",
+    "Any",
+    "Callable",
+    "Iterable",
+    "Iterator",
+    "Json",
+    "Mapping",
+    "Sequence",
+]  # to annotate with
 
 FLAG = "flag"  # present or not
 ONE = "one"  # takes a value; the last one wins

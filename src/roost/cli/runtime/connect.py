@@ -3,17 +3,11 @@
 import os
 import sys
 
+from roost.cli.parse.options import Answer, Callable
 from roost.client import paths
 from roost.client.client import Roost
 from roost.client.errors import ServerUnreachable
 from roost.client.server_api import is_foreign, server_address
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
-    Answer = TypeVar("Answer")
 
 
 def server(timeout_s: float | None = 120.0) -> Roost:

@@ -32,6 +32,12 @@ def selection(args: Args, verb: str, *, by_label: bool = True) -> Json:
     return select
 
 
+def narrowed(args: Args, outcomes: "list[str] | None", ids: str = "") -> Json:
+    """The Select object for ended jobs: with these outcomes, of this user, with these labels, of these ids; or all."""
+    select = {"states": outcomes or ["ended"], "ids": ids, "labels": args.label, "user": args.user}
+    return {key: value for key, value in select.items() if value}
+
+
 def joined_ids(words: "list[str] | None") -> str:
     """Ids as one text, each checked."""
     found: list[str] = []

@@ -34,13 +34,18 @@ def screen(is_wide: bool = False) -> Screen:
     if is_wide:
         return Screen(100_000)
     if not sys.stdout.isatty():
-        return Screen(int(os.environ.get("COLUMNS", "") or 80) if os.environ.get("COLUMNS", "").isdigit() else 80)
-    try:
-        width = os.get_terminal_size(1).columns or 80
-    except OSError:
-        width = 80
+        columns = os.environ.get("COLUMNS", "")
+        return Screen(int(columns) if columns.isdigit() else 80)
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return Screen(max(width, _NARROWEST), not plain)
+    return Screen(max(terminal_width(), _NARROWEST), not plain)
+
+
+def terminal_width() -> int:
+    """Columns of the terminal that is the standard output; 80 where there is none."""
+    try:
+        return os.get_terminal_size(1).columns or 80
+    except OSError:
+        return 80
 
 
 def clean(text: object) -> str:

@@ -68,14 +68,6 @@ def _text(key: str, value: "Any") -> str:
         return ",".join(map(str, value))
     if key.endswith("_mib"):
         return f"{value // 1024}G" if value % 1024 == 0 else f"{value}M"
-    return _time(value) if key.endswith("_s") else str(value)
-
-
-def _time(total_s: int) -> str:
-    """`2h30m`, which is typed as it stands."""
-    parts = []
-    for unit_s, unit in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")):
-        count, total_s = divmod(total_s, unit_s)
-        if count:
-            parts.append(f"{count}{unit}")
-    return "".join(parts) or "0s"
+    if key.endswith("_s"):
+        return "".join(f"{count}{name[0]}" for count, name in values.in_units(value)) or "0s"
+    return str(value)
