@@ -56,8 +56,7 @@ class People:
 
     def set_defaults(self, values: "Mapping[str, Any]") -> "Json":
         """Set them, all of them."""
-        found: Json = self._roost._send("PUT", "/defaults", dict(values))["defaults"]
-        return found
+        return self._roost._part("PUT", "/defaults", "defaults", dict(values))
 
     # Everybody
 

@@ -33,6 +33,10 @@ class ServerApi:
         found: list[Json] = self._get(path, wait_s)[name]
         return found
 
+    def _part(self, method: str, path: str, name: str, body: "Mapping[str, Any]", wait_s: float | None = -1.0) -> "Json":
+        found: Json = self._send(method, path, body, wait_s)[name]
+        return found
+
     def _post(self, path: str, body: "Mapping[str, Any]", wait_s: float | None = -1.0) -> "Json":
         return self._send("POST", path, body, wait_s)
 

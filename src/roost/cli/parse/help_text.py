@@ -8,7 +8,6 @@ import os
 
 from roost.cli.parse.catalog import GROUPS, VERBS, load
 from roost.cli.parse.options import COMMAND, FLAG, MANY, TAIL, Any, Json, Operand, Option, Verb
-from roost.cli.text.output import terminal_width
 
 _NARGS = {"*": "*", "+": "+", "?": "?", COMMAND: argparse.REMAINDER, TAIL: "*"}
 
@@ -39,7 +38,7 @@ def help_text(verb: Verb, width: int | None = None) -> str:
 
 def parser_of(verb: Verb, width: int | None = None) -> argparse.ArgumentParser:
     """A parser of the same language as the quick one."""
-    columns = width or min(int(os.environ.get("COLUMNS", "") or terminal_width()), 100)
+    columns = width or min(int(os.environ.get("COLUMNS", "") or _terminal_width()), 100)
     parser = argparse.ArgumentParser(
         prog=f"roost {verb.name}",
         usage=usage(verb),
@@ -132,3 +131,10 @@ def _as_list(text: str) -> list[str]:
 
 def _escaped(text: str) -> str:
     return text.replace("%", "%%")
+
+
+def _terminal_width() -> int:
+    try:
+        return os.get_terminal_size(1).columns or 80
+    except OSError:
+        return 80

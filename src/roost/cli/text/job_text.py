@@ -143,9 +143,16 @@ def local_time(text: "str | None", now: datetime) -> str:
     at = moment(text)
     if at is None:
         return "-"
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S} ({away(text, now)})"
+
+
+def away(text: "str | None", now: datetime) -> str:
+    """`3d04h ago`, `in 12d`; nothing for no time."""
+    at = moment(text)
+    if at is None:
+        return ""
     distance = (now - at).total_seconds()
-    far = f"{brief(distance)} ago" if distance >= 0 else f"in {brief(-distance)}"
-    return f"{at.astimezone():%Y-%m-%d %H:%M:%S} ({far})"
+    return f"{brief(distance)} ago" if distance >= 0 else f"in {brief(-distance)}"
 
 
 def utc_now() -> datetime:

@@ -7,6 +7,7 @@ import os
 import sys
 
 from roost.cli.parse.options import Any, Args, Callable, Json, Mapping, Sequence
+from roost.client.jsontext import dumps
 
 _COLOURS = {"green": "32", "red": "31", "yellow": "33", "blue": "34", "cyan": "36", "dim": "2", "bold": "1"}
 _NARROWEST = 40
@@ -36,16 +37,12 @@ def screen(is_wide: bool = False) -> Screen:
     if not sys.stdout.isatty():
         columns = os.environ.get("COLUMNS", "")
         return Screen(int(columns) if columns.isdigit() else 80)
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return Screen(max(terminal_width(), _NARROWEST), not plain)
-
-
-def terminal_width() -> int:
-    """Columns of the terminal that is the standard output; 80 where there is none."""
     try:
-        return os.get_terminal_size(1).columns or 80
+        width = os.get_terminal_size(1).columns or 80
     except OSError:
-        return 80
+        width = 80
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return Screen(max(width, _NARROWEST), not plain)
 
 
 def clean(text: object) -> str:
@@ -242,8 +239,6 @@ def _pieces(word: str) -> list[str]:
 
 def print_json(value: object) -> None:
     """A value as JSON: indented for eyes, one line for programs."""
-    from roost.client.jsontext import dumps
-
     if sys.stdout.isatty():
         import json
 

@@ -3,14 +3,11 @@
 import sys
 
 from roost.cli.parse import values
-from roost.cli.parse.options import JSON, MANY, ONE, Args, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, MANY, ONE, Any, Args, Callable, Operand, Option, UsageError, Verb
 from roost.cli.text.output import Column, Screen, clean, note, print_shown, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from roost.sim.traces import Workload
 
     Found = dict[str, dict[str, float]]

@@ -46,7 +46,6 @@ def run(args: Args) -> int:
 
 
 def _detached(arguments: tuple[str, ...]) -> int:
-    from roost.client.client import Roost
     from roost.client.server_process import start_server
 
     address = paths.own_socket_path()

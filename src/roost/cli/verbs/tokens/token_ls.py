@@ -3,9 +3,8 @@
 from datetime import datetime
 
 from roost.cli.parse.options import JSON, Args, Option, Verb
-from roost.cli.parse.values import brief
 from roost.cli.runtime.connect import server
-from roost.cli.text.job_text import moment, utc_now
+from roost.cli.text.job_text import away, utc_now
 from roost.cli.text.output import Column, print_list
 
 VERB = Verb(
@@ -27,17 +26,8 @@ def columns(now: datetime) -> list[Column]:
     return [
         Column("ID", lambda token: str(token["id"]), right=True),
         Column("USER", lambda token: token["user"], most=16, least=6),
-        Column("MADE", lambda token: _far(token["created_at"], now) or "-", right=True),
-        Column("EXPIRES", lambda token: _far(token["expires_at"], now) or "never", right=True),
-        Column("USED", lambda token: _far(token["used_at"], now) or "-", right=True),
+        Column("MADE", lambda token: away(token["created_at"], now) or "-", right=True),
+        Column("EXPIRES", lambda token: away(token["expires_at"], now) or "never", right=True),
+        Column("USED", lambda token: away(token["used_at"], now) or "-", right=True),
         Column("LABEL", lambda token: token["label"]),
     ]
-
-
-def _far(text: str | None, now: datetime) -> str:
-    """`3d04h ago`, `in 12d`, `over`; nothing for no time."""
-    at = moment(text)
-    if at is None:
-        return ""
-    away_s = (at - now).total_seconds()
-    return f"in {brief(away_s)}" if away_s > 0 else f"{brief(-away_s)} ago"
