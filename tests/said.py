@@ -213,6 +213,8 @@ def _given(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
     """What a statement or an expression gives to what."""
     if isinstance(node, (ast.NamedExpr, ast.AugAssign)):
         return [(node.target, node.value)]
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        return [(node.target, node.value)]
     if not isinstance(node, ast.Assign):
         return []
     if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):

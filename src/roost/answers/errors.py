@@ -1,7 +1,5 @@
 """The one shape of every error."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

@@ -1,7 +1,5 @@
 """GPUs with what is on them, and the room for jobs without one."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

@@ -1,7 +1,5 @@
 """What was: runs that ended, samples for plots, what users have used."""
 
-from __future__ import annotations
-
 import msgspec
 
 from roost.answers.values import Time, Versioned

@@ -1,7 +1,5 @@
 """Jobs: whole, in brief, as pages of a listing; submitting, acting and waiting."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import msgspec

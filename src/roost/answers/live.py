@@ -1,7 +1,5 @@
 """What the live feed sends: the whole state of a dashboard, what changed of it, and why it ends."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec

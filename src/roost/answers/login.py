@@ -1,7 +1,5 @@
 """Who the caller is, and how people and programs log in: sessions, tokens, one-time links."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import msgspec

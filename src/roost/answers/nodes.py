@@ -1,7 +1,5 @@
 """Nodes, what works on them, and users' own logins there."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """Where users are notified, and messages that could not be sent."""
 
-from __future__ import annotations
-
 import msgspec
 
 from roost.answers.values import Time, Versioned

@@ -1,7 +1,5 @@
 """Why a job waits, as it is shown: the reasons of `core.reasons` with their words."""
 
-from __future__ import annotations
-
 import msgspec
 from msgspec import UNSET, UnsetType
 

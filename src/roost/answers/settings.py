@@ -1,7 +1,5 @@
 """Settings, policies, and the server itself."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """Sweeps: how far they are, their points, what was queued, and what jobs reported."""
 
-from __future__ import annotations
-
 import msgspec
 
 from roost.answers.values import OutcomeName, StateName, Time, Value, Versioned

@@ -1,7 +1,5 @@
 """Users, and the notice that everybody sees."""
 
-from __future__ import annotations
-
 import msgspec
 
 from roost.answers.values import Time, Versioned

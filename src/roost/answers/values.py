@@ -1,7 +1,5 @@
 """What answers share: the version that most of them carry, moments, states, and plain values."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

@@ -1,7 +1,5 @@
 """The application: every request is let in, checked and answered from the table of routes."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One request on its way to a route: who makes it, and the server that it is made of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

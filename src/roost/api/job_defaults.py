@@ -1,7 +1,5 @@
 """The caller's defaults, put into the jobs of a body before it is checked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """JSON bodies to values: strictly decoded, with one line that says what does not fit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, TypeVar

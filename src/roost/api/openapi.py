@@ -3,8 +3,6 @@
 What is a route's own it has declared. What holds for all of them is added here, once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What may stand in a path or a query, each with its limits: decoding and the OpenAPI document read the same."""
 
-from __future__ import annotations
-
 import inspect
 import types
 from collections.abc import Mapping, Set

@@ -9,8 +9,6 @@ The signature says the rest: a parameter that stands in the path is read from it
 are the query; what is returned is the answer. A handler that returns a `Response` says its media type with `media`.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import types

@@ -3,8 +3,6 @@
 Both are plain text in the store and on the wire, so they cost nothing at run time; the type checker keeps them apart.
 """
 
-from __future__ import annotations
-
 from typing import NewType
 
 Account = NewType("Account", str)

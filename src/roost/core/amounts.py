@@ -1,7 +1,5 @@
 """Amounts in words, for people."""
 
-from __future__ import annotations
-
 
 def size(mib: int) -> str:
     """`512 MiB`, `8 GiB`, `23.5 GiB`."""

@@ -4,8 +4,6 @@ Changed by `apply(event)` alone, in the server and in the simulator alike. Index
 by the length of the queue: jobs of one shape wait in one line, and only the heads of lines are ever looked at.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush

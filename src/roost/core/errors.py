@@ -3,8 +3,6 @@
 Expected refusals inside the scheduler are values (`reasons`), not exceptions.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 

@@ -3,8 +3,6 @@
 Those above the line are kept in the store; those below are about the moment (a link, a sample) and die with the process.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from roost.core.accounts import Channel

@@ -13,7 +13,7 @@ RANK_STEP = 1 << 32
 """Distance between the ranks of two jobs submitted one after the other: room to move others between them."""
 
 
-class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+class Request(msgspec.Struct, frozen=True, cache_hash=True, omit_defaults=True):
     """What a job asks for. `mem_mib` set means that it shares its GPUs by memory."""
 
     gpus: int = 1
@@ -40,7 +40,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.mem_mib is not None
 
 
-class Shape(msgspec.Struct, frozen=True):
+class Shape(msgspec.Struct, frozen=True, cache_hash=True):
     """What makes two waiting jobs alike: an answer for one is an answer for all. They wait in one line."""
 
     user: str

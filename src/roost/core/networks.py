@@ -1,7 +1,5 @@
 """Addresses and networks of machines, read from text. Pure."""
 
-from __future__ import annotations
-
 import ipaddress
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

@@ -3,8 +3,6 @@
 `Machines` is the part of the cluster that is about nodes and GPUs, changed by events alone. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

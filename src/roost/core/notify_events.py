@@ -3,8 +3,6 @@
 Pure. Knows nothing of how a message is sent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from roost.core.errors import BadRequest

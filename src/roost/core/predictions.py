@@ -6,8 +6,6 @@ been seen. Counts fade, so that new habits win. Run times are kept as a distribu
 its middle, a promise its tail, and a job that has run three hours is asked what is left of those that ran longer than that.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import OrderedDict, deque
 from itertools import accumulate

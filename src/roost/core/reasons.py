@@ -4,8 +4,6 @@ A reason is made where the no is made. It carries what was asked and what there 
 for CLI, API and pages; other languages have a sentence for each code, in `web/src/words`.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import msgspec

@@ -1,7 +1,5 @@
 """What jobs say of themselves: a few numbers and short texts by name, reported or found at the end of a log. Pure."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

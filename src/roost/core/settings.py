@@ -1,7 +1,5 @@
 """Every live setting in one table: its key, default, range and meaning. `roost set` lists exactly this."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import msgspec

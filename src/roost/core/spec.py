@@ -5,8 +5,7 @@ It comes over the API with its environment, or with the number of one that was s
 follows from it for one attempt (`start_message`), not the value itself. Pure.
 """
 
-from __future__ import annotations
-
+from collections.abc import Hashable
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -170,12 +169,29 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def check(spec: JobSpec, index: int | None = None) -> None:
-    """Raise `BadRequest` or `TooLarge` with one clear line when the values make no sense."""
+_OWN = ("command", "script", "env", "name", "desc", "point")
+_rest_of = attrgetter(*(name for name in JobSpec.__struct_fields__ if name not in _OWN))
+
+
+def check(spec: JobSpec, index: int | None = None, sound: set[Hashable] | None = None) -> None:
+    """Raise `BadRequest` or `TooLarge` with one clear line when the values make no sense.
+
+    `sound` remembers what was right besides commands and names: jobs of one file seldom differ in more.
+    """
     try:
         _check_command(spec)
+        for name in ("name", "desc"):
+            if (text := getattr(spec, name)) is not None:
+                _check_text(name, text, TEXTS[name])
+        if isinstance(spec.env, dict):
+            check_env(spec.env)
+        rest = _rest_of(spec)
+        if sound is not None and rest in sound:
+            return
         _check_numbers(spec)
         _check_texts(spec)
+        if sound is not None:
+            sound.add(rest)
     except RoostError as error:
         error.index = index
         raise
@@ -185,16 +201,22 @@ def _check_command(spec: JobSpec) -> None:
     words = [spec.command] if isinstance(spec.command, str) else spec.command
     if not words or not words[0].strip():
         raise BadRequest("the command is empty", "roost submit python train.py")
-    sizes = [len(w.encode("utf-8", "replace")) for w in words]
+    if 4 * sum(map(len, words)) > MAX_ARGUMENT_BYTES:
+        _check_sizes([len(w.encode("utf-8", "replace")) for w in words])
+    if any("\0" in text for text in (*words, spec.script or "")):
+        raise BadRequest("the command holds a NUL byte, which no program can be given")
+    if spec.script is not None and len(spec.script.encode("utf-8", "replace")) > MAX_SCRIPT_BYTES:
+        raise TooLarge(f"the script is longer than {MAX_SCRIPT_BYTES:,} bytes", "call it from a short script")
+    if spec.script is not None and isinstance(spec.command, str):
+        raise BadRequest("with a script, the command is the list of its name and arguments")
+
+
+def _check_sizes(sizes: list[int]) -> None:
     hint = "put it into a script file and submit that"
     if max(sizes) > MAX_ARGUMENT_BYTES:
         raise TooLarge(f"an argument of the command has {max(sizes):,} bytes, the kernel takes {MAX_ARGUMENT_BYTES:,}", hint)
     if sum(sizes) > MAX_COMMAND_BYTES:
         raise TooLarge(f"the command has {sum(sizes):,} bytes, at most {MAX_COMMAND_BYTES:,} can be run", hint)
-    if spec.script is not None and len(spec.script.encode("utf-8", "replace")) > MAX_SCRIPT_BYTES:
-        raise TooLarge(f"the script is longer than {MAX_SCRIPT_BYTES:,} bytes", "call it from a short script")
-    if spec.script is not None and isinstance(spec.command, str):
-        raise BadRequest("with a script, the command is the list of its name and arguments")
 
 
 _numbers_of = attrgetter(*NUMBERS)
@@ -222,10 +244,9 @@ def _check_gpus(spec: JobSpec) -> None:
 
 
 def _check_texts(spec: JobSpec) -> None:
-    for name, limit in TEXTS.items():
-        text = getattr(spec, name)
-        if text is not None:
-            _check_text(name, text, limit)
+    for name in ("cwd", "stdout", "stderr"):
+        if (text := getattr(spec, name)) is not None:
+            _check_text(name, text, TEXTS[name])
     gpus, jobs = (*spec.gpu_ids, *spec.prefer_gpus), (*spec.after, *spec.after_any, *spec.after_fail)
     for what, many in (("labels", spec.labels), ("GPUs", gpus), ("jobs", jobs)):
         if len(many) > MAX_NAMES:
@@ -242,12 +263,6 @@ def _check_texts(spec: JobSpec) -> None:
     _check_names("a GPU's model", spec.gpu_models, ",|")
     if spec.cwd is not None and not spec.cwd.startswith("/"):
         raise BadRequest(f"cwd must be an absolute path, not {spec.cwd!r}")
-    words = [spec.command] if isinstance(spec.command, str) else spec.command
-    for text in (*words, spec.script or ""):
-        if "\0" in text:
-            raise BadRequest("the command holds a NUL byte, which no program can be given")
-    if isinstance(spec.env, dict):
-        check_env(spec.env)
 
 
 def _check_names(what: str, names: tuple[str, ...], separators: str) -> None:

@@ -10,8 +10,6 @@ tried again, or made room for another, is `queued again`. Only an ended job has 
 back into the queue for a further attempt.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -3,8 +3,6 @@
 Pure. Knows nothing of accounts: whether there is one of that name is asked elsewhere.
 """
 
-from __future__ import annotations
-
 import re
 from math import isfinite
 from typing import Any

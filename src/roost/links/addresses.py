@@ -1,7 +1,5 @@
 """Where a node is: `ssh://[user@]host[:port]`, a name of an ssh configuration, or `pipe:`. Pure; bad words are refused."""
 
-from __future__ import annotations
-
 import re
 
 import msgspec

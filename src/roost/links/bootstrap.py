@@ -4,8 +4,6 @@ One line for whatever shell the login has, so it holds no quote, no newline and 
 program goes over the same channel, once, and is kept under the name of its content.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

@@ -3,8 +3,6 @@
 Under root there is one program more for every account that has jobs: `become` makes it the account's own.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

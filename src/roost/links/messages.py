@@ -1,7 +1,5 @@
 """The node protocol as the server sees it: typed, checked as it is decoded. `docs/protocol.md` has the meaning."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import msgspec

@@ -4,8 +4,6 @@ What of that configuration could hang, ask or forward is switched off. The host 
 in a file of its own: whatever else has been trusted on this machine does not count.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

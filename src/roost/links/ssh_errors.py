@@ -3,8 +3,6 @@
 Pure. Knows the texts of OpenSSH (tested on recorded ones) and which step of a login each of them belongs to.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

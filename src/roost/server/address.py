@@ -1,7 +1,5 @@
 """Where a server is found: its URL and its UNIX socket, known once it listens."""
 
-from __future__ import annotations
-
 
 class Address:
     """Filled in by the listener; empty before."""

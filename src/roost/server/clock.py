@@ -1,7 +1,5 @@
 """Time at the edge: the clock, and RFC 3339 for people and programs. Inside, times are UTC milliseconds."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 from typing import overload

@@ -1,7 +1,5 @@
 """Start a server: lock, store, node, sockets, in this order; and leave in the other."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

@@ -1,7 +1,5 @@
 """The parts of a running server: made here, each handed what it needs, and nowhere else."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The end of a server: asked for, then announced to those who hold a connection for long."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 

@@ -1,7 +1,5 @@
 """Questions to the store, asked in threads: the loop never waits for the disk."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

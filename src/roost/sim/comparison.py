@@ -3,8 +3,6 @@
 Runs without a server. `first-fit` is what all are held against: in order of arrival, whatever fits, nothing kept for anyone.
 """
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import time

@@ -5,8 +5,6 @@ their jobs of (end - submit) / max(run, 60 s), for users with five jobs or more;
 Percentiles are interpolated linearly between the two nearest ranks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from math import fsum
 

@@ -3,8 +3,6 @@
 Decides nothing of its own. What happens at one instant is taken in together, ends before arrivals, and then planned once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 

@@ -3,8 +3,6 @@
 Text and rows in, values out. Knows nothing of policies and decides nothing.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import math

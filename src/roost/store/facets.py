@@ -1,7 +1,5 @@
 """What the filters of a listing can be set to: names in use. Each question costs the same however many jobs there are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlalchemy import Connection, Select, func, select

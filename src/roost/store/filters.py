@@ -4,8 +4,6 @@ The listing has three parts: active, waiting, ended. The indexes of the last two
 that what matches is found without reading a job. Where a word of the filter leaves few jobs, only those are looked at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Every order ends with the id, so that pages never overlap. A page costs what its
 not on it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

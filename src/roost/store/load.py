@@ -1,7 +1,5 @@
 """The cluster state, rebuilt from the store. Everything that is not ended comes into memory, nothing else."""
 
-from __future__ import annotations
-
 import msgspec
 from sqlalchemy import Connection, select
 

@@ -1,7 +1,5 @@
 """What is kept for telling, of the starts and ends of a batch. Asks for a job's row only where somebody may want it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 

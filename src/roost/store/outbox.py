@@ -3,8 +3,6 @@
 A notice becomes messages in the transaction that drops it: killed at any moment, it is told once, and never lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 One transaction, so that no job is in two places. Only rows that are not known yet, or are known otherwise, are read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

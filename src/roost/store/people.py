@@ -1,7 +1,5 @@
 """What is kept of people: read whole at the start, changed a few rows at a time, each change with its line of the audit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

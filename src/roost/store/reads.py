@@ -1,7 +1,5 @@
 """Questions to the store, each in SQL next to its words. Always by an index. Listings are in `listing`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows as values. Where a table holds just one kind of row, its columns are the fields of it (`schema`)."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

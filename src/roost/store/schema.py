@@ -1,7 +1,5 @@
 """The tables. Changed only together with a new numbered migration in `migrations/`."""
 
-from __future__ import annotations
-
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin
 

@@ -4,8 +4,6 @@
 all of it is undone and `CommitFailed` says why.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """What users have used, a row a week: added to in the transaction in which a run ends, so that nobody ever counts runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

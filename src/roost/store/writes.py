@@ -4,8 +4,6 @@ Each statement is built once, by SQLAlchemy for the dialect at hand, and then ru
 speed of a commit comes from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any
@@ -103,9 +101,9 @@ class Writer:
             self._run(cursor, "meta", [{"key": "last_job", "value": str(batch.last_job)}])
         for key, first, count, at_ms in batch.submissions:
             self._run(cursor, "submission", [{"key": key, "first": first, "count": count, "at_ms": at_ms}])
-        self._run(cursor, "sweep", map(msgspec.structs.asdict, batch.sweeps))
-        self._run(cursor, "result", map(msgspec.structs.asdict, batch.results))
-        self._run(cursor, "audit", map(msgspec.structs.asdict, batch.audit))
+        for name, said in (("sweep", batch.sweeps), ("result", batch.results), ("audit", batch.audit)):
+            if said:
+                self._run(cursor, name, map(msgspec.structs.asdict, said))
         over = _over(batch.events) if not self.wanted else set()
         stored = [
             (i, e)
@@ -170,19 +168,11 @@ class Writer:
             request = requests.get(id(shape.request))
             if request is None:
                 request = requests[id(shape.request)] = _json(shape.request)
-            rows.append(
-                {
-                    **self._asked(cursor, e, new, request),
-                    "id": e.id,
-                    "user": shape.user,
-                    "state": "held" if e.held else "queued",
-                    "attempts": 0,
-                    "submitted_ms": e.job.submitted_ms,
-                    "sweep": shape.group,
-                    "account": shape.account,
-                    "submitter": new.submitter,
-                }
-            )
+            row = self._asked(cursor, e, new, request)
+            row["id"], row["user"], row["account"], row["submitter"] = e.id, shape.user, shape.account, new.submitter
+            row["state"], row["attempts"] = "held" if e.held else "queued", 0
+            row["submitted_ms"], row["sweep"] = e.job.submitted_ms, shape.group
+            rows.append(row)
         self._run(cursor, "submit", rows)
         self._run(cursor, "text", [_text(e, batch.new[e.id]) for e in events])
         self._run(cursor, "label", [{"label": label, "job": e.id} for e in events for label in batch.new[e.id].labels])
@@ -263,7 +253,8 @@ class _Statement:
         self._order = [(name, compiled.params[name]) for name in compiled.positiontup]
 
     def parameters(self, row: Row) -> list[Any]:
-        return [row.get(name, constant) for name, constant in self._order]
+        get = row.get
+        return [get(name, constant) for name, constant in self._order]
 
 
 def _json(value: Any) -> str:

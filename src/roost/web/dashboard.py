@@ -4,8 +4,6 @@ The names of the files under `assets` change with what is in them, so browsers k
 them is looked at again each time.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import mimetypes

@@ -1,7 +1,5 @@
 """HTML that cannot be injected into: text becomes markup by `element` alone, which escapes whatever is not markup yet."""
 
-from __future__ import annotations
-
 from html import escape
 
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})

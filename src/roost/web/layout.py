@@ -1,7 +1,5 @@
 """What these pages share: the frame, the stylesheet, the language. A page is markup in, an answer out."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import cache
 from importlib import resources

@@ -1,7 +1,5 @@
 """What stands on the pages before a login, and on one that refuses: values in, markup out. Asks nobody anything."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from roost.server.identity.people import FIRST, LOGIN

@@ -1,7 +1,5 @@
 """Where a browser may be sent: to a path of this server and nowhere else. Pure."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """A refusal as a browser is to see it: the way to the login for whoever is not known, else a page with the reason."""
 
-from __future__ import annotations
-
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope

@@ -1,7 +1,5 @@
 """The routes of the pages before a login. Their forms are read and checked before a route is called."""
 
-from __future__ import annotations
-
 from starlette.responses import RedirectResponse, Response
 
 from roost.api.calls import Call

@@ -3,8 +3,6 @@
 Pure. A text that is not here stays as it is.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

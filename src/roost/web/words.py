@@ -1,7 +1,5 @@
 """Every word of the pages before a login, in English and in Chinese; and which of the two a browser wants. Pure."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 Language = Literal["en", "zh"]

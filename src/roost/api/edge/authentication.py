@@ -4,8 +4,6 @@ Before any route, and before a body is read. What a route then asks of the calle
 says of itself (where it comes from, by which scheme, for which host) is read here and nowhere else.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hmac
 import logging

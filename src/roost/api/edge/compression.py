@@ -1,7 +1,5 @@
 """Gzip for large answers of JSON, for clients that accept it: browsers do. Streams are never compressed here."""
 
-from __future__ import annotations
-
 import zlib
 
 from starlette.types import Scope

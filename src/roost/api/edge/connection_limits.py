@@ -3,8 +3,6 @@
 Whoever has most of them loses one: the oldest that only holds the door open, or whose request nobody known has made.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 from collections import Counter

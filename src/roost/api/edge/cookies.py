@@ -4,8 +4,6 @@ Over TLS the names begin with `__Host-`: a browser then takes them from this ver
 neighbouring site of the same domain nor somebody in between can plant one.
 """
 
-from __future__ import annotations
-
 from starlette.responses import Response
 
 SESSION, FORM, LANGUAGE = "roost_session", "roost_form", "roost_lang"

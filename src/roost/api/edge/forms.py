@@ -5,8 +5,6 @@ belongs to a cookie that only our page set, signed with a key that lives as long
 else can neither read the one nor make the other, and cannot log a browser in as whom it likes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import secrets

@@ -4,8 +4,6 @@ A UNIX socket has peer credentials. TCP has none that could be trusted: what com
 tunnel or a browser, and speaks for somebody else.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket

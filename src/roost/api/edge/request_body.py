@@ -1,7 +1,5 @@
 """The body of a request, as far as it may be long and slow."""
 
-from __future__ import annotations
-
 import asyncio
 
 import msgspec

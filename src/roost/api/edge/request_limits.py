@@ -6,8 +6,6 @@ outside; and none begins while a round of the scheduler is under way. Those that
 slow body, give their seat up soon. Strangers have a seat of their own, so that they keep nobody waiting but each other.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """What every answer says to a browser: not to guess, not to frame, not to keep, not to run anything."""
 
-from __future__ import annotations
-
 from collections.abc import MutableMapping
 from typing import Any
 

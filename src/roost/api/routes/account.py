@@ -1,7 +1,5 @@
 """Routes about the caller's own account: who they are, password, tokens, defaults for jobs."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Routes about what was: runs that ended, samples for plots, what users have used."""
 
-from __future__ import annotations
-
 from roost.answers.history import History, JobSamples, Run, Samples, UsageByWeek
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right

@@ -1,7 +1,5 @@
 """Routes about jobs: submitting, listing, acting, waiting."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """The route of the live feed, and an answer that sends what a listener is told until he goes or is sent away."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 import zlib
@@ -58,29 +56,18 @@ class LiveResponse(Response):
         gone.add_done_callback(lambda _: self._listener.end(None))
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            sent = Packed() if self._is_packed else Plain()
+            gzip = Gzip() if self._is_packed else None
             while (event := await self._listener.next()) is not None:
-                await send({"type": "http.response.body", "body": sent.piece(event), "more_body": True})
+                piece = event if gzip is None else gzip.piece(event)
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
                 self._settled()
-            await send({"type": "http.response.body", "body": sent.end(), "more_body": False})
+            await send({"type": "http.response.body", "body": b"" if gzip is None else gzip.end(), "more_body": False})
         finally:
             gone.cancel()
             self._hub.part(self._listener)
 
 
-class Plain:
-    """Events as they are."""
-
-    def piece(self, event: Event) -> bytes:
-        """What is sent for it."""
-        return event
-
-    def end(self) -> bytes:
-        """What is sent at the end."""
-        return b""
-
-
-class Packed(Plain):
+class Gzip:
     """A stream of gzip for one listener, of pieces that were packed once for all."""
 
     def __init__(self) -> None:
@@ -88,6 +75,7 @@ class Packed(Plain):
         self._sum = self._size = 0
 
     def piece(self, event: Event) -> bytes:
+        """What is sent for an event."""
         head, self._head = self._head, b""
         self._sum, self._size = zlib.crc32(event, self._sum), self._size + len(event)
         return head + event.packed

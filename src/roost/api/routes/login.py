@@ -1,7 +1,5 @@
 """Routes for logging in and out: passwords, one-time links, sessions."""
 
-from __future__ import annotations
-
 import msgspec
 from starlette.responses import Response
 

@@ -1,7 +1,5 @@
 """Routes about what jobs write."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Routes about nodes: which there are, adding and checking them, their host keys, and users' own logins there."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

@@ -1,7 +1,5 @@
 """Routes about notifications: a user's targets, a test of one, and what could not be sent. Never a URL in an answer."""
 
-from __future__ import annotations
-
 from roost.answers.notify_targets import NotToldOf, TargetMade, TargetRemoved, Targets, TargetTested
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right

@@ -1,7 +1,5 @@
 """Routes about the server itself: status, GPUs, settings, policy, its own log and events, archive and backup."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Routes about sweeps and results."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

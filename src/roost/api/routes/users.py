@@ -1,7 +1,5 @@
 """Routes about users: who there is, what each may do and has, and what administrators change about them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """What would start now: the same job asking for a little less, tried where jobs are placed. Pure."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Any

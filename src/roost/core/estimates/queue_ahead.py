@@ -3,8 +3,6 @@
 Pure, and bounded: lines are walked from their heads, and the counting stops at `MOST_COUNTED`.
 """
 
-from __future__ import annotations
-
 from heapq import nsmallest
 
 import msgspec

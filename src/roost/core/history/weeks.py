@@ -1,7 +1,5 @@
 """Weeks as whole numbers, and how a stretch of time falls into them. They begin on Monday, 00:00 UTC (ISO 8601)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 WEEK_MS = 7 * 86_400_000

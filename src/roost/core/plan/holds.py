@@ -8,8 +8,6 @@ is given up, and the job's wait counts from there. The next time the purse must 
 after the other would begin too early, and end for want of money.
 """
 
-from __future__ import annotations
-
 from math import exp, log
 
 import msgspec

@@ -8,8 +8,6 @@ order, each put where it leaves the best room; then whether somebody who agreed 
 answer, so a plan costs by shapes and by what changed, not by jobs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from types import ModuleType

@@ -6,8 +6,6 @@ It must end in the job's id, so that the same input in any order gives the same 
 of a user with a negative weight waits.
 """
 
-from __future__ import annotations
-
 import functools
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,7 +1,5 @@
 """What a user's weight means, for every policy that heeds it."""
 
-from __future__ import annotations
-
 from roost.core.cluster import Cluster
 
 

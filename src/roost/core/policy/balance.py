@@ -1,7 +1,5 @@
 """The user who holds least GPUs for his weight goes first; inside a user, higher priority, then the oldest job."""
 
-from __future__ import annotations
-
 from roost.core.cluster import Cluster
 from roost.core.model import Job
 from roost.core.policy._weights import share

@@ -1,7 +1,5 @@
 """First come, first served, inside a priority. What fits starts; what does not fit blocks nobody."""
 
-from __future__ import annotations
-
 from roost.core.cluster import Cluster
 from roost.core.model import Job
 

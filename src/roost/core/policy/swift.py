@@ -7,8 +7,6 @@ had to) go ahead, as long as he holds no more than his part; of one who fared be
 below come before all that.
 """
 
-from __future__ import annotations
-
 from roost.core.cluster import Cluster
 from roost.core.model import RANK_STEP, Job
 from roost.core.policy._weights import excess, share

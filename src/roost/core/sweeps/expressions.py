@@ -4,8 +4,6 @@ Pure, and safe with text from anybody: numbers, texts, names, arithmetic, compar
 attributes, no subscripts, nothing that grows without bound.
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Callable, Collection, Mapping

@@ -4,8 +4,6 @@ Pure. A value keeps the spelling it was typed in; None stands for `null`. Chance
 a sample give the same value, whatever else the sweep has.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A sweep: one job, many points. From what was asked to the jobs of it, all checked, none queued. Pure."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Iterator, Mapping
 from itertools import product

@@ -4,8 +4,6 @@ A value is one word or a part of one: in a shell line it is quoted as its place 
 argument with it: the word it stands in, and the option in front of that word. What stands behind `sh -c` is a shell line.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple

@@ -228,6 +228,8 @@ def enable_controllers(base: str) -> None:
 
 def _subdirectories(path: str) -> List[str]:
     try:
+        if os.stat(path).st_nlink == 2:  # the kernel counts them: mostly there is none to look for
+            return []
         with os.scandir(path) as entries:
             return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:

@@ -1,7 +1,5 @@
 """What a look at the cluster sees, as numbers: a row for every GPU, for every node, and one for all of it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from roost.core.cluster import Cluster

@@ -1,7 +1,5 @@
 """The past as it is asked for: samples of a span of time, how a run went, what was used in a week."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ A look reads what the nodes' reports have made of the cluster; it asks nobody an
 when the server is killed is lost, at most half a minute of the finest steps and of runs; nothing else depends on it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

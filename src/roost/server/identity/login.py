@@ -3,8 +3,6 @@
 Ways to check a password stand behind one small port, `Checks`: Roost's own hashes, and PAM for UNIX accounts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

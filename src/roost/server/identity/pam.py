@@ -4,8 +4,6 @@ Called from threads: a wrong password takes PAM two seconds and more. Nothing of
 opened: who comes in is the user whom the kernel knows by that account.
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 import os

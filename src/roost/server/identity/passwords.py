@@ -1,7 +1,5 @@
 """Passwords: argon2id, and none that anybody would guess first. Slow on purpose: call from a thread."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib import resources
 from typing import Any

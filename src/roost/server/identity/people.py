@@ -5,8 +5,6 @@ UNIX socket needs no secret; from elsewhere it is a token, or a session that a p
 hashes of secrets are kept. Knows nothing of HTTP and of jobs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Private mode: what of others' jobs is hidden from somebody who is no administrator. Pure: answers in, answers out."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 import msgspec

@@ -11,8 +11,6 @@ An address from which the account's owner has come in before is not slowed by th
 socket do not come by here.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from typing import Any
 

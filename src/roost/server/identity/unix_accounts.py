@@ -1,7 +1,5 @@
 """The UNIX accounts of this machine, asked for once in a while: a directory in the network may be slow to answer."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import time

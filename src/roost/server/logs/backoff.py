@@ -1,7 +1,5 @@
 """Pauses between attempts to ask a node that is away: they grow, and end when it attaches."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import math

@@ -4,8 +4,6 @@ Hears of ends from the engine and asks for logs as any reader does (`logs`). Wha
 copied when it is back; what ended while no server was there is looked for once at the start. Decides nothing about a job.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import heapq

@@ -5,8 +5,6 @@ hole. `ATTEMPT.json` comes last and says that they are whole; one that names no 
 Asks no node and knows no clock; every call may wait for the disk, so none belongs into the loop.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

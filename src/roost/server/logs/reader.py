@@ -3,8 +3,6 @@
 Of an attempt that has ended the copy on the server (`copied`) is read when its node is away, or has it no more.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator

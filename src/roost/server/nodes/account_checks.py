@@ -4,8 +4,6 @@ A file server keeps an inode's number and its times for all who mount it; two di
 because one machine is a copy of the other.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

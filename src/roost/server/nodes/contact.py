@@ -1,7 +1,5 @@
 """One contact with a machine, to its end: what is its host key, what does the node program say there. Decides nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

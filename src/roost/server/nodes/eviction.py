@@ -4,8 +4,6 @@ A program that works as an account is its user's, who may have stopped it or put
 holds are everybody's.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

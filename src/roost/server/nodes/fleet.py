@@ -3,8 +3,6 @@
 What a person may ask about nodes, in plain calls. Which links there are follows from it (`node_links`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -4,8 +4,6 @@ A node that was removed while it could not be reached was never told. The machin
 believed no more than that: whatever it names is ended on that machine alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container
 from typing import Any
 

@@ -3,8 +3,6 @@
 Pure. A part that is missing or makes no sense is `Unknown`, with the words of it; the other parts stand.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any
 

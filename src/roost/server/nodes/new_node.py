@@ -1,7 +1,5 @@
 """A node to add, as it is asked for, and which of its fields can be taken."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ Pure: whoever asked the node brings what it said, and what the server knows itse
 behind a step that failed nothing is known.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The way to every program of every node: the command line, as whom it is run, and what it is believed. Runs nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import os

@@ -5,8 +5,6 @@ and believed only what concerns its runs (`reports`). One that has nothing to do
 it back.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -3,8 +3,6 @@
 Fed with samples, asked now and then. No clock, no I/O.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from roost.core.cluster import Cluster

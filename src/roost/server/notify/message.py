@@ -3,8 +3,6 @@
 All that comes from a job (its name, its error, its log) is cleaned: no control character reaches a subject or a terminal.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

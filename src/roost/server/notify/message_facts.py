@@ -1,7 +1,5 @@
 """What a message needs to know, gathered from rows, the cluster and a job's log."""
 
-from __future__ import annotations
-
 import asyncio
 
 import msgspec

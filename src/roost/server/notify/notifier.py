@@ -3,8 +3,6 @@
 Outside the controller: it reads what is committed, and nobody waits for it. Where nobody wants to be told it does nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

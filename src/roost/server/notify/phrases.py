@@ -1,7 +1,5 @@
 """The words of messages in English and Chinese."""
 
-from __future__ import annotations
-
 from roost.core.notify_events import LANGUAGES
 
 _PHRASES: dict[str, tuple[str, str]] = {

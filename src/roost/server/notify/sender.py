@@ -5,8 +5,6 @@ of a user's. All secrets come over its standard input and leave for their servic
 passed on, only words of `_WORDS`.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 import json

@@ -3,8 +3,6 @@
 Never waits for a service longer than `TIMEOUT_S`. Secrets go over the pipe, never into an argv, an environment or a log.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """A user's targets, as the API sees them: added, listed, tried, removed. A URL goes in and never comes out."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

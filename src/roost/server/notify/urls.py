@@ -3,8 +3,6 @@
 Pure. Whether a service understands its URL, the sender says.
 """
 
-from __future__ import annotations
-
 import re
 from urllib.parse import parse_qsl, urlsplit
 

@@ -1,7 +1,5 @@
 """Ended jobs moved to a file of JSON lines: when somebody asks, and by itself past `archive.keep` of them."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

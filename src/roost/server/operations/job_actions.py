@@ -1,7 +1,5 @@
 """Acting on selected jobs, asking what would become of jobs, and waiting for their end."""
 
-from __future__ import annotations
-
 import asyncio
 
 import msgspec

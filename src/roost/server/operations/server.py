@@ -1,7 +1,5 @@
 """Copying the whole state to a file, and stopping the server."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sweeps as they are shown: progress, points, and results, those too that stand at the end of a log."""
 
-from __future__ import annotations
-
 import asyncio
 
 import msgspec

@@ -1,7 +1,5 @@
 """Administering users: who there is, their rules and defaults, deleting one with all their jobs."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -3,8 +3,6 @@
 Knows files and OpenSSL; listens nowhere.
 """
 
-from __future__ import annotations
-
 import os
 import ssl
 import stat

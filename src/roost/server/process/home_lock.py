@@ -1,7 +1,5 @@
 """One server at a time: a lock file that the kernel lets go of when its holder dies."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from pathlib import Path

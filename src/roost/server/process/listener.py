@@ -3,8 +3,6 @@
 Knows the application as something that uvicorn runs; knows nothing of routes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

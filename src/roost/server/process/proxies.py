@@ -4,8 +4,6 @@ Pure. Believes `X-Forwarded-…` of the peers in `http.proxies` and of no other.
 proxy: the kernel's word on the connection's owner is then about the proxy, never about the caller.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 Silent when nobody is there to listen.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -1,7 +1,5 @@
 """The sockets of a server: a UNIX one for people on the box, TCP beside it at one or several addresses."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import ipaddress

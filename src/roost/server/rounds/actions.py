@@ -1,7 +1,5 @@
 """Ending, holding, pausing, preempting, rerunning and removing jobs: what cannot be done to one job says why."""
 
-from __future__ import annotations
-
 import msgspec
 
 from roost.core import events as ev

@@ -1,7 +1,5 @@
 """Rules of the box: GPUs, users, nodes, settings, and whether anything is scheduled at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

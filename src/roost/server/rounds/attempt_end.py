@@ -1,7 +1,5 @@
 """What an attempt's end means for its job: the job's own end, or a further attempt. No I/O."""
 
-from __future__ import annotations
-
 import msgspec
 
 from roost.core import events as ev

@@ -1,7 +1,5 @@
 """What a command did, in the words of the audit. Pure; never a secret, never an environment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What people may ask, each as a value. What comes of each, `handlers` says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -8,8 +8,6 @@ and restarted, which it must survive anyway.
 No clock, no socket, no thread: `loop` feeds it, and nobody else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

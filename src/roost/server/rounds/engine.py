@@ -4,8 +4,6 @@ While a commit is under way the inbox gathers the next batch, so under load batc
 committed at once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -3,8 +3,6 @@
 A node may be away when a job is removed, or be cut off the next moment: at every hello it is asked again for what is left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """From a command to what comes of it. No I/O: a command becomes events, messages and an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -12,8 +12,6 @@ tests over a virtual clock. One round at a time, in these steps:
 When a step raises anything else, the round is broken: `broken`, then `recover` until it succeeds, then `end`.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterator

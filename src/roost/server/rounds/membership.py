@@ -1,7 +1,5 @@
 """Nodes come and go: added, given up, removed; users' own logins there. No I/O: commands become events."""
 
-from __future__ import annotations
-
 import msgspec
 
 from roost.core import events as ev

@@ -4,8 +4,6 @@ A program is asked about its own runs alone, and believed no more than it could 
 GPUs of that machine, that of an account for those which its run was given.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from roost.core import events as ev

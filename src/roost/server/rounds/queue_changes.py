@@ -1,7 +1,5 @@
 """Changing what waits: its place in the queue, what it asks for, or that it waits at all."""
 
-from __future__ import annotations
-
 import msgspec
 
 from roost.core import events as ev

@@ -1,7 +1,5 @@
 """How many jobs may wait: the quota of a user, and the cap of the whole queue. Counted, never searched."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 

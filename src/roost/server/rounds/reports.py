@@ -4,8 +4,6 @@ A node's files are the truth about a run, the store about the job. Every report 
 attempt; what does not fit the attempt that is active changes nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ Pure. Knows the words of the node program (`roost.node.runs.command`); what it d
 name of the node.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

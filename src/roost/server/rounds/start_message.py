@@ -1,7 +1,5 @@
 """The words with which a node is told to start a run. Pure: a row and a cluster in, a message out."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Submitting: all are checked before any is queued, and the impossible is refused at once. A dry run asks the same code."""
 
-from __future__ import annotations
-
 from hashlib import blake2b
 
 import msgspec
@@ -91,7 +89,7 @@ Checked = tuple[JobSpec, Request, Conditions, EnvRef | None]
 
 def checked(turn: Turn, command: Submit, index: int, spec: JobSpec, envs: list[NewEnv]) -> Checked:
     """A spec that may be queued, with its parts; raises naming its position."""
-    check(spec, index)
+    check(spec, index, turn.sound)
     try:
         _check_priority(turn, command, spec)
         request = spec.request()

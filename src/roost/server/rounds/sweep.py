@@ -1,7 +1,5 @@
 """Sweeps: their points are queued all or none, extended by what is missing, limited; and jobs report their results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,8 +1,6 @@
 """One round in the making: what happened in it, what must be committed, and what may be told once it is."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import msgspec
@@ -72,6 +70,8 @@ class Turn:
         self.results: dict[int, dict[str, ResultRow]] = {}
         """What jobs have said of themselves, to be written."""
         self.never: dict[Request, RoostError | None] = {}
+        self.sound: set[Hashable] = set()
+        """What `spec.check` found right in this round."""
         self.audit: list[AuditRow] = []
         self._rows: dict[int, JobRow] = {}
         self._kept: dict[int, dict[str, ResultRow]] = {}

@@ -3,8 +3,6 @@
 Pure but for the clock in it. A change that is applied to the picture before it gives the picture after it: a test says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the filters of a listing can be set to, kept for a few seconds: everybody who opens a menu asks for it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any

@@ -5,8 +5,6 @@ jobs that somebody asked about and of a few others, is held against what then ha
 are. Nothing of it is stored: a new server learns again.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

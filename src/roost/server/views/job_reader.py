@@ -1,7 +1,5 @@
 """Jobs as they are asked for: a page of them, one, why it waits, what it reported, what was done to it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -3,8 +3,6 @@
 Jobs of one shape lack the same, so that a reason is thought out once for all of them; starts come from one forecast.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """From a selection to jobs: ids, `@`, labels, states, users, a search, as far as the caller may see them."""
 
-from __future__ import annotations
-
 import msgspec
 
 from roost.core.errors import BadRequest, NotFound

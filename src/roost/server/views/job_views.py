@@ -1,7 +1,5 @@
 """What people and programs are shown: rows and the cluster as answers. Never an environment."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import msgspec

@@ -1,7 +1,5 @@
 """Which jobs are meant: `12`, `10-20`, `12,15`, `@`, `@~2`, `all`, and by label, state or user."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

@@ -1,7 +1,5 @@
 """The server, its nodes, GPUs, settings and health, as they are shown."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

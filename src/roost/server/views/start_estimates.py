@@ -5,8 +5,6 @@ seconds and never for more than a small part of the time, and only while somebod
 with its reasons and what would start now, is `foreseeing`'s.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """Users as they are shown: what was ruled about them, and what they hold and wait for now."""
 
-from __future__ import annotations
-
 import pwd
 from collections import Counter
 

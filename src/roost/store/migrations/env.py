@@ -1,7 +1,5 @@
 """Alembic's entry point: runs on the connection that the store hands over."""
 
-from __future__ import annotations
-
 from alembic import context
 
 context.configure(connection=context.config.attributes["connection"], transaction_per_migration=True)

@@ -1,7 +1,5 @@
 """What deciding needs: users' weights and quotas, the history that predictions come from, sweeps and their results."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

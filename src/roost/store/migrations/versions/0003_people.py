@@ -1,7 +1,5 @@
 """People: accounts, tokens, sessions, one-time links, the audit, personal defaults; and as whom a job runs."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

@@ -1,7 +1,5 @@
 """Being told: where people want to be told, what is to be told, what waits to be sent."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

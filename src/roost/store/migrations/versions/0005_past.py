@@ -1,7 +1,5 @@
 """The past: samples of GPUs, nodes and the cluster, how each attempt went, what every user has used in a week."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

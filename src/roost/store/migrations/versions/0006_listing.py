@@ -1,7 +1,5 @@
 """Listings that stay quick: what they sort and filter by is in their indexes, and what a search looks in is a table."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from typing import Any

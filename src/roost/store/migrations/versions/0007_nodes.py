@@ -1,7 +1,5 @@
 """Nodes that are other machines: how each is reached, users' own logins there, and runs there that were given up."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

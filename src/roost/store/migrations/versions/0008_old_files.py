@@ -1,7 +1,5 @@
 """Files of removed jobs that their nodes have not deleted yet."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

@@ -32,9 +32,9 @@ export const jobs: readonly Pair[] = [
   ["{name} must lie between {low} and {high}, not {value}", "{name} 必须在 {low} 到 {high} 之间，而不是 {value}"],
 
   // 永远无法运行
-  ["there is no node {name}: {there}", "没有节点 {name}：{~there}"],
+  ["there is no node {name}: there are {names}", "没有节点 {name}：现有 {names}"],
+  ["there is no node {name}: there are {names} and {n} more", "没有节点 {name}：现有 {names}，另有 {n} 个"],
   ["there are {names}", "现有 {names}"],
-  ["there are {names} and {n} more", "现有 {names}，另有 {n} 个"],
   ["there are none", "目前一个也没有"],
   ["no node is there to run it", "没有可以运行它的节点"],
   ["this machine has no GPU", "本机没有 GPU"],
