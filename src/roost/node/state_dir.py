@@ -162,9 +162,7 @@ def listen(state: StateDir) -> socket.socket:
 def read_text(path: str) -> Optional[str]:
     """The whole file, or None when there is none that can be read."""
     try:
-        fd = os.open(
-            path, os.O_RDONLY | os.O_CLOEXEC
-        )  # a file object costs three times this, and ends of runs read several
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # a file object costs three times this, and ends of runs read several
     except OSError:
         return None
     try:

@@ -7,16 +7,8 @@ from roost.cli.parse.values import brief, compress, lasted, size
 from roost.cli.text.output import clean
 
 WAITING = ("held", "queued")
-_COLOURS = {
-    "running": "green",
-    "starting": "green",
-    "paused": "yellow",
-    "stopping": "yellow",
-    "held": "yellow",
-    "unknown": "yellow",
-    "queued": "",
-    "succeeded": "dim",
-}
+_COLOURS = {"queued": "", "succeeded": "dim", "running": "green", "starting": "green"}
+_COLOURS |= dict.fromkeys(("paused", "stopping", "held", "unknown"), "yellow")
 
 
 def state_text(job: Json) -> str:

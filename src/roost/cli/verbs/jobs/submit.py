@@ -3,7 +3,7 @@
 import os
 import sys
 
-from roost.cli.parse import job_options
+from roost.cli.parse import job_options, values
 from roost.cli.parse.options import COMMAND, JSON, ONE, Args, Json, Operand, Option, UsageError, Verb, option_table, parse
 from roost.cli.runtime.connect import reach
 from roost.client import jsontext
@@ -47,9 +47,7 @@ def run(args: Args) -> int:
         return _dry_run(args, [spec], [], None)
     key = new_key()
     roost, ids = reach(lambda found: (found, found.submit_many([resolved(spec, found)], key=key)))
-    _print_ids(args, ids)
-    _tell_notice(args, roost)
-    return 0
+    return _print_ids(args, roost, ids)
 
 
 def job_of(verb: Verb, args: Args) -> "tuple[Args, Json]":
@@ -73,11 +71,8 @@ def job_of(verb: Verb, args: Args) -> "tuple[Args, Json]":
         spec["cwd"] = job_options.current_directory()
     spec["umask"] = job_options.current_umask()
     job_options.check_text(spec)
-    env, strange = job_options.environment(args.export, args.env or (), os.environ)
-    spec["env"] = env
-    for line in job_options.minutes_said_back(args):
-        print("roost:", line, file=sys.stderr)
-    _warn_of_variables(strange)
+    spec["env"], strange = job_options.environment(args.export, args.env or (), os.environ)
+    _say_back(args, strange)
     return args, spec
 
 
@@ -90,10 +85,8 @@ def resolved(spec: Json, roost: Roost) -> Json:
 
 
 def _numbers(items: list[str], roost: Roost) -> list[int]:
-    from roost.cli.parse.values import expand
-
     if all(item[0].isdecimal() for item in items):
-        return expand(items)
+        return values.expand(items)
     return [job["id"] for item in items for job in roost.all_jobs(item)]
 
 
@@ -129,29 +122,19 @@ def _submit_many(args: Args) -> int:
     text, name = read_text(args.from_file)
     common = {"cwd": job_options.current_directory(), "umask": job_options.current_umask()}
     bulk = BulkReader(option_table(_LINE_VERB), args, common, os.environ).read(text, name)
-    for line in job_options.minutes_said_back(args):
-        print("roost:", line, file=sys.stderr)
-    _warn_of_variables(bulk.strange)
+    _say_back(args, bulk.strange)
     if not bulk.jobs:
         raise UsageError(f"{name}: no jobs in it")
-
     key = new_key()
-
-    def send(roost: Roost) -> "tuple[Roost, list[int]]":
-        jobs = _all_resolved(bulk.jobs, roost)
-        return roost, roost.submit_many(jobs, bulk.envs, key)
-
     try:
         if args.dry_run:
             return _dry_run(args, bulk.jobs, bulk.envs, bulk.lines)
-        roost, ids = reach(send)
+        roost, ids = reach(lambda found: (found, found.submit_many(_all_resolved(bulk.jobs, found), bulk.envs, key)))
     except ApiError as error:
         if error.index is not None and error.index < len(bulk.lines):
             error.message = f"{name}:{bulk.lines[error.index]}: {error.message}"
         raise
-    _print_ids(args, ids)
-    _tell_notice(args, roost)
-    return 0
+    return _print_ids(args, roost, ids)
 
 
 def _all_resolved(jobs: list[Json], roost: Roost) -> list[Json]:
@@ -212,7 +195,7 @@ def _print_further(answer: Json) -> None:
     write([*reason_lines((answer.get("reasons") or [])[1:], shown), *foreseen_lines(answer, utc_now(), shown)])
 
 
-def _print_ids(args: Args, ids: list[int]) -> None:
+def _print_ids(args: Args, roost: Roost, ids: list[int]) -> int:
     out = sys.stdout
     if args.json:
         print(jsontext.dumps({"version": 1, "id": ids[0], "ids": ids}))
@@ -222,22 +205,21 @@ def _print_ids(args: Args, ids: list[int]) -> None:
         print(ids[0])
         print(f"follow it: roost log -f {ids[0]}", file=sys.stderr)
     else:
-        from roost.cli.parse.values import compress
-
-        print(compress(ids))
+        print(values.compress(ids))
         print(f"{len(ids):,} jobs queued; look: roost ls", file=sys.stderr)
-
-
-def _tell_notice(args: Args, roost: Roost) -> None:
     if roost.notice is not None and not (args.quiet or args.json):
         from roost.cli.text.output import tell_notice
 
         tell_notice(roost.notice)
+    return 0
 
 
-def _warn_of_variables(names: list[str]) -> None:
-    if names:
-        print(f"roost: left out of the environment, not UTF-8: {', '.join(map(ascii, names))}", file=sys.stderr)
+def _say_back(args: Args, strange: list[str]) -> None:
+    """What a bare number was taken for, and which variables were left out."""
+    for line in job_options.minutes_said_back(args):
+        print("roost:", line, file=sys.stderr)
+    if strange:
+        print(f"roost: left out of the environment, not UTF-8: {', '.join(map(ascii, strange))}", file=sys.stderr)
 
 
 _LINE_VERB = Verb("submit", "", options=job_options.JOB_OPTIONS)

@@ -60,13 +60,11 @@ def _watch(pid: object) -> int | None:
 
 def _await_end(roost: Roost, watched: int | None) -> None:
     if watched is not None:
-        ended, _, _ = select.select([watched], [], [], _PATIENCE_S)
+        has_left = bool(select.select([watched], [], [], _PATIENCE_S)[0])
         os.close(watched)
-        if not ended:
-            raise RoostError(f"the server has not left after {_PATIENCE_S:g} s", "roost log server")
-        return
-    deadline = time.monotonic() + _PATIENCE_S
-    while answers(roost.address, at_all=True):
-        if time.monotonic() > deadline:
-            raise RoostError(f"the server has not left after {_PATIENCE_S:g} s", "roost log server")
-        time.sleep(0.05)
+    else:
+        deadline = time.monotonic() + _PATIENCE_S
+        while not (has_left := not answers(roost.address, at_all=True)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    if not has_left:
+        raise RoostError(f"the server has not left after {_PATIENCE_S:g} s", "roost log server")

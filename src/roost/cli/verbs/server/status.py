@@ -40,11 +40,8 @@ def lines(answer: Json, now: datetime, shown: Screen) -> list[str]:
         ("jobs", (jobs_text(answer.get("jobs") or {}) or "none") + _out_of_sight(answer)),
         ("GPUs", _counts(answer.get("gpus") or {}) or "none"),
     ]
-    pairs += _nodes(answer.get("nodes") or [], now)
-    for problem in answer.get("health") or []:
-        pairs.append(("health", shown.paint(clean(problem), "red")))
-    if not answer.get("health"):
-        pairs.append(("health", "good"))
+    health = [("health", shown.paint(clean(problem), "red")) for problem in answer.get("health") or []]
+    pairs += [*_nodes(answer.get("nodes") or [], now), *(health or [("health", "good")])]
     return fields(pairs, width=shown.width)
 
 
