@@ -23,7 +23,7 @@ from roost.links import local
 from roost.links.addresses import PIPE
 from roost.links.link import Link, Route
 from roost.server.nodes.node_links import NodeLinks
-from roost.server.rounds.commands import Act, Change_, KnowNode, RemoveNode, Submit
+from roost.server.rounds.commands import Act, ChangeSettings, KnowNode, RemoveNode, Submit
 from roost.store import reads
 from roost.store.rows import AttemptRow
 from roost.store.store import Store
@@ -162,7 +162,7 @@ class Faraway:
 
     async def set(self, key: str, value: int) -> None:
         """`roost set`."""
-        await self.engine.ask(Change_("", {key: value}))
+        await self.engine.ask(ChangeSettings("", {key: value}))
 
     async def text(self, attempt: AttemptRow, stream: str = "out") -> bytes:
         """All of a log, as it is read now."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from roost.links.link import Link
-from roost.server.nodes.node_commands import Ways
+from roost.server.nodes.node_commands import NodeCommands
 from roost.server.nodes.node_links import NodeLinks
 from roost.server.parts import Parts, assemble
 from roost.server.rounds.controller import Controller
 from roost.server.rounds.engine import Engine, EngineInbox
-from roost.server.views.dashboard_feed import LENGTHS, Hub
+from roost.server.views.dashboard_feed import LENGTHS, DashboardFeed
 from roost.store.overview import Lengths
 from roost.store.store import Store
 
@@ -29,10 +29,10 @@ class NoLinks:
 def make_server(home: Path, store: Store, links: type[NodeLinks] = NodeLinks) -> Parts:
     """The parts of a server over a store; no link is opened unless somebody calls `links.begin`."""
     controller, inbox = Controller(store), EngineInbox()
-    made = links(inbox, Ways(home, store.server_id(), None, lambda: controller.cluster), lambda: controller.cluster)
+    made = links(inbox, NodeCommands(home, store.server_id(), None, lambda: controller.cluster), lambda: controller.cluster)
     return assemble(home, store, Engine(controller, inbox, made), made)
 
 
-def make_hub(server: Parts, lengths: Lengths = LENGTHS) -> Hub:
+def make_hub(server: Parts, lengths: Lengths = LENGTHS) -> DashboardFeed:
     """Another hub of the live feed of that server."""
-    return Hub(server.engine, server.reader, server.people, server.status, server.etas, server.shutdown, lengths)
+    return DashboardFeed(server.engine, server.reader, server.people, server.status, server.etas, server.shutdown, lengths)

@@ -27,7 +27,7 @@ from roost.server.identity.people import Caller
 from roost.server.rounds.commands import Submit
 from roost.server.store_reader import StoreReader
 from roost.server.views import dashboard_feed, start_estimates
-from roost.server.views.dashboard_feed import MOST_KEPT, Hub, Listener
+from roost.server.views.dashboard_feed import MOST_KEPT, DashboardFeed, Listener
 
 DEADLINE_S = 20.0
 MORE = m.GpuInfo("gpu2", 2, "Sim", 24_000)
@@ -253,8 +253,8 @@ async def test_nothing_is_looked_at_while_nobody_listens(api: Api, page: Open, m
     assert api.server.engine.watchers > before and api.server.people.on_change
     await seen.close()
     assert api.server.engine.watchers == before and not api.server.people.on_change
-    looks: list[Hub] = []
-    monkeypatch.setattr(Hub, "_look", looks.append)
+    looks: list[DashboardFeed] = []
+    monkeypatch.setattr(DashboardFeed, "_look", looks.append)
     await api.submit(hold=True)
     await asyncio.sleep(0.1)  # ten times as long as it would take
     assert not looks

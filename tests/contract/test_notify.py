@@ -10,7 +10,7 @@ from tests.contract.conftest import Api
 
 from roost.server.clock import now_ms
 from roost.server.identity.people import Caller
-from roost.server.notify.sender_process import NoSender, Outgoing
+from roost.server.notify.sender_process import NoSender, SenderProcess
 from roost.store import outbox
 
 URL = "json://me:s3cret@127.0.0.1:9/s3cret"
@@ -20,7 +20,7 @@ FAILURE = {
 }  # fmt: skip
 
 
-class FakeSender(Outgoing):
+class FakeSender(SenderProcess):
     """Takes everything, or says what it is told to say."""
 
     def __init__(self) -> None:

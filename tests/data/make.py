@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.builders import Server, exited, started
 
-from roost.server.rounds.commands import Change_
+from roost.server.rounds.commands import ChangeSettings
 from roost.store.store import Store
 
 SRC = Path(__file__).resolve().parents[2] / "src"
@@ -57,7 +57,7 @@ def make_database(path: Path) -> None:
     server.tell(exited(f"{failed}.1", 3))
     server.submit(hold=True)
     server.submit(after=(running,))
-    server.ask(Change_("root", {"job.grace_s": 7}))
+    server.ask(ChangeSettings("root", {"job.grace_s": 7}))
     store.close()
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA journal_mode=DELETE")

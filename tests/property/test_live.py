@@ -21,7 +21,7 @@ from roost.core.spec import JobSpec
 from roost.links import messages as m
 from roost.server.identity.people import Caller
 from roost.server.parts import Parts
-from roost.server.rounds.commands import Act, Change_, Command, Drain, RuleGpus, RuleUser, Submit, SwitchScheduling
+from roost.server.rounds.commands import Act, ChangeSettings, Command, Drain, RuleGpus, RuleUser, Submit, SwitchScheduling
 from roost.server.views import dashboard_feed
 from roost.server.views.dashboard_feed import Listener
 from roost.store.overview import Lengths
@@ -65,7 +65,7 @@ class World:
         """The node says so; back when it has had its consequences."""
         for message in messages:
             self.server.engine.inbox.report("n1", message)
-        await self.ask(Change_("", {}))
+        await self.ask(ChangeSettings("", {}))
 
     def job(self, nth: int) -> list[int]:
         """One of the jobs that there were, or none."""
@@ -165,9 +165,9 @@ async def take(here: World, step: Step) -> None:
         case "paused", is_paused:
             await here.ask(SwitchScheduling("root", is_paused))
         case "private", value:
-            await here.ask(Change_("root", {"users.private": value}))
+            await here.ask(ChangeSettings("root", {"users.private": value}))
         case "policy", value:
-            await here.ask(Change_("root", {"policy": value}))
+            await here.ask(ChangeSettings("root", {"policy": value}))
         case "user", most:
             await here.ask(RuleUser("root", "ana", {"max_jobs": most}))
         case "notice", text:

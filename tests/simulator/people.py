@@ -14,7 +14,7 @@ from tests.simulator.truth import Truth
 from roost.core.spec import JobSpec
 from roost.core.states import State
 from roost.server.clock import rfc3339
-from roost.server.rounds.commands import Act, Change_, Command, Drain, RuleGpus, Submit, SwitchScheduling
+from roost.server.rounds.commands import Act, ChangeSettings, Command, Drain, RuleGpus, Submit, SwitchScheduling
 from roost.server.rounds.turn import Reply
 
 USERS = ("ada", "bob", "cyd")
@@ -142,7 +142,7 @@ class People:
     def _make_room(self) -> None:
         """Somebody asks what runs to make room, and sometimes wants it gone before it has."""
         running = sorted(a.job.id for a in self._server.controller.cluster.active.values() if a.state is State.RUNNING)
-        self._ask(Change_("root", {"preempt.min_run_s": self._random.choice((0, 0, 1))}))
+        self._ask(ChangeSettings("root", {"preempt.min_run_s": self._random.choice((0, 0, 1))}))
         self._ask(Act("root", "preempt", running[: self._random.randrange(4)]))
         if running and self._random.random() < 0.2:
             self._ask(Act("root", self._random.choice(("kill", "rm")), running[:1]))
@@ -153,8 +153,8 @@ class People:
             lambda: RuleGpus("root", "set", [gpu], slots=pick((1, 2, 3))),
             lambda: RuleGpus("root", pick(("disable", "enable", "drain", "undrain")), [gpu]),
             lambda: Drain("root", [pick((*self._nodes, gpu))], undrain=pick((True, True, False))),
-            lambda: Change_("root", {"cpu.slots": pick((0, 1, 2)), "safety.gpu_mem": pick((0, 0, 0.1))}),
-            lambda: Change_("root", {"policy": "fifo", "node.sample_ms": pick((100, 500))}),
+            lambda: ChangeSettings("root", {"cpu.slots": pick((0, 1, 2)), "safety.gpu_mem": pick((0, 0, 0.1))}),
+            lambda: ChangeSettings("root", {"policy": "fifo", "node.sample_ms": pick((100, 500))}),
             lambda: SwitchScheduling("root", pick((True, False, False))),
         )
         return pick(makers)()
@@ -171,7 +171,7 @@ class People:
         quiet: list[Command] = [
             SwitchScheduling("root", False),
             Drain("root", self._nodes, undrain=True),
-            Change_("root", {"cpu.slots": 0, "safety.gpu_mem": 0}),
+            ChangeSettings("root", {"cpu.slots": 0, "safety.gpu_mem": 0}),
             Act("root", "release", sorted(cluster.held)),
             Act("root", "resume", sorted(cluster.active)),
         ]

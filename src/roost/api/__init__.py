@@ -1,1 +1,1 @@
-"""HTTP: routes and their schemas over the service. Decides nothing; one shape for every error."""
+"""HTTP: routes and their schemas over the parts of a server. Decides nothing; one shape for every error."""

@@ -11,7 +11,7 @@ from roost.answers.errors import error_answer
 from roost.api.calls import Call
 from roost.api.edge.authentication import SAFE_METHODS, Authentication, check_page_form, check_right, is_api
 from roost.api.edge.forms import SIGNER, Signer
-from roost.api.edge.request_body import PATIENCE, Patience
+from roost.api.edge.request_body import PATIENCE, BodyTimeouts
 from roost.api.openapi import document_of, routes_about
 from roost.api.route_table import Table, json_response
 from roost.api.routes import account, history, jobs, live_feed, login, logs, nodes, notify_targets, server, sweeps, users
@@ -34,7 +34,7 @@ TABLE = Table([*(topic.routes for topic in _topics), routes_about(document)])
 class Application:
     """Answers requests to a running server, as ASGI has them."""
 
-    def __init__(self, server: Parts, patience: Patience = Patience()) -> None:
+    def __init__(self, server: Parts, patience: BodyTimeouts = BodyTimeouts()) -> None:
         self._server, self._patience, self._signer = server, patience, Signer()
         self._let_in = Authentication(self._answer, server.engine, server.people, refused)
 

@@ -11,7 +11,7 @@ from roost.api.edge.forms import Form
 from roost.api.edge.peer_credentials import SCOPE_KEY
 from roost.core.errors import NotKnown
 from roost.server.identity.people import Caller
-from roost.server.identity.redaction import Veil
+from roost.server.identity.redaction import Redaction
 from roost.server.parts import Parts
 from roost.server.rounds.commands import Command
 
@@ -39,7 +39,7 @@ class Call:
         return found
 
     @property
-    def veil(self) -> Veil:
+    def veil(self) -> Redaction:
         """What is hidden from the caller."""
         return self.server.selector.veil(self.caller)
 

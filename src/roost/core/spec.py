@@ -6,6 +6,7 @@ follows from it for one attempt (`start_message`), not the value itself. Pure.
 """
 
 from collections.abc import Hashable
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -127,7 +128,8 @@ def display_command(spec: JobSpec) -> str:
     """The command in one line, for people: an argv is quoted as a shell would need it."""
     if isinstance(spec.command, str):
         return spec.command
-    return " ".join(map(_quoted, spec.command))
+    is_plain = _SAFE.issuperset("".join(spec.command)) and "" not in spec.command
+    return " ".join(spec.command if is_plain else map(_quoted, spec.command))
 
 
 def default_name(spec: JobSpec) -> str:
@@ -151,14 +153,21 @@ def work_of(spec: JobSpec) -> str:
     words = spec.command.replace("=", "= ").split()[:200] if isinstance(spec.command, str) else spec.command[:200]
     kept: list[str] = []
     for word in words:
-        is_first = not kept or kept[-1] == "-m"
-        if not is_first and "." not in word and not word.startswith("-"):
-            continue
-        name = word.partition("=")[0].rpartition("/")[2]
-        is_script = is_first or name.endswith((".py", ".sh", ".R", ".jl", ".pl", ".js"))
-        if is_script or (word.startswith("-") and (name.startswith("--") or not _is_number(name))):
-            kept.append(name)
+        if not kept or kept[-1] == "-m" or ((word[:1] == "-" or "." in word) and _is_kept(word)):
+            kept.append(_name_in(word))
     return " ".join(kept)[:120]
+
+
+def _name_in(word: str) -> str:
+    return word.partition("=")[0].rpartition("/")[2]
+
+
+@lru_cache(1000)  # jobs of one file have the same few
+def _is_kept(word: str) -> bool:
+    """Whether it is a script, or the name of an argument."""
+    name = _name_in(word)
+    is_option = word.startswith("-") and (name.startswith("--") or not _is_number(name))
+    return is_option or name.endswith((".py", ".sh", ".R", ".jl", ".pl", ".js"))
 
 
 def _is_number(word: str) -> bool:
@@ -203,7 +212,7 @@ def _check_command(spec: JobSpec) -> None:
         raise BadRequest("the command is empty", "roost submit python train.py")
     if 4 * sum(map(len, words)) > MAX_ARGUMENT_BYTES:
         _check_sizes([len(w.encode("utf-8", "replace")) for w in words])
-    if any("\0" in text for text in (*words, spec.script or "")):
+    if "\0" in "".join(words) or "\0" in (spec.script or ""):
         raise BadRequest("the command holds a NUL byte, which no program can be given")
     if spec.script is not None and len(spec.script.encode("utf-8", "replace")) > MAX_SCRIPT_BYTES:
         raise TooLarge(f"the script is longer than {MAX_SCRIPT_BYTES:,} bytes", "call it from a short script")

@@ -98,7 +98,7 @@ class Pushed(msgspec.Struct, frozen=True):
     sha: str
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class RemoteProgram(msgspec.Struct, frozen=True):
     """What is to run: `{BASE}` in `argv` is the directory, `{IDENTITY}` the name of the node's own program in it."""
 
     server: str
@@ -109,7 +109,7 @@ class Wanted(msgspec.Struct, frozen=True):
     sim: bool = False
 
 
-def script(wanted: Wanted, program: Pushed) -> str:
+def script(wanted: RemoteProgram, program: Pushed) -> str:
     """The argument for `/bin/sh -c`: no single quote in it, no newline."""
     w: dict[str, Any] = {
         "id": wanted.server,
@@ -143,6 +143,6 @@ def _words(asked: str | None) -> str:
     return f"{NO_PYTHON}{' where --python says' if asked is not None else ''}"
 
 
-def remote_line(wanted: Wanted, program: Pushed) -> str:
+def remote_line(wanted: RemoteProgram, program: Pushed) -> str:
     """The command line for the login shell over there."""
     return f"exec /bin/sh -c '{script(wanted, program)}'"

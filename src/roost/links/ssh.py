@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from roost.links.addresses import PIPE, Target, parse
-from roost.links.bootstrap import Pushed, Wanted, remote_line, script
+from roost.links.bootstrap import Pushed, RemoteProgram, remote_line, script
 
 CONNECT_S, ALIVE_S, ALIVES = 10, 5, 3
 """How long a connection may take to come about; a silent one is given up after so many unanswered questions."""
@@ -30,7 +30,7 @@ class Way(msgspec.Struct, frozen=True):
     key: str | None = None
 
 
-def command(way: Way, wanted: Wanted, program: Pushed) -> list[str]:
+def command(way: Way, wanted: RemoteProgram, program: Pushed) -> list[str]:
     """The command line that runs something of the node program over there."""
     if way.target == PIPE:
         return ["/bin/sh", "-c", script(wanted, program)]

@@ -1,5 +1,4 @@
 """The server: the only place where parts are joined.
 
-`controller` decides in rounds, without a clock or a socket of its own. `commands` is what people may ask of it and `obeying`
-what comes of that; `reports` is what nodes tell it. `engine` runs it in asyncio; `main` starts everything.
+`rounds` decides, `views` shows, `operations` does what takes several steps; `parts` makes them all and `main` starts them.
 """

@@ -24,8 +24,8 @@ from roost.node.gpus.simulated import parse_sim_spec
 from roost.server.clock import now_ms
 from roost.server.history.recorder import record, write
 from roost.server.identity.people import People
-from roost.server.nodes.eviction import Evicting
-from roost.server.nodes.node_commands import Ways
+from roost.server.nodes.eviction import Eviction
+from roost.server.nodes.node_commands import NodeCommands
 from roost.server.nodes.node_links import NodeLinks
 from roost.server.parts import Parts, assemble
 from roost.server.process.certificates import BadCertificate
@@ -173,7 +173,7 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     store.forget_history(RUNS_KEPT)
     controller = Controller(store, str(socket_path(home)))
     _calm_collector()
-    inbox, ways = EngineInbox(), Ways(home, store.server_id(), settings.get("sim"), lambda: controller.cluster)
+    inbox, ways = EngineInbox(), NodeCommands(home, store.server_id(), settings.get("sim"), lambda: controller.cluster)
     links = NodeLinks(inbox, ways, lambda: controller.cluster)
     engine = Engine(controller, inbox, links)
     server = assemble(home, store, engine, links)
@@ -187,7 +187,7 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
         links.tend(),
         server.fleet.tend(),
         server.log_copies.run(),
-        Evicting(engine, ways.evict_command).watch(),
+        Eviction(engine, ways.evict_command).watch(),
         server.notifier.run(),
         record(server.recorder),
     ]
@@ -215,7 +215,7 @@ def _calm_collector() -> None:
     """What was loaded stays: the garbage collector need not walk a million jobs again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(200_000, 20, 100)
 
 
 def _local_node(store: Store, controller: Controller) -> str:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from roost.server.address import Address
 from roost.server.clock import now_ms
-from roost.server.history.queries import Past
+from roost.server.history.queries import History
 from roost.server.history.recorder import Recorder
 from roost.server.identity.login import Login
 from roost.server.identity.pam import Pam
 from roost.server.identity.people import People
-from roost.server.logs.collector import LogCopies
-from roost.server.logs.reader import Logs
+from roost.server.logs.collector import LogCollector
+from roost.server.logs.reader import LogReader
 from roost.server.nodes.fleet import Fleet
 from roost.server.nodes.node_links import NodeLinks
 from roost.server.notify.notifier import Notifier
@@ -23,12 +23,12 @@ from roost.server.operations.user_admin import UserAdmin
 from roost.server.rounds.engine import Engine
 from roost.server.shutdown import Shutdown
 from roost.server.store_reader import StoreReader
-from roost.server.views.dashboard_feed import Hub
-from roost.server.views.forecasts import Foreseeing
+from roost.server.views.dashboard_feed import DashboardFeed
+from roost.server.views.forecasts import JobForecasts
 from roost.server.views.job_reader import JobReader
 from roost.server.views.job_selector import JobSelector
 from roost.server.views.server_status import ServerStatus
-from roost.server.views.start_estimates import Etas
+from roost.server.views.start_estimates import StartEstimates
 from roost.store.store import Store
 
 
@@ -46,10 +46,10 @@ class Parts:
     people: People
     login: Login
     recorder: Recorder
-    forecasts: Foreseeing
-    etas: Etas
-    logs: Logs
-    log_copies: LogCopies
+    forecasts: JobForecasts
+    etas: StartEstimates
+    logs: LogReader
+    log_copies: LogCollector
     selector: JobSelector
     jobs: JobReader
     actions: JobActions
@@ -58,8 +58,8 @@ class Parts:
     users: UserAdmin
     fleet: Fleet
     archive: Archive
-    past: Past
-    live: Hub
+    past: History
+    live: DashboardFeed
     notifier: Notifier
     targets: Targets
 
@@ -69,11 +69,11 @@ def assemble(home: Path, store: Store, engine: Engine, links: NodeLinks) -> Part
     address, shutdown, reader = Address(), Shutdown(), StoreReader(store)
     people = People(store, lambda key: engine.cluster.settings[key], now_ms)
     pam = Pam(people, lambda key: engine.cluster.settings[key])
-    recorder, forecasts = Recorder(store, lambda: engine.cluster), Foreseeing(lambda: engine.cluster, now_ms)
+    recorder, forecasts = Recorder(store, lambda: engine.cluster), JobForecasts(lambda: engine.cluster, now_ms)
     engine.watchers |= {forecasts.watch, recorder.watch}
-    etas = Etas(lambda: engine.cluster, forecasts.misses, now_ms)
-    logs = Logs(home, engine, links, reader)
-    log_copies = LogCopies(home, engine, reader, logs)
+    etas = StartEstimates(lambda: engine.cluster, forecasts.misses, now_ms)
+    logs = LogReader(home, engine, links, reader)
+    log_copies = LogCollector(home, engine, reader, logs)
     selector = JobSelector(engine, reader)
     jobs = JobReader(engine, reader, people, selector, forecasts, etas)
     actions = JobActions(engine, reader, selector, forecasts)
@@ -102,8 +102,8 @@ def assemble(home: Path, store: Store, engine: Engine, links: NodeLinks) -> Part
         users=UserAdmin(engine, reader, people, actions, address),
         fleet=Fleet(engine, people, links, status.node, log_copies.settled),
         archive=Archive(home, engine, reader, jobs),
-        past=Past(engine, reader, recorder, people, logs, selector),
-        live=Hub(engine, reader, people, status, etas, shutdown),
+        past=History(engine, reader, recorder, people, logs, selector),
+        live=DashboardFeed(engine, reader, people, status, etas, shutdown),
         notifier=notifier,
         targets=Targets(store, reader, people, notifier),
     )

@@ -40,7 +40,7 @@ class Arrival(msgspec.Struct, frozen=True, gc=False):
     limit_s: int = 0
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class TraceWindow(msgspec.Struct, frozen=True):
     """Which rows of a trace, and which column names the user; None: `user` where it has names, else `vc`."""
 
     user_column: str | None = None
@@ -80,7 +80,7 @@ def shaken(workload: Workload, squeeze: float, jitter_s: float, seed: int) -> li
 # -- from a file --------------------------------------------------------------------------------------------------------
 
 
-def read_trace(path: str, wanted: Wanted) -> Workload:
+def read_trace(path: str, wanted: TraceWindow) -> Workload:
     """The rows of a CSV file, gzipped or not, that are wanted. Raises `Unusable` at the first row that makes no sense."""
     try:
         with open(path, "rb") as raw:
@@ -98,7 +98,7 @@ def _unpacked(raw: IO[bytes]) -> Iterable[bytes]:
     return gzip.GzipFile(fileobj=raw) if is_packed else raw
 
 
-def parse_trace(lines: Iterable[str], wanted: Wanted, path: str = "the trace") -> Workload:
+def parse_trace(lines: Iterable[str], wanted: TraceWindow, path: str = "the trace") -> Workload:
     """The same from lines of text; `path` is what messages call it."""
     rows = csv.reader(lines)
     try:
@@ -114,7 +114,7 @@ def parse_trace(lines: Iterable[str], wanted: Wanted, path: str = "the trace") -
     return _workload(arrivals, wanted.from_s, path)
 
 
-def _places(header: Sequence[str], wanted: Wanted, path: str) -> dict[str, int]:
+def _places(header: Sequence[str], wanted: TraceWindow, path: str) -> dict[str, int]:
     """Where each column stands."""
     places = {name.strip(): at for at, name in enumerate(header)}
     asked = [name for name, _ in wanted.only] + ([wanted.user_column] if wanted.user_column else [])
@@ -125,7 +125,7 @@ def _places(header: Sequence[str], wanted: Wanted, path: str) -> dict[str, int]:
     return places
 
 
-def _matching(rows: Iterator[list[str]], places: Mapping[str, int], wanted: Wanted, path: str) -> Iterator[_Row]:
+def _matching(rows: Iterator[list[str]], places: Mapping[str, int], wanted: TraceWindow, path: str) -> Iterator[_Row]:
     """The rows in the window that have the wanted values; every row is checked, wanted or not."""
     columns = len(places)
     only = [(places[name], value) for name, value in wanted.only]

@@ -6,6 +6,7 @@ speed of a commit comes from.
 
 from collections.abc import Callable, Iterable
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from sqlalchemy import Dialect, Executable, bindparam, case, delete, exists, fun
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from roost.core import events as ev
-from roost.core.model import Conditions
+from roost.core.model import Conditions, Shape
 from roost.core.states import State
 from roost.store import schema as t
 from roost.store.filters import searched_text
@@ -88,6 +89,7 @@ class Writer:
 
     def __init__(self, dialect: Dialect) -> None:
         self._sql = {name: _Statement(statement, dialect) for name, statement in _statements().items()}
+        self._in_order = self._sql["submit"].in_order((*_OF_JOB, *_OF_SHAPE))
         self._envs: dict[str, int] = {}
         self._unused: set[int] = set()
         self.wanted: dict[str, frozenset[str]] = {}
@@ -161,46 +163,32 @@ class Writer:
             self._run(cursor, "notice", rows)
 
     def _submitted(self, cursor: Any, events: list[ev.Submitted], batch: Batch) -> None:
-        requests: dict[int, str] = {}
+        shapes: dict[int, tuple[Any, ...]] = {}
         rows = []
         for e in events:
-            shape, new = e.job.shape, batch.new[e.id]
-            request = requests.get(id(shape.request))
-            if request is None:
-                request = requests[id(shape.request)] = _json(shape.request)
-            row = self._asked(cursor, e, new, request)
-            row["id"], row["user"], row["account"], row["submitter"] = e.id, shape.user, shape.account, new.submitter
-            row["state"], row["attempts"] = "held" if e.held else "queued", 0
-            row["submitted_ms"], row["sweep"] = e.job.submitted_ms, shape.group
-            rows.append(row)
-        self._run(cursor, "submit", rows)
+            shape = e.job.shape
+            if (shared := shapes.get(id(shape))) is None:
+                shared = shapes[id(shape)] = _of_shape(shape)
+            own = self._of_job(cursor, e, batch.new[e.id], "held" if e.held else "queued")
+            rows.append(self._in_order(own + shared))
+        cursor.executemany(self._sql["submit"].sql, rows)
         self._run(cursor, "text", [_text(e, batch.new[e.id]) for e in events])
         self._run(cursor, "label", [{"label": label, "job": e.id} for e in events for label in batch.new[e.id].labels])
 
     def _edited(self, cursor: Any, events: list[ev.Edited], batch: Batch) -> None:
         for e in events:
             new = batch.new[e.id]
-            self._run(cursor, "edit", [{"b_id": e.id, **self._asked(cursor, e, new, _json(e.job.shape.request))}])
+            values = self._of_job(cursor, e, new, "") + _of_shape(e.job.shape)
+            self._run(cursor, "edit", [{"b_id": e.id, **dict(zip((*_OF_JOB, *_OF_SHAPE), values, strict=True))}])
             self._run(cursor, "text", [_text(e, new)])
             self._run(cursor, "unlabel", [{"b_job": e.id}])
             self._run(cursor, "label", [{"label": label, "job": e.id} for label in new.labels])
 
-    def _asked(self, cursor: Any, e: ev.Submitted | ev.Edited, new: NewJob, request: str) -> Row:
-        """What an edit may change of a job."""
-        shape = e.job.shape
-        return {
-            "name": new.name,
-            "priority": shape.priority,
-            "rank": e.job.rank,
-            "request": request,
-            "waits": _waits(e.conditions),
-            "env": self._env_of(cursor, new.env),
-            "spec": new.spec,
-            "work": shape.work,
-            "preemptible": shape.preemptible,
-            "limit_s": shape.limit_s,
-            "gpus": shape.request.gpus,
-        }
+    def _of_job(self, cursor: Any, e: ev.Submitted | ev.Edited, new: NewJob, state: str) -> tuple[Any, ...]:
+        """The values of `_OF_JOB`."""
+        job, env = e.job, self._env_of(cursor, new.env)
+        own = (e.id, state, 0, job.submitted_ms, new.submitter, new.name, job.rank)
+        return (*own, _waits(e.conditions), env, new.spec)
 
     def _env_of(self, cursor: Any, env: EnvRef | None) -> int | None:
         if not isinstance(env, NewEnv):
@@ -252,6 +240,10 @@ class _Statement:
         self.sql = str(compiled)
         self._order = [(name, compiled.params[name]) for name in compiled.positiontup]
 
+    def in_order(self, names: tuple[str, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+        """What puts values, which come in the order of these names, into the order of the statement."""
+        return itemgetter(*(names.index(name) for name, _ in self._order))
+
     def parameters(self, row: Row) -> list[Any]:
         get = row.get
         return [get(name, constant) for name, constant in self._order]
@@ -259,6 +251,17 @@ class _Statement:
 
 def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
+
+
+_OF_JOB = ("id", "state", "attempts", "submitted_ms", "submitter", "name", "rank", "waits", "env", "spec")
+_OF_SHAPE = ("user", "priority", "request", "work", "preemptible", "limit_s", "gpus", "account", "sweep")
+"""Columns of a new job, apart from those that jobs of one shape have in common."""
+
+
+def _of_shape(shape: Shape) -> tuple[Any, ...]:
+    """The values of `_OF_SHAPE`."""
+    request, of_run = shape.request, (shape.work, shape.preemptible, shape.limit_s)
+    return (shape.user, shape.priority, _json(request), *of_run, request.gpus, shape.account, shape.group)
 
 
 def _waits(conditions: Conditions) -> str | None:
@@ -310,7 +313,6 @@ def _statements() -> dict[str, Executable]:
 
     fresh = {c: None for c in ("outcome", "exit_code", "error", "started_ms", "ended_ms")}
     edited = ("name", "priority", "rank", "request", "waits", "env", "spec", "work", "preemptible", "limit_s", "gpus")
-    submitted = ("id", "user", "state", "attempts", "submitted_ms", "sweep", "account", "submitter")
     intended = ("job", "attempt", "node", "gpus", "state", "intended_ms", "granted_mib")
     ended = ("ended_ms", "outcome", "exit_code", "error")
     usage = ("peak_mem_mib", "peak_rss_mib", "cpu_ms", "util_mean")
@@ -320,7 +322,7 @@ def _statements() -> dict[str, Executable]:
         "meta": put(t.meta, "key", "value"),
         "env": new(t.environments).on_conflict_do_nothing(),
         "env_id": select(t.environments.c.id).where(t.environments.c.digest == bindparam("d")),
-        "submit": new(job, *submitted, *edited),
+        "submit": new(job, *_OF_JOB, *_OF_SHAPE),
         "label": new(t.labels).on_conflict_do_nothing(),
         "unlabel": gone(t.labels, "job"),
         "edit": set_job(*edited),

@@ -11,7 +11,7 @@ import pytest
 
 from roost.links import addresses, ssh
 from roost.links.addresses import BadTarget, Target, parse
-from roost.links.bootstrap import Pushed, Wanted, remote_line
+from roost.links.bootstrap import Pushed, RemoteProgram, remote_line
 
 GOOD = {
     "lab3": Target("lab3"),
@@ -107,7 +107,7 @@ SHELLS = ["sh", "dash", "bash", "zsh", "tcsh", "csh", "fish", "ksh", "busybox"]
 def test_nothing_of_what_people_say_becomes_an_option_or_a_shells_word() -> None:
     program = Pushed(b"x", "0" * 64)
     for odd in ODD:
-        wanted = Wanted("id", "lab3", ["attach", odd], odd, odd)
+        wanted = RemoteProgram("id", "lab3", ["attach", odd], odd, odd)
         line = remote_line(wanted, program)
         assert odd not in line and "\n" not in line and line.count("'") == 2 and "!" not in line
         words = ssh.command(ssh.Way("lab3", "ssh://u@h:22", Path("/k n/%h"), odd), wanted, program)
@@ -128,7 +128,7 @@ def test_whatever_shell_a_login_has_runs_that_python_and_no_more(shell: str, odd
     place.write_text('#!/bin/sh\nexec python3 "$@"\n')
     place.chmod(0o755)
     base = tmp_path / odd.replace("/", " ").replace("MARK", "mark")
-    wanted = Wanted("id", "lab3", ["{BASE}"], str(base), str(place))
+    wanted = RemoteProgram("id", "lab3", ["{BASE}"], str(base), str(place))
     data = b"import sys\nopen(sys.argv[1] + '/ran', 'w').write(sys.argv[1])\n"
     line = remote_line(wanted, Pushed(data, hashlib.sha256(data).hexdigest()))
     words = [binary, "sh", "-c", line] if shell == "busybox" else [binary, "-c", line]

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from roost.sim.traces import Arrival, Unusable, Wanted, Workload, from_history, parse_trace, read_trace, shaken
+from roost.sim.traces import Arrival, TraceWindow, Unusable, Workload, from_history, parse_trace, read_trace, shaken
 
 HEADER = "submit_time,duration,gpus,user,name,vc,status,req_time"
 ROWS = ["0,100,1,ana,train,lab,,", "10,50.5,2,,eval,hall,COMPLETED,60", "20,7,8,bob,,lab,,"]
 
 
 def parsed(rows: list[str], **wanted: object) -> Workload:
-    return parse_trace([HEADER, *rows], Wanted(**wanted))  # type: ignore[arg-type]
+    return parse_trace([HEADER, *rows], TraceWindow(**wanted))  # type: ignore[arg-type]
 
 
 def test_a_row_is_a_job() -> None:
@@ -33,7 +33,7 @@ def test_a_row_is_a_job() -> None:
 def test_a_file_may_be_gzipped(tmp_path: Path, is_packed: bool) -> None:
     path, text = tmp_path / "trace", "\n".join([HEADER, *ROWS]).encode()
     path.write_bytes(gzip.compress(text) if is_packed else text)
-    assert read_trace(str(path), Wanted()) == parsed(ROWS)
+    assert read_trace(str(path), TraceWindow()) == parsed(ROWS)
 
 
 def test_the_user_is_the_user_or_else_the_virtual_cluster() -> None:
@@ -51,7 +51,7 @@ def test_only_what_is_wanted() -> None:
 
 
 def test_columns_stand_anywhere_and_rows_in_any_order() -> None:
-    found = parse_trace(["gpus,other,duration,submit_time", "2,x,5,9", "", "1,y,6,3"], Wanted())
+    found = parse_trace(["gpus,other,duration,submit_time", "2,x,5,9", "", "1,y,6,3"], TraceWindow())
     assert found == Workload((Arrival(3000, 6000, 1, "-"), Arrival(9000, 5000, 2, "-")), 3000)
 
 
@@ -79,7 +79,7 @@ def test_jobs_without_a_gpu_are_left_out_and_counted() -> None:
 )
 def test_what_makes_no_sense_is_said_in_a_line(lines: list[str], said: str) -> None:
     with pytest.raises(Unusable) as caught:
-        parse_trace(lines, Wanted(), "t.csv")
+        parse_trace(lines, TraceWindow(), "t.csv")
     assert str(caught.value) == said
 
 
@@ -88,9 +88,9 @@ def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path) -> None:
     for data in (packed[:-12], b"\x1f\x8bnonsense", b"\xff\xfe\x00"):
         (tmp_path / "t").write_bytes(data)
         with pytest.raises(Unusable, match=r"cannot read .*/t: .|/t is not a CSV file"):
-            read_trace(str(tmp_path / "t"), Wanted())
+            read_trace(str(tmp_path / "t"), TraceWindow())
     with pytest.raises(Unusable, match="No such file"):
-        read_trace(str(tmp_path / "none"), Wanted())
+        read_trace(str(tmp_path / "none"), TraceWindow())
 
 
 def test_squeezed_about_the_start_of_the_window() -> None:

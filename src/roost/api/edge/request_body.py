@@ -8,7 +8,7 @@ from starlette.requests import ClientDisconnect, Request
 from roost.core.errors import BadRequest, TooLarge, TryLater
 
 
-class Patience(msgspec.Struct, frozen=True):
+class BodyTimeouts(msgspec.Struct, frozen=True):
     """How long a body may take, in seconds: its next piece, all of it, and all of it from somebody who is not known."""
 
     piece_s: float = 30
@@ -29,7 +29,7 @@ async def read_body(request: Request, limit: int = MAX_BODY) -> bytes:
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length) > most:
         raise TooLarge(f"the request has {int(length):,} bytes, at most {most:,} are taken", "send it in parts")
-    patience: Patience = request.scope[PATIENCE]
+    patience: BodyTimeouts = request.scope[PATIENCE]
     data, loop = bytearray(), asyncio.get_running_loop()
     end_s = loop.time() + (patience.body_s if is_known else patience.nobodys_s)
     try:

@@ -13,7 +13,7 @@ from roost.api.calls import Call
 from roost.api.edge.authentication import Right
 from roost.api.edge.compression import accepts_gzip
 from roost.api.route_table import Media, Routes
-from roost.server.views.dashboard_feed import Event, Hub, Listener
+from roost.server.views.dashboard_feed import DashboardFeed, Event, Listener
 
 GZIP_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 routes = Routes("live")
@@ -43,7 +43,7 @@ class LiveResponse(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, hub: Hub, listener: Listener, settled: Callable[[], None], is_packed: bool) -> None:
+    def __init__(self, hub: DashboardFeed, listener: Listener, settled: Callable[[], None], is_packed: bool) -> None:
         how = {"Content-Encoding": "gzip"} if is_packed else {}
         super().__init__(headers={"X-Accel-Buffering": "no", "Vary": "Accept-Encoding", **how})
         del self.headers["content-length"]

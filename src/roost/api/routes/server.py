@@ -23,7 +23,7 @@ from roost.core.settings import TABLE, BadSetting, Setting, check_type
 from roost.server.identity.people import Caller
 from roost.server.operations import server as operations
 from roost.server.parts import Parts
-from roost.server.rounds.commands import Change_, Drain, RuleGpus, SwitchScheduling
+from roost.server.rounds.commands import ChangeSettings, Drain, RuleGpus, SwitchScheduling
 from roost.server.views.selection import Select
 from roost.store import reads
 
@@ -128,7 +128,7 @@ async def change_settings(call: Call, body: SettingsBody) -> answers.Settings:
             check_type(key, value)
     except BadSetting as error:
         raise BadRequest(str(error), "roost set") from None
-    await call.ask(Change_(call.caller.name, body))
+    await call.ask(ChangeSettings(call.caller.name, body))
     return call.server.status.settings()
 
 
@@ -141,7 +141,7 @@ async def policy(call: Call) -> answers.Policy:
 @routes.put("/policy", Right.ADMIN)
 async def change_policy(call: Call, body: PolicyBody) -> answers.Policy:
     """Change the policy, live."""
-    await call.ask(Change_(call.caller.name, {"policy": body.policy}))
+    await call.ask(ChangeSettings(call.caller.name, {"policy": body.policy}))
     return call.server.status.policy()
 
 

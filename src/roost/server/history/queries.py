@@ -17,7 +17,7 @@ from roost.server.clock import now_ms
 from roost.server.history.observations import columns_of
 from roost.server.history.recorder import Recorder
 from roost.server.identity.people import Caller, People
-from roost.server.logs.reader import Logs
+from roost.server.logs.reader import LogReader
 from roost.server.rounds.engine import Engine
 from roost.server.store_reader import StoreReader
 from roost.server.views.job_selector import JobSelector
@@ -52,11 +52,11 @@ _DIGITS = {"mem_used_mib": None, "mem_total_mib": None, "gpus_used": 2, "gpus_to
 COLUMNS = ("util", "mem_used_mib", "mem_total_mib", "power_w", "temp_c", "gpus_used", "gpus_total", "queued")
 
 
-class Past:
+class History:
     """What a running server knows of what was."""
 
     def __init__(
-        self, engine: Engine, reader: StoreReader, recorder: Recorder, people: People, logs: Logs, selector: JobSelector
+        self, engine: Engine, reader: StoreReader, recorder: Recorder, people: People, logs: LogReader, selector: JobSelector
     ) -> None:
         self._engine, self._reader, self._recorder = engine, reader, recorder
         self._people, self._logs, self._selector = people, logs, selector

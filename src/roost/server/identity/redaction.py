@@ -30,7 +30,7 @@ T = TypeVar("T", bound=Tile)
 P = TypeVar("P", Process, Foreign)
 
 
-class Veil:
+class Redaction:
     """What one caller is shown."""
 
     def __init__(self, caller: Caller, is_private: bool) -> None:

@@ -12,7 +12,7 @@ FIRST_S, LONGEST_S = 0.1, 5.0
 """The longest is for what no event tells: the program of an account that is back on a node that was there all the time."""
 
 
-class Patience:
+class Backoff:
     """One waiter's pauses, for at most so many seconds if he has no more."""
 
     def __init__(self, engine: Engine, node: str, most_s: float = math.inf) -> None:

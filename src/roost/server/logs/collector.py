@@ -19,7 +19,7 @@ from roost.core.errors import NotFound, RoostError, TryLater
 from roost.core.spec import JobSpec
 from roost.server.clock import now_ms
 from roost.server.logs.copies import Copies, Kept, Note, Part, hole
-from roost.server.logs.reader import Logs
+from roost.server.logs.reader import LogReader
 from roost.server.rounds.engine import Engine
 from roost.server.store_reader import StoreReader
 from roost.store import reads
@@ -44,7 +44,7 @@ NO_SUCH_RUN = "no such run"
 _log = logging.getLogger("roost.copies")
 
 
-class Wanted:
+class CopyQueue:
     """Jobs whose logs are to be copied, by node, the first come first; and those that are tried again later."""
 
     def __init__(self) -> None:
@@ -106,13 +106,13 @@ class Wanted:
             self._ready[node] = jobs  # behind the other nodes
 
 
-class LogCopies:
+class LogCollector:
     """Makes the copies of a running server, and removes them."""
 
-    def __init__(self, home: Path, engine: Engine, reader: StoreReader, logs: Logs) -> None:
+    def __init__(self, home: Path, engine: Engine, reader: StoreReader, logs: LogReader) -> None:
         self._engine, self._reader = engine, reader
         self._logs, self._copies = logs, Copies(home)
-        self._wanted = Wanted()
+        self._wanted = CopyQueue()
         self._at: dict[int, str] = {}
         """Jobs that run on other nodes."""
         self._busy: dict[str, int] = {}

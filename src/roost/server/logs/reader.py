@@ -1,6 +1,6 @@
 """What jobs wrote, read through the program that has it: a piece, or as it is written, to the job's end.
 
-Of an attempt that has ended the copy on the server (`copied`) is read when its node is away, or has it no more.
+Of an attempt that has ended the copy on the server (`copies`) is read when its node is away, or has it no more.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from roost.core.nodes import channel
 from roost.links import messages as m
 from roost.links.link import Link, LinkDown, plain
 from roost.server.clock import now_ms
-from roost.server.logs.backoff import Patience
+from roost.server.logs.backoff import Backoff
 from roost.server.logs.copies import Copies
 from roost.server.nodes.node_links import NodeLinks
 from roost.server.rounds.engine import Engine
@@ -44,7 +44,7 @@ class Followed(msgspec.Struct, frozen=True):
     streams: tuple[str, ...] = STREAMS
 
 
-class Logs:
+class LogReader:
     """The logs of a running server's jobs."""
 
     def __init__(self, home: Path, engine: Engine, links: NodeLinks, reader: StoreReader) -> None:
@@ -67,7 +67,7 @@ class Logs:
         found = await self.attempt(job, number)
         if found is None or found.state != "ended":
             return
-        patience = Patience(self._engine, found.node, AWAY_S)
+        patience = Backoff(self._engine, found.node, AWAY_S)
         while self._is_away(found) and await self._copy(found) is None:
             if patience.is_over or found.node not in self._engine.cluster.nodes:
                 raise self._refusal(found)
@@ -127,7 +127,7 @@ class Logs:
     async def whole(self, attempt: AttemptRow, stream: str) -> AsyncIterator[bytes]:
         """All of a log, as far as it went when the first piece was read; a cut link is waited for behind that."""
         offset, end = 0, None
-        patience = Patience(self._engine, attempt.node)
+        patience = Backoff(self._engine, attempt.node)
         while end is None or offset < end:
             try:
                 piece = await self.read(attempt, stream=stream, offset=offset, limit=PIECE_BYTES)
@@ -220,7 +220,7 @@ class Logs:
         self, attempt: AttemptRow, stream: str, offset: int, lines: int | None, queue: asyncio.Queue[LogPiece | None]
     ) -> None:
         """Follow one of a run's two logs; a cut link is waited for and the reading goes on where it was."""
-        patience = Patience(self._engine, attempt.node)
+        patience = Backoff(self._engine, attempt.node)
         try:
             while True:
                 try:

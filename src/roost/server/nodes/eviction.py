@@ -25,7 +25,7 @@ MakeCommand = Callable[[str, Account, str, list[int]], list[str]]
 """The command line that evicts a run of an account on a node, with the processes that were seen on its GPUs."""
 
 
-class Evicting:
+class Eviction:
     """Watches the stops of accounts' runs."""
 
     def __init__(self, engine: Engine, command: MakeCommand) -> None:

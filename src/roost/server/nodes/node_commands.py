@@ -12,7 +12,7 @@ from roost.core.accounts import NODE_CHANNEL, Account, Channel, channel_account,
 from roost.core.cluster import Cluster
 from roost.core.model import Access, Login
 from roost.links import local, ssh
-from roost.links.bootstrap import Pushed, Wanted
+from roost.links.bootstrap import Pushed, RemoteProgram
 from roost.links.link import REMOTE, WARY, WARY_REMOTE, Route
 from roost.links.ssh_errors import explain
 from roost.node.build import build
@@ -21,7 +21,7 @@ KNOCKING = 4
 """Connections to one node that may be on their way at once: an sshd turns away those beyond ten."""
 
 
-class Ways:
+class NodeCommands:
     """The ways of one server."""
 
     def __init__(self, home: Path, server: str, sim: str | None, cluster: Callable[[], Cluster]) -> None:
@@ -59,11 +59,11 @@ class Ways:
         words = ssh.attach_words(access.sim)
         if access.each:  # root's own program has claimed every GPU there, for all of us
             words += ["--claims", "none"]
-        wanted = Wanted(self._server, f"{node}{channel}", words, None, None, access.sim is not None)
+        wanted = RemoteProgram(self._server, f"{node}{channel}", words, None, None, access.sim is not None)
         identity = as_account(login.ssh_as) if login.ssh_as else {}
         return self._remote(way, wanted, is_wary=True, identity=identity)
 
-    def _remote(self, way: ssh.Way, wanted: Wanted, is_wary: bool, identity: dict[str, Any] | None = None) -> Route:
+    def _remote(self, way: ssh.Way, wanted: RemoteProgram, is_wary: bool, identity: dict[str, Any] | None = None) -> Route:
         node, target = way.node, way.target
         return Route(
             ssh.command(way, wanted, self.program),
@@ -98,9 +98,9 @@ class Ways:
             partial.replace(path)
         return ssh.Way(node, access.target, path, access.key)
 
-    def wanted(self, node: str, access: Access, words: list[str]) -> Wanted:
+    def wanted(self, node: str, access: Access, words: list[str]) -> RemoteProgram:
         """What is to run there."""
-        return Wanted(self._server, node, words, access.dir, access.python, access.sim is not None)
+        return RemoteProgram(self._server, node, words, access.dir, access.python, access.sim is not None)
 
 
 def as_account(name: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from roost.core.nodes import shape_channel
 from roost.links.link import Link
 from roost.links.messages import Report
 from roost.node.commands.attach_as import CANNOT
-from roost.server.nodes.node_commands import Ways
+from roost.server.nodes.node_commands import NodeCommands
 from roost.server.rounds.loop import Inbox
 
 IDLE_S = 600.0
@@ -31,7 +31,7 @@ Key = tuple[str, Channel]
 class NodeLinks:
     """All links of a server: none is opened before `begin` and after `close`."""
 
-    def __init__(self, inbox: Inbox[Any], ways: Ways, cluster: Callable[[], Cluster]) -> None:
+    def __init__(self, inbox: Inbox[Any], ways: NodeCommands, cluster: Callable[[], Cluster]) -> None:
         self._inbox, self.ways, self._cluster = inbox, ways, cluster
         self.health: deque[str] = deque(maxlen=20)
         """What was wrong lately with programs of accounts, a line each."""

@@ -6,7 +6,7 @@ import msgspec
 
 from roost.core.errors import RoostError
 from roost.core.notify_events import GPU_FREE, START
-from roost.server.logs.reader import Logs
+from roost.server.logs.reader import LogReader
 from roost.server.notify.gpu_watch import Idle
 from roost.server.notify.message import Facts, last_lines
 from roost.store.notices import Told
@@ -57,7 +57,7 @@ def idle_facts(idle: Idle, row: JobRow, now_ms: int) -> Facts:
     )
 
 
-async def log_lines(logs: Logs, facts: Facts, count: int) -> list[str]:
+async def log_lines(logs: LogReader, facts: Facts, count: int) -> list[str]:
     """The end of the run's log; nothing when its node does not answer soon, or there is none."""
     if not count or not facts.attempt or facts.kind in (START, GPU_FREE, MORE):
         return []

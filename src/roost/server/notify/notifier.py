@@ -14,12 +14,12 @@ from roost.core import events as ev
 from roost.core.notify_events import GPU_FREE, IDLE, NONE, is_wanted
 from roost.server.clock import now_ms
 from roost.server.identity.people import People
-from roost.server.logs.reader import Logs
+from roost.server.logs.reader import LogReader
 from roost.server.notify import message as text
 from roost.server.notify.gpu_watch import FreeWatch, Idle, IdleWatch
 from roost.server.notify.message import Facts
 from roost.server.notify.message_facts import facts_of, idle_facts, log_lines
-from roost.server.notify.sender_process import NoSender, Outgoing
+from roost.server.notify.sender_process import NoSender, SenderProcess
 from roost.server.rounds.engine import Engine
 from roost.server.store_reader import StoreReader
 from roost.store import outbox, reads
@@ -69,11 +69,11 @@ class Notifier:
         engine: Engine,
         reader: StoreReader,
         people: People,
-        logs: Logs,
-        outgoing: Outgoing | None = None,
+        logs: LogReader,
+        outgoing: SenderProcess | None = None,
     ) -> None:
         self._store, self._engine, self._reader, self._people, self._logs = store, engine, reader, people, logs
-        self.outgoing = outgoing or Outgoing()
+        self.outgoing = outgoing or SenderProcess()
         self.outgoing.on_late = self._sent_late
         self.targets: dict[int, TargetRow] = {}
         self._lines: dict[int, _Line] = {}

@@ -36,7 +36,7 @@ class NoSender(Exception):
         self.is_missing = is_missing
 
 
-class Outgoing:
+class SenderProcess:
     """Hands messages to the sender and hears what became of them."""
 
     def __init__(self, timeout_s: float = TIMEOUT_S) -> None:

@@ -14,7 +14,7 @@ from roost.server.rounds.commands import Act, Ask
 from roost.server.rounds.engine import Engine
 from roost.server.rounds.submit import Planned
 from roost.server.store_reader import StoreReader
-from roost.server.views.forecasts import Foreseeing
+from roost.server.views.forecasts import JobForecasts
 from roost.server.views.job_selector import JobSelector
 from roost.server.views.selection import Select
 from roost.store import reads
@@ -28,7 +28,7 @@ MAX_FORECASTS = 16
 class JobActions:
     """What people do to jobs, beyond one command."""
 
-    def __init__(self, engine: Engine, reader: StoreReader, selector: JobSelector, forecasts: Foreseeing) -> None:
+    def __init__(self, engine: Engine, reader: StoreReader, selector: JobSelector, forecasts: JobForecasts) -> None:
         self._engine, self._reader, self._selector, self._forecasts = engine, reader, selector, forecasts
 
     async def act(self, caller: Caller, command: Act, select: Select) -> Acted:

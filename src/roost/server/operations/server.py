@@ -7,7 +7,7 @@ from roost.answers.settings import Leaving
 from roost.core.errors import BadRequest, Conflict
 from roost.server.identity.people import Caller
 from roost.server.operations.job_actions import JobActions
-from roost.server.rounds.commands import Act, Change_
+from roost.server.rounds.commands import Act, ChangeSettings
 from roost.server.rounds.engine import Engine
 from roost.server.shutdown import Shutdown
 from roost.store.store import Store
@@ -19,7 +19,7 @@ async def backup(engine: Engine, store: Store, path: Path) -> None:
         raise Conflict(f"{path} is there already", "name another file")
     # Changes nothing, but is a commit: a start that was just reported goes with it. Without it the copy would not
     # know that the job has begun, and a home that is made from it would begin it again.
-    await engine.ask(Change_("", {}))
+    await engine.ask(ChangeSettings("", {}))
     try:
         await asyncio.to_thread(store.backup, path)
     except OSError as error:

@@ -11,7 +11,7 @@ from roost.core.results import Result
 from roost.core.sweeps.points import Design, command_text, parameter_names
 from roost.server.clock import now_ms, rfc3339
 from roost.server.identity.people import Caller
-from roost.server.logs.reader import Logs
+from roost.server.logs.reader import LogReader
 from roost.server.rounds.commands import MakeSweep
 from roost.server.rounds.engine import Engine
 from roost.server.rounds.sweep import expand
@@ -29,7 +29,7 @@ LISTED = 100
 class Sweeps:
     """What can be asked of the sweeps of a running server. Remembers what the logs of ended runs said."""
 
-    def __init__(self, engine: Engine, reader: StoreReader, logs: Logs) -> None:
+    def __init__(self, engine: Engine, reader: StoreReader, logs: LogReader) -> None:
         self._engine, self._reader, self._logs = engine, reader, logs
         self._said: dict[tuple[int, int], dict[str, Result]] = {}
 

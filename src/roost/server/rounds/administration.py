@@ -15,7 +15,7 @@ from roost.core.plan.placement import is_named
 from roost.core.settings import BadSetting
 from roost.core.settings import check as check_setting
 from roost.core.users import changed_rules, check_user
-from roost.server.rounds.commands import Change_, Drain, RuleGpus, RuleUser, SwitchScheduling
+from roost.server.rounds.commands import ChangeSettings, Drain, RuleGpus, RuleUser, SwitchScheduling
 from roost.server.rounds.turn import Turn
 
 
@@ -86,7 +86,7 @@ def drain(turn: Turn, command: Drain) -> Done:
     return Done([*nodes, *gpus])
 
 
-def set_values(turn: Turn, command: Change_) -> None:
+def set_values(turn: Turn, command: ChangeSettings) -> None:
     """Change settings, all or none."""
     try:
         values = {key: check_setting(key, value) for key, value in command.values.items()}

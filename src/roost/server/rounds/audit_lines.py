@@ -40,7 +40,7 @@ def describe(command: c.Command, answer: Any) -> tuple[str, str, str] | None:
             return "node lost", command.node, _jobs(answer) if answer else ""
         case c.SetLogin():
             return "node login", f"{command.user} on {command.node}", command.login.target if command.login else "none"
-        case c.Change_():
+        case c.ChangeSettings():
             return ("set", _short(",".join(command.values)), _pairs(command.values)) if command.values else None
         case c.SwitchScheduling():
             return "scheduler", "pause" if command.paused else "resume", ""

@@ -155,7 +155,7 @@ class SetLogin(Command, frozen=True):
     login: Login | None
 
 
-class Change_(Command, frozen=True, tag="set"):
+class ChangeSettings(Command, frozen=True, tag="set"):
     """Change settings, all or none."""
 
     values: dict[str, Any]

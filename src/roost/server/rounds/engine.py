@@ -109,6 +109,8 @@ class Engine:
                 self._links.drop(rounds.undo(done, error))
         for answer, reply in rounds.answers(done):
             _answer(answer, reply)
+        if len(done.turn.events) > SMALL:
+            await asyncio.sleep(0)  # askers hear before thousands of events are looked at
         for watcher in list(self.watchers):
             for event in done.turn.events:
                 watcher(event)

@@ -89,6 +89,6 @@ _OBEY: dict[type[c.Command], Callable[[Turn, Any], Any]] = {
     c.RemoveNode: membership.remove_node,
     c.LoseNode: membership.lose_node,
     c.SetLogin: membership.set_login,
-    c.Change_: administration.set_values,
+    c.ChangeSettings: administration.set_values,
     c.SwitchScheduling: administration.switch,
 }

@@ -28,10 +28,14 @@ def submit(turn: Turn, command: Submit) -> Submitted:
     """Queue the jobs, all or none; twice under one key is once. Answers with the ids."""
     if (ids := made_before(turn, command)) is not None:
         return Submitted(ids, None)
+    owners: set[str | None] = set()
     for i, spec in enumerate(command.jobs):
         check_no_point(spec, i)
-        check_owner(command, spec, i)
-        check_preferred(turn, spec, i)
+        if spec.user not in owners:
+            check_owner(command, spec, i)
+            owners.add(spec.user)
+        if spec.prefer_nodes:
+            check_preferred(turn, spec, i)
     envs = kept_envs(turn, command)
     parts = [checked(turn, command, i, spec, envs) for i, spec in enumerate(command.jobs)]
     check_rooms(turn, [spec.user or command.actor for spec, *_ in parts])

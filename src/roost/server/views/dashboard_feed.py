@@ -27,14 +27,14 @@ from roost.core.errors import TryLater
 from roost.core.plan.placement import Space
 from roost.server.clock import now_ms, rfc3339
 from roost.server.identity.people import Caller, People
-from roost.server.identity.redaction import Veil
+from roost.server.identity.redaction import Redaction
 from roost.server.rounds.engine import Engine
 from roost.server.shutdown import Shutdown
 from roost.server.store_reader import StoreReader
 from roost.server.views import dashboard_state, job_rows, job_views
-from roost.server.views.dashboard_state import Others, Picture
+from roost.server.views.dashboard_state import DashboardState, Others
 from roost.server.views.server_status import ServerStatus
-from roost.server.views.start_estimates import Etas
+from roost.server.views.start_estimates import StartEstimates
 from roost.store import overview
 
 TICK_S = 0.5
@@ -61,7 +61,7 @@ _log = logging.getLogger("roost.live")
 class Listener:
     """Somebody who listens, and what he has not yet taken."""
 
-    def __init__(self, hub: Hub, caller: Caller) -> None:
+    def __init__(self, hub: DashboardFeed, caller: Caller) -> None:
         self.caller = caller
         self.sees: str | None = None
         """Through whose veil he looks; None: he sees everything."""
@@ -122,7 +122,7 @@ class Listener:
             self._wake.set_result(None)
 
 
-class Hub:
+class DashboardFeed:
     """Looks for all who listen."""
 
     def __init__(
@@ -131,14 +131,14 @@ class Hub:
         reader: StoreReader,
         people: People,
         status: ServerStatus,
-        etas: Etas,
+        etas: StartEstimates,
         shutdown: Shutdown,
         lengths: overview.Lengths = LENGTHS,
     ) -> None:
         self._engine, self._reader, self._people = engine, reader, people
         self._status, self._etas, self._shutdown, self._lengths = status, etas, shutdown, lengths
         self.listeners: set[Listener] = set()
-        self._picture: Picture | None = None
+        self._picture: DashboardState | None = None
         self._states: dict[str | None, Event] = {}
         self._rows: dict[int, BriefJob] = {}
         self._known: dict[int, str] = {}
@@ -257,7 +257,7 @@ class Hub:
         if old is not None:
             self._tell(dashboard_state.change_of(old, new, others), self._owners(old, new, others))
 
-    def _owners(self, old: Picture, new: Picture, others: Others) -> dict[int, str]:
+    def _owners(self, old: DashboardState, new: DashboardState, others: Others) -> dict[int, str]:
         return {job: row.user for rows in (old.jobs, others.jobs, new.jobs) for job, row in rows.items()}
 
     # -- telling ----------------------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ class Hub:
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
-    async def _look(self) -> tuple[Picture, Others]:
+    async def _look(self) -> tuple[DashboardState, Others]:
         touched, self._touched = self._touched, set()
         removed, self._removed = self._removed, set()
         is_many, self._is_many = self._is_many, False
@@ -307,7 +307,7 @@ class Hub:
         self._rows.update((job, job_rows.fixed(kept)) for job, kept in found.rows.items())
         return self._picture_of(found, touched, Others(removed=removed, is_many=is_many))
 
-    def _picture_of(self, found: overview.Look, touched: set[int], others: Others) -> tuple[Picture, Others]:
+    def _picture_of(self, found: overview.Look, touched: set[int], others: Others) -> tuple[DashboardState, Others]:
         now = now_ms()
         columns = {"queue": found.queue, "running": found.active, "ended": found.ended}
         moment = job_rows.Moment(self._engine.cluster, now, self._etas.look())
@@ -322,7 +322,7 @@ class Hub:
         self._known = {job: row.state for job, row in self._rows.items() if job not in touched_since}
         names = {job: row.name for job, row in jobs.items()}
         shown_in = {key: [job for job in ids if job in jobs] for key, ids in columns.items()}
-        made = Picture(
+        made = DashboardState(
             self._whole(now, shown_in), self._tiles(names), jobs, dict(self._engine.cluster.settings), self._rulings()
         )
         return made, msgspec.structs.replace(others, jobs=rest)
@@ -353,8 +353,8 @@ class Hub:
         return dict(self._people.accounts), dict(self._engine.cluster.users)
 
 
-def _veil(name: str) -> Veil:
-    return Veil(Caller(name, False, "live"), is_private=True)
+def _veil(name: str) -> Redaction:
+    return Redaction(Caller(name, False, "live"), is_private=True)
 
 
 class Event(bytes):

@@ -17,11 +17,11 @@ from roost.core.cluster import Cluster
 from roost.core.model import Gpu
 from roost.core.plan.placement import Space
 from roost.server.clock import rfc3339
-from roost.server.identity.redaction import Veil
+from roost.server.identity.redaction import Redaction
 from roost.server.views.job_views import gpu_facts, processes_on
 
 
-class Picture(msgspec.Struct, frozen=True):
+class DashboardState(msgspec.Struct, frozen=True):
     """What is to be seen at one moment."""
 
     whole: Whole
@@ -64,12 +64,12 @@ def _job_on(cluster: Cluster, job: int, mem_mib: int, names: Mapping[int, str]) 
     return TileJob(id=job, user=user, name=names.get(job, ""), state=active.state.value, mem_mib=mem_mib, since=since)
 
 
-def state_of(picture: Picture) -> LiveState:
+def state_of(picture: DashboardState) -> LiveState:
     """The whole picture, as it is told to somebody who has just come."""
     return LiveState(**asdict(picture.whole), gpus=list(picture.gpus.values()), jobs=list(picture.jobs.values()))
 
 
-def change_of(old: Picture, new: Picture, others: Others) -> LiveChange | None:
+def change_of(old: DashboardState, new: DashboardState, others: Others) -> LiveChange | None:
     """What changed; None when nothing did. `at` is not a change."""
     change = _differences(old.whole, new.whole)
     change.pop("at", None)
@@ -107,7 +107,7 @@ def _differences(old: msgspec.Struct, new: msgspec.Struct) -> dict[str, Any]:
     return {name: value for name in new.__struct_fields__ if (value := getattr(new, name)) != getattr(old, name)}
 
 
-def _rows(old: Picture, new: Picture, others: Others) -> list[BriefPart]:
+def _rows(old: DashboardState, new: DashboardState, others: Others) -> list[BriefPart]:
     """Of jobs that were in the last picture what changed, of all others everything."""
     rows = []
     for number, row in {**others.jobs, **new.jobs}.items():
@@ -122,13 +122,13 @@ def _rows(old: Picture, new: Picture, others: Others) -> list[BriefPart]:
 # -- for those who may not see everything ---------------------------------------------------------------------------
 
 
-def veiled_state(veil: Veil, state: LiveState) -> LiveState:
+def veiled_state(veil: Redaction, state: LiveState) -> LiveState:
     """The state as somebody may see it."""
     gpus = [veil.tile(gpu) for gpu in state.gpus]
     return replace(state, gpus=gpus, jobs=[veil.brief(job, job.user) for job in state.jobs])
 
 
-def veiled_change(veil: Veil, change: LiveChange, owners: Mapping[int, str]) -> LiveChange:
+def veiled_change(veil: Redaction, change: LiveChange, owners: Mapping[int, str]) -> LiveChange:
     """A change as somebody may see it; `owners` is whose the jobs in it are."""
     shut: dict[str, Any] = {}
     if change.gpus is not UNSET:

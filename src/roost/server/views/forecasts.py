@@ -28,7 +28,7 @@ SOON_S = 1.0
 MOST_HOLDERS = 50
 
 
-class Foreseen(msgspec.Struct, frozen=True):
+class JobForecast(msgspec.Struct, frozen=True):
     """All that can be said of a waiting job besides its reasons."""
 
     forecast: Forecast
@@ -39,10 +39,10 @@ class Foreseen(msgspec.Struct, frozen=True):
     has_learned: bool
 
 
-def foresee(spent: Cluster, job: Job, now_ms: int) -> Foreseen:
+def foresee(spent: Cluster, job: Job, now_ms: int) -> JobForecast:
     """Think it out on a twin that nobody needs any longer."""
     reasons = explain(spent, job, now_ms)
-    return Foreseen(
+    return JobForecast(
         ahead=ahead_of(spent, job, now_ms),
         holders=_holding(spent, reasons, now_ms),
         instead=tuple(instead(spent, job, now_ms)),
@@ -69,7 +69,7 @@ def _holding(cluster: Cluster, reasons: tuple[Reason, ...], now_ms: int) -> list
     ]
 
 
-class Foreseeing:
+class JobForecasts:
     """Forecasts for whoever asks, and what they were worth."""
 
     def __init__(self, cluster: Callable[[], Cluster], clock: Callable[[], int]) -> None:
@@ -91,7 +91,7 @@ class Foreseeing:
         """The same for a job that does not exist."""
         return self._view(await self._foreseen(asked.job, asked))
 
-    async def _foreseen(self, job: Job, asked: Supposed | None = None) -> Foreseen:
+    async def _foreseen(self, job: Job, asked: Supposed | None = None) -> JobForecast:
         now_ms, other = self._clock(), twin(self._cluster(), job.id)
         if asked is not None:
             other.apply(ev.Submitted(job.id, now_ms, job, asked.conditions, asked.held))
@@ -126,7 +126,7 @@ class Foreseeing:
 
     # -- as it is shown ---------------------------------------------------------------------------------------------
 
-    def _view(self, seen: Foreseen) -> answers.Estimate:
+    def _view(self, seen: JobForecast) -> answers.Estimate:
         return answers.Estimate(
             ahead=seen.ahead,
             holders=seen.holders,
@@ -137,7 +137,7 @@ class Foreseeing:
             predicted_from=_source(seen.outlook),
         )
 
-    def _eta_view(self, seen: Foreseen) -> answers.Eta | None:
+    def _eta_view(self, seen: JobForecast) -> answers.Eta | None:
         eta, asked_ms = self.misses.eta(seen.forecast), seen.forecast.asked_ms
         if eta is None:
             return None

@@ -14,10 +14,10 @@ from roost.server.rounds.engine import Engine
 from roost.server.store_reader import StoreReader
 from roost.server.views import job_rows, job_views
 from roost.server.views.facets import Facets
-from roost.server.views.forecasts import Foreseeing
+from roost.server.views.forecasts import JobForecasts
 from roost.server.views.job_selector import JobSelector
 from roost.server.views.selection import Select
-from roost.server.views.start_estimates import Etas
+from roost.server.views.start_estimates import StartEstimates
 from roost.store import listing, overview, reads
 from roost.store.filters import COUNTED, is_bare
 from roost.store.listing import Cut
@@ -31,7 +31,13 @@ class JobReader:
     """Reads jobs from the store and the cluster, as answers."""
 
     def __init__(
-        self, engine: Engine, reader: StoreReader, people: People, selector: JobSelector, forecasts: Foreseeing, etas: Etas
+        self,
+        engine: Engine,
+        reader: StoreReader,
+        people: People,
+        selector: JobSelector,
+        forecasts: JobForecasts,
+        etas: StartEstimates,
     ) -> None:
         self._engine, self._reader, self._people = engine, reader, people
         self._selector, self._forecasts, self._etas = selector, forecasts, etas

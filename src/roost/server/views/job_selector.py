@@ -5,8 +5,8 @@ import msgspec
 from roost.core.errors import BadRequest, NotFound
 from roost.server.clock import now_ms
 from roost.server.identity.people import Caller
-from roost.server.identity.redaction import Veil
-from roost.server.rounds.commands import Change_
+from roost.server.identity.redaction import Redaction
+from roost.server.rounds.commands import ChangeSettings
 from roost.server.rounds.engine import Engine
 from roost.server.store_reader import StoreReader
 from roost.server.views.job_views import away
@@ -23,9 +23,9 @@ class JobSelector:
     def __init__(self, engine: Engine, reader: StoreReader) -> None:
         self._engine, self._reader = engine, reader
 
-    def veil(self, caller: Caller) -> Veil:
+    def veil(self, caller: Caller) -> Redaction:
         """What is hidden from the caller, in private mode."""
-        return Veil(caller, bool(self._engine.cluster.settings["users.private"]))
+        return Redaction(caller, bool(self._engine.cluster.settings["users.private"]))
 
     async def ids(self, caller: Caller, select: Select, with_missing: bool = False) -> list[int]:
         """The selected ids. `NotFound` when nothing matches, or a named one does not exist and may not be missing."""
@@ -34,7 +34,7 @@ class JobSelector:
         if is_by_id and len(wanted.ids) == 1 and wanted.ids[0][0] == wanted.ids[0][1]:
             return [wanted.ids[0][0]]
         if wanted.states and self._engine.controller.has_lazy:
-            await self._engine.ask(Change_("", {}))  # a commit: what is shown as running is found as running
+            await self._engine.ask(ChangeSettings("", {}))  # a commit: what is shown as running is found as running
         ask = self._reader.search if wanted.search else self._reader.read
         found = await ask(listing.ids, self.as_shown(wanted), MANY)
         if not found:

@@ -2,7 +2,7 @@
 
 A twin of the cluster is made in the loop, a small one, which is quick; it is run ahead in a thread, at most every few
 seconds and never for more than a small part of the time, and only while somebody looks. What one job's forecast is worth,
-with its reasons and what would start now, is `foreseeing`'s.
+with its reasons and what would start now, is `forecasts`'.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ CALM_MS, CALM_PART = 5000, 0.1
 _log = logging.getLogger("roost.etas")
 
 
-class Etas:
+class StartEstimates:
     """Probable starts of the jobs that are next, in milliseconds."""
 
     def __init__(self, cluster: Callable[[], Cluster], misses: Misses, clock: Callable[[], int]) -> None:

@@ -15,8 +15,8 @@ from roost.core import events as ev
 from roost.core.errors import NotFound, TryLater
 from roost.links import messages as m
 from roost.server.logs import backoff, collector
-from roost.server.logs.backoff import Patience
-from roost.server.logs.collector import AGAIN_S, Wanted
+from roost.server.logs.backoff import Backoff
+from roost.server.logs.collector import AGAIN_S, CopyQueue
 from roost.server.parts import Parts
 from roost.store.rows import AttemptRow
 
@@ -26,7 +26,7 @@ def anywhere(node: str) -> bool:
 
 
 def test_nodes_take_turns_and_those_that_are_away_are_passed_over() -> None:
-    wanted = Wanted()
+    wanted = CopyQueue()
     for job in (1, 2, 3):
         wanted.add("a", job)
     wanted.add("b", 4)
@@ -37,7 +37,7 @@ def test_nodes_take_turns_and_those_that_are_away_are_passed_over() -> None:
 
 
 def test_what_could_not_be_had_comes_again_after_growing_pauses_and_not_for_ever() -> None:
-    wanted = Wanted()
+    wanted = CopyQueue()
     now = 0.0
     for pause in AGAIN_S:
         wanted.again("a", 1, now)
@@ -53,7 +53,7 @@ def test_what_could_not_be_had_comes_again_after_growing_pauses_and_not_for_ever
 
 def test_what_is_wanted_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector, "MOST_WANTED", 3)
-    wanted = Wanted()
+    wanted = CopyQueue()
     for job in range(5):
         wanted.add("a", job)
     assert [wanted.pop(anywhere) for _ in range(4)] == [("a", 2), ("a", 3), ("a", 4), None]
@@ -125,7 +125,7 @@ async def test_only_that_there_is_no_such_run_is_remembered(server: Parts, tmp_p
 async def test_pauses_grow_and_are_over_when_the_node_attaches(server: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backoff, "FIRST_S", 0.001)
     monkeypatch.setattr(backoff, "LONGEST_S", 0.004)
-    waiting = Patience(server.engine, "far")
+    waiting = Backoff(server.engine, "far")
     for pause in (0.001, 0.002, 0.004, 0.004):
         assert waiting._pause_s == pause
         await waiting.wait()

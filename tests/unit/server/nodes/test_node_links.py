@@ -16,7 +16,7 @@ from roost.core.cluster import Cluster
 from roost.core.model import Access, Login
 from roost.links import messages as m
 from roost.links.link import Route
-from roost.server.nodes.node_commands import Ways
+from roost.server.nodes.node_commands import NodeCommands
 from roost.server.nodes.node_links import NodeLinks
 
 
@@ -30,13 +30,13 @@ class Made:
         self.is_full = False
         self.reports: list[Any] = []
         inbox = SimpleNamespace(lost=lambda *_: None, report=self._report, is_behind=lambda *_: False)
-        self.links = NodeLinks(cast(Any, inbox), cast(Ways, self), lambda: self.cluster)
+        self.links = NodeLinks(cast(Any, inbox), cast(NodeCommands, self), lambda: self.cluster)
 
     def _report(self, node: str, message: Any, channel: str) -> None:
         self.reports.append(message)
 
     def route(self, at: str, channel: str) -> Route:
-        """As of `Ways`."""
+        """As of `NodeCommands`."""
         if self.is_full:
             raise OSError("no space left on device")
         self.routed.append((at, channel))

@@ -9,7 +9,7 @@ from tests.builders import Server, exited, started
 from roost.answers.jobs import Acted, Later
 from roost.core.errors import TryLater
 from roost.links import messages as m
-from roost.server.rounds.commands import Change_, Drain
+from roost.server.rounds.commands import ChangeSettings, Drain
 
 
 def test_a_node_that_was_drained_before_it_came_is_drained_after_a_restart(server: Server) -> None:
@@ -97,7 +97,7 @@ def test_a_refused_start_is_tried_again_under_the_next_attempt_after_a_while(ser
 
 @pytest.mark.parametrize(("action", "again"), [("kill", "stop"), ("rm", "stop"), ("pause", "pause"), ("preempt", "stop")])
 def test_what_is_asked_while_the_node_is_away_is_told_when_it_is_back(server: Server, action: str, again: str) -> None:
-    server.ask(Change_("root", {"preempt.min_run_s": 0}))
+    server.ask(ChangeSettings("root", {"preempt.min_run_s": 0}))
     job = server.submit(preemptible=True)
     server.tell(started(f"{job}.1"))
     server.cut()

@@ -9,7 +9,7 @@ import pytest
 from tests.builders import NOW, Server, exited, started
 
 from roost.core.errors import TryLater
-from roost.server.logs.reader import Logs
+from roost.server.logs.reader import LogReader
 from roost.server.notify import message_facts
 from roost.server.notify.message import Facts
 from roost.store import outbox, reads
@@ -33,7 +33,7 @@ class Away:
 @pytest.mark.parametrize("hangs", [True, False])
 async def test_a_node_that_does_not_answer_costs_the_log_lines_only(hangs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_facts, "LOG_S", 0.05)
-    assert await message_facts.log_lines(cast(Logs, Away(hangs)), Facts("failed", 1, 1), 20) == []
+    assert await message_facts.log_lines(cast(LogReader, Away(hangs)), Facts("failed", 1, 1), 20) == []
 
 
 def test_an_end_has_its_run_and_how_long_it_waited(server: Server) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from tests.sinks import Webhook
 
-from roost.server.notify.sender_process import NO_ANSWER, Outgoing
+from roost.server.notify.sender_process import NO_ANSWER, SenderProcess
 from roost.server.notify.urls import check
 
 
 @pytest.fixture
-async def outgoing() -> AsyncIterator[Outgoing]:
-    made = Outgoing()
+async def outgoing() -> AsyncIterator[SenderProcess]:
+    made = SenderProcess()
     yield made
     await made.close()
 
@@ -31,7 +31,7 @@ async def hook() -> AsyncIterator[Webhook]:
     await asyncio.to_thread(made.down)
 
 
-async def test_every_url_of_the_page_is_one_that_its_service_understands(outgoing: Outgoing) -> None:
+async def test_every_url_of_the_page_is_one_that_its_service_understands(outgoing: SenderProcess) -> None:
     page = (Path(__file__).parents[4] / "docs" / "notify.md").read_text(encoding="utf-8")
     table = page.partition("## Ready URLs")[2].partition("## Of what")[0]
     urls = re.findall(r"\| `([a-z]+://[^`]+)` \|", table)
@@ -46,7 +46,7 @@ async def test_every_url_of_the_page_is_one_that_its_service_understands(outgoin
     assert await outgoing.check("bogus://x") == "no service understands this URL"
 
 
-async def test_it_starts_when_asked_and_ends_when_closed(outgoing: Outgoing, hook: Webhook) -> None:
+async def test_it_starts_when_asked_and_ends_when_closed(outgoing: SenderProcess, hook: Webhook) -> None:
     before = outgoing.pid
     assert before is None
     assert await outgoing.send(hook.url, "hello", "world", mood="warning") is None
@@ -61,7 +61,7 @@ async def test_it_starts_when_asked_and_ends_when_closed(outgoing: Outgoing, hoo
 
 
 async def test_one_that_hangs_is_given_up_and_heard_when_it_comes_after_all(hook: Webhook) -> None:
-    outgoing, late = Outgoing(timeout_s=1.0), asyncio.Event()
+    outgoing, late = SenderProcess(timeout_s=1.0), asyncio.Event()
     outgoing.on_late = lambda message: late.set() if message == 7 else None
     try:
         await outgoing.check(hook.url)
@@ -73,7 +73,7 @@ async def test_one_that_hangs_is_given_up_and_heard_when_it_comes_after_all(hook
         await outgoing.close()
 
 
-async def test_one_that_dies_is_said_and_another_is_started(outgoing: Outgoing, hook: Webhook) -> None:
+async def test_one_that_dies_is_said_and_another_is_started(outgoing: SenderProcess, hook: Webhook) -> None:
     await outgoing.check(hook.url)
     hook.hangs.clear()
     sending = asyncio.create_task(outgoing.send(hook.url, "lost", "x"))
@@ -86,6 +86,6 @@ async def test_one_that_dies_is_said_and_another_is_started(outgoing: Outgoing, 
     assert await outgoing.send(hook.url, "next", "x") is None
 
 
-async def test_many_at_once(outgoing: Outgoing, hook: Webhook) -> None:
+async def test_many_at_once(outgoing: SenderProcess, hook: Webhook) -> None:
     answers = await asyncio.gather(*(outgoing.send(hook.url, f"message {i}", "x" * 3000) for i in range(40)))
     assert answers == [None] * 40 and len(hook.got) == 40

@@ -12,7 +12,7 @@ from roost.core import events as ev
 from roost.core.cluster import NO_CONDITIONS
 from roost.core.errors import BadRequest, NotFound, RoostError
 from roost.core.spec import JobSpec
-from roost.server.rounds.commands import Act, Ask, Change_, Drain, RuleGpus
+from roost.server.rounds.commands import Act, Ask, ChangeSettings, Drain, RuleGpus
 from roost.server.rounds.handlers import ACTIONS
 from roost.store import reads
 
@@ -124,10 +124,10 @@ def test_a_gpu_may_have_a_name_and_slots(server: Server) -> None:
 
 def test_settings_are_changed_all_or_none(server: Server) -> None:
     with pytest.raises(BadRequest):
-        server.ask(Change_("root", {"cpu.slots": 3, "no.such": 1}))
+        server.ask(ChangeSettings("root", {"cpu.slots": 3, "no.such": 1}))
     assert server.cluster.settings["cpu.slots"] == 0
     with pytest.raises(BadRequest, match="there are: balance, fifo, swift"):
-        server.ask(Change_("root", {"policy": "fair"}))
+        server.ask(ChangeSettings("root", {"policy": "fair"}))
     with pytest.raises(NotFound):
         server.ask(Drain("root", ["n9"]))
 

@@ -9,7 +9,7 @@ from roost.core.model import Stop, StopKind
 from roost.core.states import State
 from roost.links import messages as m
 from roost.server.rounds.actions import make_room
-from roost.server.rounds.commands import Change_
+from roost.server.rounds.commands import ChangeSettings
 from roost.server.rounds.turn import Turn
 from roost.store import reads
 from roost.store.rows import AttemptRow, JobRow
@@ -26,7 +26,7 @@ def attempt(server: Server, job: int, number: int = 1) -> AttemptRow:
 @pytest.fixture
 def job(server: Server) -> int:
     """A preemptible job on all GPUs, and another such that waits for them: nobody makes room for it unasked."""
-    server.ask(Change_("root", {"preempt.min_run_s": 0}))
+    server.ask(ChangeSettings("root", {"preempt.min_run_s": 0}))
     made = server.submit(gpus=2, preemptible=True, grace_s=7)
     server.tell(started(f"{made}.1"))
     server.submit(gpus=2, preemptible=True)
@@ -104,7 +104,7 @@ def test_a_stop_is_said_again_to_a_node_that_missed_it(server: Server, job: int)
 
 
 def test_only_one_that_said_so_and_has_run_long_enough(server: Server, job: int) -> None:
-    server.ask(Change_("root", {"preempt.min_run_s": 600}))
+    server.ask(ChangeSettings("root", {"preempt.min_run_s": 600}))
     (skipped,) = server.act("preempt", job).skipped
     assert skipped.reason == "it has not run for 10 min yet (setting preempt.min_run_s)"
     (skipped,) = server.act("preempt", 2).skipped

@@ -13,7 +13,7 @@ from roost.core.errors import BadRequest, OverQuota
 from roost.core.model import UserRules
 from roost.core.spec import JobSpec
 from roost.server.identity.people import People
-from roost.server.rounds.commands import Ask, Change_, RuleUser, Submit
+from roost.server.rounds.commands import Ask, ChangeSettings, RuleUser, Submit
 from roost.server.views.user_views import user_view, users_view
 from roost.store import schema
 
@@ -95,11 +95,11 @@ def test_a_lifted_quota_lets_all_in(server: Server) -> None:
 
 
 def test_the_queue_as_a_whole_has_a_cap(server: Server) -> None:
-    server.ask(Change_("root", {"queue.max": 4}))
+    server.ask(ChangeSettings("root", {"queue.max": 4}))
     server.submit(times=3, hold=True)
     with pytest.raises(OverQuota, match=r"^3 jobs are waiting, 4 may \(queue.max\): 2 more are too many$"):
         server.ask(Submit("bob", [JobSpec("true")] * 2))
-    server.ask(Change_("root", {"queue.max": 0}))
+    server.ask(ChangeSettings("root", {"queue.max": 0}))
     server.submit(times=100)
 
 

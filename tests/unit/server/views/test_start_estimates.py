@@ -11,7 +11,7 @@ from tests.builders import NOW, cluster, job, start_all
 from roost.core.cluster import Cluster
 from roost.core.estimates.forecast import Misses, starts_ahead
 from roost.server.views import start_estimates as module
-from roost.server.views.start_estimates import CALM_MS, OLD_MS, PAUSE_MS, Etas
+from roost.server.views.start_estimates import CALM_MS, OLD_MS, PAUSE_MS, StartEstimates
 
 
 class Clock:
@@ -37,7 +37,7 @@ async def until(what: Callable[[], object]) -> None:
 
 
 async def test_those_that_are_next_are_foretold_in_their_order() -> None:
-    found = await Etas(full, Misses(), Clock()).fresh()
+    found = await StartEstimates(full, Misses(), Clock()).fresh()
     assert list(found) == [3, 4, 5, 6] and NOW < found[3] <= found[4] < found[5]
 
 
@@ -50,7 +50,7 @@ async def test_it_is_not_thought_anew_before_it_is_old(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(module, "starts_ahead", counted)
     clock, here = Clock(), full()
-    etas = Etas(lambda: here, Misses(), clock)
+    etas = StartEstimates(lambda: here, Misses(), clock)
     await etas.fresh()
     for _ in range(5):
         etas.look()
@@ -63,7 +63,7 @@ async def test_it_is_not_thought_anew_before_it_is_old(monkeypatch: pytest.Monke
 
 async def test_who_looks_is_told_when_it_changes() -> None:
     here, told = full(), asyncio.Event()
-    etas = Etas(lambda: here, Misses(), Clock())
+    etas = StartEstimates(lambda: here, Misses(), Clock())
     etas.on_change.add(told.set)
     assert etas.look() == {}
     await asyncio.wait_for(told.wait(), 20)
@@ -71,19 +71,19 @@ async def test_who_looks_is_told_when_it_changes() -> None:
 
 
 async def test_nothing_is_thought_of_while_nothing_waits() -> None:
-    etas = Etas(lambda: full(2), Misses(), Clock())
+    etas = StartEstimates(lambda: full(2), Misses(), Clock())
     assert etas.look() == {} and etas._task is None
 
 
 async def test_paused_scheduling_foretells_nothing() -> None:
     here = full()
     here.is_paused = True
-    assert await Etas(lambda: here, Misses(), Clock()).fresh() == {}
+    assert await StartEstimates(lambda: here, Misses(), Clock()).fresh() == {}
 
 
 async def test_a_forecast_that_breaks_leaves_what_was_known(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, here = Clock(), full()
-    etas = Etas(lambda: here, Misses(), clock)
+    etas = StartEstimates(lambda: here, Misses(), clock)
     known = await etas.fresh()
 
     def broken(*asked: object) -> dict[int, int]:

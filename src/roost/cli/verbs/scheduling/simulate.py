@@ -96,7 +96,7 @@ def _of_trace(args: Args) -> "tuple[Workload, tuple[int, ...]]":
     if begin is not None and end is not None and end <= begin:
         raise UsageError(f"nothing lies between --from {begin:g} and --to {end:g}")
     nodes = _nodes(args)
-    wanted = traces.Wanted(args.user_column, begin, end, _columns(args))
+    wanted = traces.TraceWindow(args.user_column, begin, end, _columns(args))
     return traces.read_trace(args.trace, wanted), nodes
 
 
