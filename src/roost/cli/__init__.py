@@ -8,12 +8,8 @@ what they share, `parse` for the words of a command line.
 import sys
 
 from roost.cli.parse.catalog import ALIASES, VERBS, load, verb_of
-from roost.cli.parse.options import HelpAsked, UsageError, parse
+from roost.cli.parse.options import HelpAsked, Sequence, UsageError, parse
 from roost.client.errors import RoostError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def main(argv: "Sequence[str] | None" = None) -> int:

@@ -19,16 +19,7 @@ __all__ = ["ApiError", "BadReport", "Roost", "RoostError", "ServerUnreachable", 
 
 
 def __getattr__(name: str) -> object:
-    if name == "Roost":
-        from roost.client.client import Roost
-
-        return Roost
-    if name == "report":
-        from roost.client.reporting import report
-
-        return report
-    if name in __all__:
-        from roost.client import errors
-
-        return getattr(errors, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = {"Roost": "client", "report": "reporting"}.get(name, "errors")
+    return getattr(__import__(f"{__name__}.{module}", fromlist=(name,)), name)

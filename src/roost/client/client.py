@@ -11,18 +11,15 @@ use one per thread.
 import os
 
 from roost.client import paths
+from roost.client.jsontext import Any, Callable, Iterable, Iterator, Json, Mapping, Sequence
 from roost.client.server_api import API, ServerApi, query, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
     from roost.client.follow import Follow
     from roost.client.nodes import Fleet
     from roost.client.people import People
 
-    Json = dict[str, Any]
     Command = str | Sequence[str]
 
 _OF_A_SWEEP = ("where", "dir", "samples", "seed", "points", "max_running")
@@ -32,6 +29,16 @@ _LONG_S = 900.0  # a million jobs in one request take their time
 def new_key() -> str:
     """A name for one submit, so that it can be repeated."""
     return os.urandom(12).hex()
+
+
+def _route(path: str, meaning: str) -> "Callable[[Roost], Json]":
+    """A method that asks for what is there, and gives it as it comes."""
+
+    def get(self: "Roost") -> "Json":
+        return self._get(path)
+
+    get.__doc__ = meaning
+    return get
 
 
 def _action(name: str, meaning: str) -> "Callable[[Roost, str], Json]":
@@ -175,9 +182,7 @@ class Roost(ServerApi):
         )
         return self._get("/jobs" + narrow)
 
-    def facets(self) -> "Json":
-        """What a listing can be narrowed to: `states`, `users`, `labels`, `nodes`."""
-        return self._get("/jobs/facets")
+    facets = _route("/jobs/facets", "What a listing can be narrowed to: `states`, `users`, `labels`, `nodes`.")
 
     def all_jobs(self, ids: str = "", **narrow: "Any") -> "Iterator[Json]":
         """Every job that matches, page after page."""
@@ -222,7 +227,7 @@ class Roost(ServerApi):
     ) -> bytes:
         """Output of a job as it stands: a part by `offset` and `limit`, or the last `lines`, or what there is."""
         narrow = query(stream=stream, attempt=attempt, offset=offset, limit=limit, lines=lines)
-        return self._checked(self._connection.request("GET", f"{API}/jobs/{job}/log{narrow}")).read()
+        return self._raw(f"/jobs/{job}/log{narrow}").read()
 
     def log_pieces(
         self, job: int, *, stream: str = "out", attempt: int | None = None
@@ -230,8 +235,7 @@ class Roost(ServerApi):
         """The whole output, piece by piece, each with the headers that came with it (`roost-dropped`)."""
         offset = 0
         while True:
-            narrow = query(stream=stream, attempt=attempt, offset=offset)
-            answer = self._checked(self._connection.request("GET", f"{API}/jobs/{job}/log{narrow}"))
+            answer = self._raw(f"/jobs/{job}/log" + query(stream=stream, attempt=attempt, offset=offset))
             data = answer.read()
             yield data, answer.headers
             offset = int(answer.headers.get("roost-offset", offset)) + len(data)
@@ -256,8 +260,7 @@ class Roost(ServerApi):
 
     def server_log(self, lines: int | None = None) -> bytes:
         """The end of the server's own log."""
-        narrow = query(lines=lines)
-        return self._checked(self._connection.request("GET", f"{API}/log/server{narrow}")).read()
+        return self._raw("/log/server" + query(lines=lines)).read()
 
     # Acting
 
@@ -297,37 +300,27 @@ class Roost(ServerApi):
 
     # The box
 
-    def gpus(self) -> "Json":
-        """Every GPU with what is on it, and the CPU slots."""
-        return self._get("/gpus")
+    gpus = _route("/gpus", "Every GPU with what is on it, and the CPU slots.")
 
     def gpu_action(self, action: str, gpus: "Sequence[str]", **parameters: "Any") -> "Json":
         """`disable`, `enable`, `drain`, `undrain`, `release` or `set` GPUs."""
         return self._post("/gpus/actions", {"action": action, "gpus": list(gpus), **parameters})
 
-    def nodes(self) -> "Json":
-        """Every node."""
-        return self._get("/nodes")
+    nodes = _route("/nodes", "Every node.")
 
     def drain(self, targets: "Sequence[str]", *, undrain: bool = False) -> "Json":
         """Start nothing new on these nodes or GPUs; or again."""
         return self._post("/drain", {"targets": list(targets), "undrain": undrain})
 
-    def status(self) -> "Json":
-        """The server, its nodes, counts of jobs and GPUs, health."""
-        return self._get("/status")
+    status = _route("/status", "The server, its nodes, counts of jobs and GPUs, health.")
 
-    def settings(self) -> "Json":
-        """Every setting with value, default and meaning."""
-        return self._get("/settings")
+    settings = _route("/settings", "Every setting with value, default and meaning.")
 
     def set(self, key: str, value: "Any") -> "Json":
         """Change a setting."""
         return self._send("PUT", "/settings", {key: value})
 
-    def policy(self) -> "Json":
-        """The scheduling policy in force, and those there are."""
-        return self._get("/policy")
+    policy = _route("/policy", "The scheduling policy in force, and those there are.")
 
     def set_policy(self, policy: str) -> "Json":
         """Schedule by another policy from now on."""

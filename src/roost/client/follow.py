@@ -2,14 +2,8 @@
 
 from roost.client import jsontext
 from roost.client.http import Connection
+from roost.client.jsontext import Iterator, Json
 from roost.client.server_api import api_error
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    Json = dict[str, Any]
 
 
 class Follow:

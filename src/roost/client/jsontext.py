@@ -3,10 +3,18 @@
 `dumps` and `loads` do what those of `json` do for plain data; where the C functions are missing they are those.
 """
 
+# Names for annotations: importing `typing` and `collections` costs as much as a request, too.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    Answer = TypeVar("Answer")  # what a call gives
+    Json = dict[str, Any]
+else:
+    Any = Answer = Callable = Iterable = Iterator = Mapping = Sequence = object
+    Json = dict  # plain data, as the API sends and takes it
+__all__ = ["Any", "Callable", "Iterable", "Iterator", "Mapping", "Sequence", "dumps", "loads"]
 
 
 class _Scan:

@@ -8,14 +8,8 @@ import os
 
 from roost.client import jsontext
 from roost.client.errors import EXIT_NOT_PERMITTED, RoostError
+from roost.client.jsontext import Callable, Json, Mapping
 from roost.client.paths import logins_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    Kept = dict[str, Any]
 
 
 class UnsafeFile(RoostError):
@@ -33,7 +27,7 @@ def address_of(text: str) -> str:
     return f"{scheme}://{place}".lower()
 
 
-def kept(environ: "Mapping[str, str]" = os.environ) -> "Kept":
+def kept(environ: "Mapping[str, str]" = os.environ) -> Json:
     """All that is kept: `default` and `servers`, by URL."""
     path = logins_file(environ)
     try:
@@ -78,59 +72,57 @@ def default(environ: "Mapping[str, str]" = os.environ) -> str | None:
     return str(found) if found is not None else None
 
 
-def keep(address: str, login: "Kept") -> None:
+def keep(address: str, login: Json) -> None:
     """Keep a login, `token`, `user` and `id`; that server is meant from now on when none is named."""
-    with _Locked() as found:
+
+    def change(found: Json) -> None:
         found["servers"][address] = login
         found["default"] = address
+
+    _change(change)
 
 
 def forget(address: str) -> None:
     """Forget the login at that URL."""
-    with _Locked() as found:
+
+    def change(found: Json) -> None:
         found["servers"].pop(address, None)
         if found["default"] == address:
             found["default"] = None
 
+    _change(change)
 
-class _Locked:
-    """What is kept, to be changed: read under a lock, written whole or not at all."""
 
-    def __enter__(self) -> "Kept":
-        import fcntl
+def _change(change: "Callable[[Json], None]") -> None:
+    """Change what is kept: read under a lock, written whole or not at all."""
+    import fcntl
 
-        self._path = logins_file()
-        directory = os.path.dirname(self._path)
-        os.makedirs(directory, mode=0o700, exist_ok=True)
-        self._lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            if os.fstat(self._lock).st_uid != os.geteuid():
-                raise UnsafeFile(f"{directory} belongs to somebody else", "set XDG_CONFIG_HOME to a directory of yours")
-            os.fchmod(self._lock, 0o700)
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
-            self._found = kept()
-        except BaseException:
-            os.close(self._lock)
-            raise
-        return self._found
+    path = logins_file()
+    directory = os.path.dirname(path)
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if os.fstat(lock).st_uid != os.geteuid():
+            raise UnsafeFile(f"{directory} belongs to somebody else", "set XDG_CONFIG_HOME to a directory of yours")
+        os.fchmod(lock, 0o700)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = kept()
+        change(found)
+        _write(path, found)
+    finally:
+        os.close(lock)
 
-    def __exit__(self, failed: object, *_: object) -> None:
-        try:
-            if failed is None:
-                self._write()
-        finally:
-            os.close(self._lock)
 
-    def _write(self) -> None:
-        partial = f"{self._path}.{os.getpid()}.part"
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            with open(descriptor, "wb") as file:
-                os.fchmod(descriptor, 0o600)
-                file.write(jsontext.dumps({"version": 1, **self._found}).encode("ascii") + b"\n")
-                file.flush()
-                os.fsync(descriptor)
-            os.replace(partial, self._path)
-        except BaseException:
-            os.unlink(partial)
-            raise
+def _write(path: str, found: Json) -> None:
+    partial = f"{path}.{os.getpid()}.part"
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            os.fchmod(descriptor, 0o600)
+            file.write(jsontext.dumps({"version": 1, **found}).encode("ascii") + b"\n")
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(partial, path)
+    except BaseException:
+        os.unlink(partial)
+        raise

@@ -7,15 +7,8 @@
 Imported at the first use of `Roost.fleet`.
 """
 
-from roost.client.server_api import query, quoted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from roost.client.server_api import ServerApi
-
-    Json = dict[str, Any]
+from roost.client.jsontext import Json
+from roost.client.server_api import ServerApi, query, quoted
 
 _LONG_S = 300.0  # a first contact logs in, looks for a Python, and copies the program
 
@@ -51,8 +44,7 @@ class Fleet:
         When nobody has said that its host key is right, an `ApiError` of code `host_key_unknown` has it as `host_key`.
         """
         asked = {"name": name, "target": target, "host_key": host_key, "key": key, "python": python, "dir": dir, "sim": sim}
-        found: Json = self._roost._post("/nodes", asked, wait_s=_LONG_S)["node"]
-        return found
+        return self._roost._part("POST", "/nodes", "node", asked, _LONG_S)
 
     def remove(self, name: str, *, force: bool = False) -> "Json":
         """Forget a node, with `force` also when it has jobs: `node`, and `lost`, those jobs."""
@@ -68,19 +60,16 @@ class Fleet:
 
     def trust(self, name: str, host_key: str | None = None) -> "Json":
         """Believe its new host key from now on, and give the node. Refused as `add` is unless `host_key` is what it has."""
-        found: Json = self._roost._post(self._path(name) + "/trust", {"host_key": host_key}, wait_s=_LONG_S)["node"]
-        return found
+        return self._roost._part("POST", self._path(name) + "/trust", "node", {"host_key": host_key}, _LONG_S)
 
     def login(self, name: str, target: str, *, key: str | None = None, user: str | None = None) -> "Json":
         """Let my jobs, or a user's, run on a node through a login of their own; `key` is a file on the server's machine."""
         body = {"target": target, "key": key, "user": user}
-        found: Json = self._roost._send("PUT", self._path(name) + "/login", body, _LONG_S)["login"]
-        return found
+        return self._roost._part("PUT", self._path(name) + "/login", "login", body, _LONG_S)
 
     def logout(self, name: str, *, user: str | None = None) -> "Json":
         """Take that login back, and give it as it was."""
-        found: Json = self._roost._send("DELETE", self._path(name) + "/login" + query(user=user), {})["login"]
-        return found
+        return self._roost._part("DELETE", self._path(name) + "/login" + query(user=user), "login", {})
 
     def logins(self) -> "list[Json]":
         """The logins that I may see: `user`, `node`, `target`, `key`."""

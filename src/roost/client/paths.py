@@ -7,9 +7,7 @@ certificates such a server may show. Without it and without a server here, the o
 
 import os
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from roost.client.jsontext import Mapping
 
 SOCKET_NAME = "roost.sock"
 TOKEN_VARIABLE = "ROOST_TOKEN"
@@ -56,11 +54,6 @@ def logins_file(environ: "Mapping[str, str]" = os.environ) -> str:
     """Where `roost login` keeps tokens."""
     config = environ.get("XDG_CONFIG_HOME", "")
     return (config if config.startswith("/") else _user_home(environ) + "/.config") + "/roost/tokens.json"
-
-
-def ca_file(environ: "Mapping[str, str]" = os.environ) -> str | None:
-    """The authorities to trust instead of the system's, for a server of `https://`."""
-    return environ.get("ROOST_CA_FILE") or None
 
 
 def start_log(home_dir: str) -> str:

@@ -7,16 +7,8 @@
 Imported at the first use of `Roost.people`.
 """
 
-from roost.client.server_api import query, quoted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
-    from roost.client.server_api import ServerApi
-
-    Json = dict[str, Any]
+from roost.client.jsontext import Any, Iterator, Json, Mapping, Sequence
+from roost.client.server_api import ServerApi, query, quoted
 
 _PAGE = 10_000
 
@@ -64,8 +56,7 @@ class People:
 
     def set_defaults(self, values: "Mapping[str, Any]") -> "Json":
         """Set them, all of them."""
-        found: Json = self._roost._send("PUT", "/defaults", dict(values))["defaults"]
-        return found
+        return self._roost._part("PUT", "/defaults", "defaults", dict(values))
 
     # Everybody
 

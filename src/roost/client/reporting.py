@@ -10,13 +10,7 @@ The file is there on every node, also where nothing of Roost is installed; the s
 import os
 
 from roost.client.errors import BadReport, RoostError, ServerUnreachable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    Json = dict[str, Any]
+from roost.client.jsontext import Any, Json, Mapping, dumps
 
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -41,7 +35,6 @@ def report(results: "Mapping[str, Any]") -> "Json":
 
 def _append(path: str, results: "Mapping[str, Any]") -> "Json":
     """A line for each, in one piece: nobody else's words get in between."""
-    from roost.client.jsontext import dumps
     from roost.node.runs.results import plain
 
     _check(results)

@@ -5,13 +5,7 @@ import os
 from roost.client import jsontext, paths
 from roost.client.errors import ApiError, ServerUnreachable
 from roost.client.http import Connection, Response
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    Json = dict[str, Any]
+from roost.client.jsontext import Any, Json, Mapping
 
 API = "/api/v1"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~,:@/")
@@ -29,11 +23,18 @@ class ServerApi:
         """Close the connection; the next call opens it again."""
         self._connection.close()
 
+    def _raw(self, path: str, wait_s: float | None = -1.0) -> Response:
+        return self._checked(self._connection.request("GET", API + path, timeout_s=wait_s))
+
     def _get(self, path: str, wait_s: float | None = -1.0) -> "Json":
-        return self._decoded(self._connection.request("GET", API + path, timeout_s=wait_s))
+        return self._decoded(self._raw(path, wait_s))
 
     def _list(self, path: str, name: str, wait_s: float | None = -1.0) -> "list[Json]":
         found: list[Json] = self._get(path, wait_s)[name]
+        return found
+
+    def _part(self, method: str, path: str, name: str, body: "Mapping[str, Any]", wait_s: float | None = -1.0) -> "Json":
+        found: Json = self._send(method, path, body, wait_s)[name]
         return found
 
     def _post(self, path: str, body: "Mapping[str, Any]", wait_s: float | None = -1.0) -> "Json":

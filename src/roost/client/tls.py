@@ -3,11 +3,11 @@
 Imported only for an https address: `ssl` takes longer to load than most verbs to run.
 """
 
+import os
 import socket
 import ssl
 
 from roost.client.errors import ServerUnreachable
-from roost.client.paths import ca_file
 
 
 def open_tls(address: str, host: str, port: int, timeout_s: float) -> ssl.SSLSocket:
@@ -46,7 +46,7 @@ def speaks_tls(host: str, port: int, timeout_s: float) -> bool:
 
 def _context() -> ssl.SSLContext:
     """The system's authorities, or those of `ROOST_CA_FILE` alone."""
-    own = ca_file()
+    own = os.environ.get("ROOST_CA_FILE") or None
     try:
         context = ssl.create_default_context(cafile=own)
     except (OSError, ssl.SSLError) as error:

@@ -10,16 +10,9 @@ are not parsed again and quotes are only looked for where there are some.
 """
 
 from roost.cli.parse.job_options import FLAGS, SPEC_KEYS, check_text, environment, spec_of
-from roost.cli.parse.options import Args, HelpAsked, Json, Option, UsageError, parse_options
+from roost.cli.parse.options import Any, Args, HelpAsked, Json, Mapping, Option, UsageError, parse_options
 from roost.cli.parse.scripts import next_word
 from roost.client import jsontext
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-Spec = Json
 
 # A command with none of these means the same with and without a shell.
 _SHELL = frozenset("|&;<>()$`\\\"'*?[]{}#~!\n")
@@ -32,7 +25,7 @@ class Bulk:
     """The jobs of a text: specs, the environments they point into, and the line that each came from."""
 
     def __init__(self) -> None:
-        self.jobs: list[Spec] = []
+        self.jobs: list[Json] = []
         self.envs: list[dict[str, str]] = []
         self.lines: list[int] = []
         self.strange: list[str] = []
@@ -52,7 +45,7 @@ class BulkReader:
         self._defaults = defaults
         self._common = common
         self._environ = environ
-        self._seen: dict[tuple[str, ...], Spec] = {}
+        self._seen: dict[tuple[str, ...], Json] = {}
         self._env_positions: dict[object, int] = {}
         self._bulk = Bulk()
 
@@ -75,7 +68,7 @@ class BulkReader:
             raise UsageError(f"{name}:{number}: {error}") from None
         return bulk
 
-    def _job(self, line: str) -> Spec:
+    def _job(self, line: str) -> Json:
         if "\0" in line:
             raise UsageError("a NUL byte")
         if line[0] != "-":
@@ -132,7 +125,7 @@ class BulkReader:
                 return option is not None and at + 1 == len(word)
         return False
 
-    def _spec(self, options: tuple[str, ...]) -> Spec:
+    def _spec(self, options: tuple[str, ...]) -> Json:
         args = Args()
         args.__dict__.update(self._defaults.__dict__)
         parse_options(self._table, options, args)
@@ -146,16 +139,12 @@ class BulkReader:
         position = self._env_positions.get(key)
         if position is None:
             env, strange = environment(export, assignments, self._environ)
-            position = self._add_env(env)
-            self._env_positions[key] = position
+            position = self._env_positions[key] = len(self._bulk.envs)
+            self._bulk.envs.append(env)
             self._bulk.strange.extend(strange)
         return position
 
-    def _add_env(self, env: dict[str, str]) -> int:
-        self._bulk.envs.append(env)
-        return len(self._bulk.envs) - 1
-
-    def _json_job(self, line: str) -> Spec:
+    def _json_job(self, line: str) -> Json:
         given = jsontext.loads(line)
         unknown = sorted(set(given) - JOB_KEYS)
         if unknown:

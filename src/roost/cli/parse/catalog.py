@@ -1,10 +1,6 @@
 """The verbs by name: their groups, other names for them, and the module that holds each."""
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from roost.cli.parse.options import TableVerb
+from roost.cli.parse.options import Any, TableVerb
 
 # In groups as the overview shows them. The one line about each is in its module.
 GROUPS = (
@@ -41,6 +37,7 @@ _PLACES = {"sweep": "sweeps", "notify": "notify", "token": "tokens", "node": "no
 # The verbs that are rows of a table, and the module that has it.
 _TABLES = {**dict.fromkeys(("pause", "resume", "hold", "release", "rerun", "preempt", "start", "rm"), "jobs.simple_actions"),
            **dict.fromkeys(("sweep kill", "sweep limit", "sweep rerun"), "sweeps.sweep_actions"),
+           **dict.fromkeys(("edit", "clone"), "jobs.job_changes"),
            **dict.fromkeys(("notify test", "notify rm"), "notify.notify_actions"),
            **dict.fromkeys(("drain", "undrain"), "gpus.drain"),
            **dict.fromkeys(("node rm", "node lost", "node trust"), "nodes.node_actions"),

@@ -7,11 +7,7 @@ import argparse
 import os
 
 from roost.cli.parse.catalog import GROUPS, VERBS, load
-from roost.cli.parse.options import COMMAND, FLAG, MANY, TAIL, Json, Operand, Option, Verb
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from roost.cli.parse.options import COMMAND, FLAG, MANY, TAIL, Any, Json, Operand, Option, Verb
 
 _NARGS = {"*": "*", "+": "+", "?": "?", COMMAND: argparse.REMAINDER, TAIL: "*"}
 
@@ -123,14 +119,10 @@ def _add_option(group: "Any", option: Option) -> None:
         *option.names,
         dest=option.dest,
         metavar=option.metavar,
-        type=option.convert or (_as_list if option.kind is MANY else str),
+        type=option.convert or str,
         action="extend" if option.kind is MANY else "store",
         help=_escaped(option.help),
     )
-
-
-def _as_list(text: str) -> list[str]:
-    return [text]
 
 
 def _escaped(text: str) -> str:

@@ -7,13 +7,8 @@ reads the directory, the environment and the umask of this process.
 import os
 
 from roost.cli.parse import values
-from roost.cli.parse.options import MANY, ONE, Args, Json, Option, UsageError
+from roost.cli.parse.options import MANY, ONE, Any, Args, Iterable, Json, Mapping, Option, UsageError
 from roost.client.paths import TOKEN_VARIABLE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
 
 _WHERE = "GPUs"
 _WHO = "name and place"

@@ -28,12 +28,7 @@ def read_script(path: str) -> str | None:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"{path}: the script is not UTF-8") from None
-    return text if has_directives(text) else None
-
-
-def has_directives(text: str) -> bool:
-    """True when the top of the script speaks to Roost or to Slurm."""
-    return any(True for _ in _directives(text))
+    return text if _directives(text) else None
 
 
 def directives(text: str, path: str) -> tuple[list[str], list[str]]:

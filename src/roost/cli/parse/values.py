@@ -40,14 +40,16 @@ def is_bare(text: str) -> bool:
 
 def in_words(total_s: int) -> str:
     """`2 hours 30 minutes`."""
-    if total_s == 0:
-        return "0 seconds"
+    return " ".join(f"{count} {name}{'s' if count > 1 else ''}" for count, name in in_units(total_s)) or "0 seconds"
+
+
+def in_units(total_s: int) -> list[tuple[int, str]]:
+    """How many days, hours, minutes and seconds; only those of which there are any."""
     parts = []
     for size, name in ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
         count, total_s = divmod(total_s, size)
-        if count:
-            parts.append(f"{count} {name}{'s' if count > 1 else ''}")
-    return " ".join(parts)
+        parts.append((count, name))
+    return [(count, name) for count, name in parts if count]
 
 
 def brief(total_s: float) -> str:
@@ -243,11 +245,6 @@ def since_any(names: list[str]) -> list[str]:
     """Each name once, from the last `any` on: that takes back what stood before it."""
     start = max((at + 1 for at, name in enumerate(names) if name.lower() == ANY), default=0)
     return list(dict.fromkeys(names[start:]))
-
-
-def single(text: str) -> list[str]:
-    """A list of this one."""
-    return [text]
 
 
 def assignment(text: str) -> list[str]:

@@ -3,19 +3,11 @@
 import os
 import sys
 
+from roost.cli.parse.options import Answer, Callable
 from roost.client import paths
 from roost.client.client import Roost
 from roost.client.errors import ServerUnreachable
 from roost.client.server_api import is_foreign, server_address
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
-    Answer = TypeVar("Answer")
-
-START_COMMAND = "roost up --detach"
 
 
 def server(timeout_s: float | None = 120.0) -> Roost:
@@ -84,5 +76,5 @@ def explained(error: ServerUnreachable) -> ServerUnreachable:
         elif is_foreign():
             error.hint = "it is this machine's own: sudo systemctl start roost; or `roost up` starts one of yours"
         elif not error.sent:
-            error.hint = f"start one: {START_COMMAND}"
+            error.hint = "start one: roost up --detach"
     return error

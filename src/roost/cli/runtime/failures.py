@@ -6,6 +6,7 @@ import sys
 
 from roost.cli.text.output import clean
 from roost.client.errors import EXIT_FAILED, EXIT_INTERNAL, RoostError, ServerUnreachable
+from roost.client.jsontext import dumps
 
 _BROKEN_PIPE = 141
 
@@ -41,8 +42,6 @@ def _report_known(error: RoostError, as_json: bool) -> int:
 
         error = explained(error)
     if as_json:
-        from roost.client.jsontext import dumps
-
         print(dumps({"version": 1, **error.as_json()}), file=sys.stderr)
     else:
         say(error.message, error.hint)

@@ -5,17 +5,12 @@ import sys
 import time
 from binascii import a2b_base64
 
-from roost.cli.parse.options import Json
+from roost.cli.parse.options import Json, Mapping
 from roost.cli.runtime.reconnect import persist
 from roost.cli.text.output import clean
+from roost.client.client import Roost
 from roost.client.errors import ServerUnreachable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from roost.client.client import Roost
-    from roost.client.follow import Follow
+from roost.client.follow import Follow
 
 
 class Follower:

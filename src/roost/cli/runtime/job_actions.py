@@ -2,24 +2,20 @@
 
 import sys
 
-from roost.cli.parse.options import Args, Json
+from roost.cli.parse.options import Any, Args, Json
 from roost.cli.parse.values import compress
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import names_ids, selection
 from roost.cli.text.output import clean, print_json
 from roost.client.errors import EXIT_FAILED, EXIT_NOT_PERMITTED, EXIT_TRY_LATER, EXIT_USAGE
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 _EXIT = {"not_found": EXIT_USAGE, "not_permitted": EXIT_NOT_PERMITTED, "try_later": EXIT_TRY_LATER}
 _FEW = 10
 
 
-def act(args: Args, action: str, done_word: str, **parameters: "Any") -> int:
-    """Act on the selected jobs, print what was done, and give the exit code."""
-    answer = server().act(action, selection(args, action), **parameters)
+def act(args: Args, action: str, done_word: str, select: Json | None = None, **parameters: "Any") -> int:
+    """Act on those jobs, or on those that the command line selects, print what was done, and give the exit code."""
+    answer = server().act(action, selection(args, action) if select is None else select, **parameters)
     return tell(answer, [(done_word, answer.get("done") or [])], named=names_ids(args), as_json=args.json)
 
 

@@ -3,14 +3,8 @@
 import sys
 import time
 
+from roost.cli.parse.options import Answer, Callable
 from roost.client.errors import ServerUnreachable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
-    Answer = TypeVar("Answer")
 
 PATIENCE_S = 60.0
 _QUIET_S = 2.0

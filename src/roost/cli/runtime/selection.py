@@ -2,10 +2,7 @@
 
 from roost.cli.parse import values
 from roost.cli.parse.options import MANY, ONE, Args, Json, Operand, Option, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from roost.client.client import Roost
+from roost.client.client import Roost
 
 IDS = Operand("ids", "*", "ID", "12, 10-20, 12,15, @ (your last), @~2 (the one two before it), all")
 LABEL = Option("-l --label", "those with this label; may be repeated", MANY, "LABEL", values.items)
@@ -35,6 +32,12 @@ def selection(args: Args, verb: str, *, by_label: bool = True) -> Json:
     return select
 
 
+def narrowed(args: Args, outcomes: "list[str] | None", ids: str = "") -> Json:
+    """The Select object for ended jobs: with these outcomes, of this user, with these labels, of these ids; or all."""
+    select = {"states": outcomes or ["ended"], "ids": ids, "labels": args.label, "user": args.user}
+    return {key: value for key, value in select.items() if value}
+
+
 def joined_ids(words: "list[str] | None") -> str:
     """Ids as one text, each checked."""
     found: list[str] = []
@@ -48,7 +51,7 @@ def joined_ids(words: "list[str] | None") -> str:
 
 def names_ids(args: Args) -> bool:
     """True when particular jobs were named, so that missing one of them is a failure."""
-    return any(word != "all" for word in args.ids or [])
+    return any(word != "all" for word in args.__dict__.get("ids") or [])
 
 
 def one_job(roost: "Roost", word: str) -> int:

@@ -33,11 +33,8 @@ def _holders(foreseen: Json, now: datetime) -> "list[Part]":
         found.append(("    ", text))
     if len(holders) > _HOLDERS:
         found.append(("    ", f"and {len(holders) - _HOLDERS} more"))
-    return (
-        [("  ", "who holds it, the first to be gone first:" if len(holders) > 1 else "who holds it:"), *found]
-        if found
-        else []
-    )
+    head = "who holds it, the first to be gone first:" if len(holders) > 1 else "who holds it:"
+    return [("  ", head), *found] if found else []
 
 
 def _ahead(foreseen: Json) -> "list[Part]":

@@ -4,8 +4,6 @@ from roost.cli.parse.options import Json
 from roost.cli.parse.values import size
 from roost.cli.text.output import Cell, Column, Screen, bar, clean, cut, table
 
-Gpu = Json
-
 _COLUMNS = (
     Column("GPU"),
     Column("MODEL", most=18, least=8),
@@ -21,17 +19,17 @@ _INTERPRETERS = ("python", "bash", "sh", "dash", "zsh", "perl", "ruby", "node", 
 _COLOURS = {"free": "green", "used": "", "foreign": "yellow", "claimed": "yellow", "drained": "yellow", "disabled": "dim"}
 
 
-def rows(gpus: list[Gpu], shown: Screen) -> list[str]:
+def rows(gpus: list[Json], shown: Screen) -> list[str]:
     """The title, and a line for each GPU without what is below it."""
     return table(_COLUMNS, [_row(gpu) for gpu in gpus], shown)
 
 
-def below(gpu: Gpu, shown: Screen) -> list[str]:
+def below(gpu: Json, shown: Screen) -> list[str]:
     """What is on a GPU, each as wide as the screen at most."""
     return [cut(line, shown.width) for line in _below(gpu)]
 
 
-def _row(gpu: Gpu) -> "tuple[str | Cell, ...]":
+def _row(gpu: Json) -> "tuple[str | Cell, ...]":
     used, total = gpu.get("mem_used_mib"), gpu.get("mem_mib") or 0
     seen = 0 if _gib(used) == "0.0" else used or 0  # a driver's own few MiB are nothing
     memory = f"{bar(seen, _kept(gpu), total)} {_gib(used)}/{_gib(total)}G"
@@ -50,13 +48,13 @@ def _row(gpu: Gpu) -> "tuple[str | Cell, ...]":
     )
 
 
-def _kept(gpu: Gpu) -> int:
+def _kept(gpu: Json) -> int:
     """MiB that are kept for its jobs and that they do not use yet."""
     taken = _taken(gpu)
     return sum(max((job.get("mem_mib") or 0) - taken.get(job["id"], 0), 0) for job in gpu.get("jobs") or [])
 
 
-def _taken(gpu: Gpu) -> dict[int, int]:
+def _taken(gpu: Json) -> dict[int, int]:
     """MiB that each of its jobs uses."""
     taken: dict[int, int] = {}
     for proc in gpu.get("procs") or []:
@@ -64,14 +62,14 @@ def _taken(gpu: Gpu) -> dict[int, int]:
     return taken
 
 
-def _outgrown(gpu: Gpu) -> dict[int, str]:
+def _outgrown(gpu: Json) -> dict[int, str]:
     """Jobs that use more than they asked for, and the words for it."""
     taken = _taken(gpu)
     asked = {job["id"]: job.get("mem_mib") or 0 for job in gpu.get("jobs") or []}
     return {job: f"  (asked for {size(mem)})" for job, mem in asked.items() if 0 < mem < taken.get(job, 0)}
 
 
-def _below(gpu: Gpu) -> list[str]:
+def _below(gpu: Json) -> list[str]:
     found = []
     procs = gpu.get("procs") or []
     if gpu.get("reason") and not (gpu["state"] == "foreign" and procs):  # the processes say it themselves

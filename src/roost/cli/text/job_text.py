@@ -6,22 +6,12 @@ from roost.cli.parse.options import Json
 from roost.cli.parse.values import brief, compress, lasted, size
 from roost.cli.text.output import clean
 
-Job = Json
-
 WAITING = ("held", "queued")
-_COLOURS = {
-    "running": "green",
-    "starting": "green",
-    "paused": "yellow",
-    "stopping": "yellow",
-    "held": "yellow",
-    "unknown": "yellow",
-    "queued": "",
-    "succeeded": "dim",
-}
+_COLOURS = {"queued": "", "succeeded": "dim", "running": "green", "starting": "green"}
+_COLOURS |= dict.fromkeys(("paused", "stopping", "held", "unknown"), "yellow")
 
 
-def state_text(job: Job) -> str:
+def state_text(job: Json) -> str:
     """`running`, `failed (3)`, `succeeded`."""
     if job["state"] != "ended":
         return str(job["state"])
@@ -31,7 +21,7 @@ def state_text(job: Job) -> str:
     return f"{words} ({code})" if outcome == "failed" and code is not None else words
 
 
-def outcome_text(job: Job) -> str:
+def outcome_text(job: Json) -> str:
     """`job 12 failed (3): out of disk space`, `job 12 is running`."""
     if job["state"] != "ended":
         return f"job {job['id']} is {job['state']}"
@@ -39,13 +29,13 @@ def outcome_text(job: Job) -> str:
     return f"job {job['id']} {state_text(job)}" + (f": {clean(error)}" if error else "")
 
 
-def state_colour(job: Job) -> str:
+def state_colour(job: Json) -> str:
     """A colour that helps: green runs, yellow is stopped by someone or out of sight, red went wrong."""
     name = str(job["state"] if job["state"] != "ended" else job.get("outcome"))
     return _COLOURS.get(name, "red")
 
 
-def gpus_text(job: Job, many_nodes: bool = False) -> str:
+def gpus_text(job: Json, many_nodes: bool = False) -> str:
     """Indices where it runs or ran, `x2 A100` when it wants two of these, nothing when it never had any.
 
     With many nodes, `lab3:0,1`, and `lab3` of a job that has no GPU.
@@ -87,7 +77,7 @@ def constraints(request: Json) -> list[str]:
     return [clean(phrase) for phrase in found]
 
 
-def time_text(job: Job, now: datetime) -> str:
+def time_text(job: Json, now: datetime) -> str:
     """How long it has run, or waits, or ran."""
     if job["state"] in WAITING:
         start, end = moment(job.get("submitted_at")), now
@@ -99,7 +89,7 @@ def time_text(job: Job, now: datetime) -> str:
     return lasted(passed_s) if job["state"] == "ended" else brief(passed_s)
 
 
-def about_text(job: Job) -> str:
+def about_text(job: Json) -> str:
     """What it is tried again for, why it waits, what went wrong, or what it runs."""
     if job.get("retry") and job["state"] in WAITING:
         return clean(job["retry"])
@@ -112,13 +102,13 @@ def about_text(job: Job) -> str:
     return command_text(job)
 
 
-def out_of_sight(job: Job) -> str:
+def out_of_sight(job: Json) -> str:
     """Of a job on a node that cannot be reached: `was running; lab3 cannot be reached`."""
     last = f"was {clean(job['last_state'])}; " if job.get("last_state") else ""
     return f"{last}{clean(job.get('node') or 'its node')} cannot be reached"
 
 
-def command_text(job: Job) -> str:
+def command_text(job: Json) -> str:
     """The command as one line."""
     if job.get("command_line"):
         return clean(job["command_line"])
@@ -135,14 +125,26 @@ def moment(text: "str | None") -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
+def age(text: "str | None") -> str:
+    """How long ago a time of the API is."""
+    return brief((utc_now() - (moment(text) or utc_now())).total_seconds())
+
+
 def local_time(text: "str | None", now: datetime) -> str:
     """A time of the API for people: local, to the second, with how long ago."""
     at = moment(text)
     if at is None:
         return "-"
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S} ({away(text, now)})"
+
+
+def away(text: "str | None", now: datetime) -> str:
+    """`3d04h ago`, `in 12d`; nothing for no time."""
+    at = moment(text)
+    if at is None:
+        return ""
     distance = (now - at).total_seconds()
-    far = f"{brief(distance)} ago" if distance >= 0 else f"in {brief(-distance)}"
-    return f"{at.astimezone():%Y-%m-%d %H:%M:%S} ({far})"
+    return f"{brief(distance)} ago" if distance >= 0 else f"in {brief(-distance)}"
 
 
 def utc_now() -> datetime:

@@ -6,8 +6,6 @@ from roost.cli.text.gpu_text import below, rows
 from roost.cli.text.node_text import in_order, models_text, states_text
 from roost.cli.text.output import Cell, Column, Screen, clean, cut, table, wrap
 
-Gpu = Json
-
 _SIGNS = {"free": "-", "used": "#", "foreign": "f", "claimed": "c", "drained": "d", "disabled": "d"}
 _COLUMNS = (
     Column("NODE", most=24, least=16, inside=True),
@@ -20,15 +18,15 @@ _COLUMNS = (
 )
 
 
-def by_node(gpus: list[Gpu]) -> "list[tuple[str, list[Gpu]]]":
+def by_node(gpus: list[Json]) -> "list[tuple[str, list[Json]]]":
     """The GPUs of each node, lab2 before lab10."""
-    found: dict[str, list[Gpu]] = {}
+    found: dict[str, list[Json]] = {}
     for gpu in gpus:
         found.setdefault(str(gpu["node"]), []).append(gpu)
     return sorted(found.items(), key=lambda item: in_order(item[0]))
 
 
-def grouped_lines(gpus: list[Gpu], shown: Screen) -> list[str]:
+def grouped_lines(gpus: list[Json], shown: Screen) -> list[str]:
     """Every GPU below its node. Why a node cannot be reached is said once, not for each of its GPUs."""
     groups = by_node(gpus)
     seen = [gpu for _, members in groups for gpu in members if not _is_gone(members)]
@@ -44,17 +42,17 @@ def grouped_lines(gpus: list[Gpu], shown: Screen) -> list[str]:
     return found
 
 
-def _is_gone(members: list[Gpu]) -> bool:
+def _is_gone(members: list[Json]) -> bool:
     return bool(members[0]["state"] == "unreachable")
 
 
-def _heading(name: str, members: list[Gpu], shown: Screen) -> list[str]:
+def _heading(name: str, members: list[Json], shown: Screen) -> list[str]:
     """`lab3: 3 free, 1 used`."""
     first, *more = wrap(f"{clean(name)}: {states_text(members)}", shown.width, "", "  ")
     return [shown.paint(first, "bold"), *more]
 
 
-def _unreachable(members: list[Gpu], shown: Screen) -> list[str]:
+def _unreachable(members: list[Json], shown: Screen) -> list[str]:
     """One line for all GPUs of a node that cannot be reached: nothing of what was last seen is true now."""
     reason = members[0].get("reason")
     jobs = sorted({job["id"] for gpu in members for job in gpu.get("jobs") or []})
@@ -63,7 +61,7 @@ def _unreachable(members: list[Gpu], shown: Screen) -> list[str]:
     return found + ([cut(f"     on them, unknown: job {compress(jobs)}", shown.width)] if jobs else [])
 
 
-def node_lines(gpus: list[Gpu], shown: Screen, most: int) -> list[str]:
+def node_lines(gpus: list[Json], shown: Screen, most: int) -> list[str]:
     """A line for each node, at most so many lines: the GPUs as signs, # used, - free, ! in trouble."""
     groups = by_node(gpus)
     found = table(_COLUMNS, [_row(name, members) for name, members in groups], shown)
@@ -71,7 +69,7 @@ def node_lines(gpus: list[Gpu], shown: Screen, most: int) -> list[str]:
     return found if left <= 0 else [*found[: most - 1], f"… and {left + 1} more nodes: roost nodes"]
 
 
-def _row(name: str, members: list[Gpu]) -> "tuple[str | Cell, ...]":
+def _row(name: str, members: list[Json]) -> "tuple[str | Cell, ...]":
     states = [str(gpu["state"]) for gpu in members]
     is_gone = _is_gone(members)
     signs = "unreachable" if is_gone else "".join(_SIGNS.get(state, "!") for state in states)

@@ -2,14 +2,10 @@
 
 from datetime import datetime
 
-from roost.cli.parse.options import Json
+from roost.cli.parse.options import Json, Sequence
 from roost.cli.parse.values import brief, plural, size
 from roost.cli.text.job_text import moment
 from roost.cli.text.output import clean
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 COLOURS = {"up": "green", "drained": "yellow"}
 _PIPE = "pipe:"

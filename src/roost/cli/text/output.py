@@ -6,12 +6,8 @@ Pure but for `screen`. What comes from others (names, commands) passes `clean` f
 import os
 import sys
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
-    from roost.cli.parse.options import Args
+from roost.cli.parse.options import Any, Args, Callable, Json, Mapping, Sequence
+from roost.client.jsontext import dumps
 
 _COLOURS = {"green": "32", "red": "31", "yellow": "33", "blue": "34", "cyan": "36", "dim": "2", "bold": "1"}
 _NARROWEST = 40
@@ -34,10 +30,13 @@ class Screen:
         return f"\033[{_COLOURS[colour]}m{text}\033[0m"
 
 
-def screen() -> Screen:
-    """The standard output as it is: a terminal's own width, 80 columns and no colour elsewhere."""
+def screen(is_wide: bool = False) -> Screen:
+    """The standard output as it is: a terminal's own width, 80 columns and no colour elsewhere; or one that cuts nothing."""
+    if is_wide:
+        return Screen(100_000)
     if not sys.stdout.isatty():
-        return Screen(int(os.environ.get("COLUMNS", "") or 80) if os.environ.get("COLUMNS", "").isdigit() else 80)
+        columns = os.environ.get("COLUMNS", "")
+        return Screen(int(columns) if columns.isdigit() else 80)
     try:
         width = os.get_terminal_size(1).columns or 80
     except OSError:
@@ -93,15 +92,24 @@ def cut_inside(text: str, width: int) -> str:
 
 
 class Column:
-    """A column: its title, whether it leans right, the most it may take, the least it may be squeezed to.
-
-    `inside`: what is too long lacks its middle, not its end.
+    """A column: its title, what it shows of a thing, whether it leans right, the most it may take, the least it may be
+    squeezed to. `inside`: what is too long lacks its middle, not its end.
     """
 
-    __slots__ = ("inside", "least", "most", "right", "title")
+    __slots__ = ("inside", "least", "most", "of", "right", "title")
 
-    def __init__(self, title: str, *, right: bool = False, most: int = 0, least: int = 0, inside: bool = False) -> None:
+    def __init__(
+        self,
+        title: str,
+        of: "Callable[[Any], str | Cell]" = str,
+        *,
+        right: bool = False,
+        most: int = 0,
+        least: int = 0,
+        inside: bool = False,
+    ) -> None:
         self.title = title
+        self.of = of
         self.right = right
         self.most = most
         self.least = least
@@ -116,6 +124,11 @@ class Cell:
     def __init__(self, text: str, colour: str = "") -> None:
         self.text = text
         self.colour = colour
+
+
+def listed(columns: "Sequence[Column]", things: "Sequence[object]", screen: Screen) -> list[str]:
+    """A line for each thing: what the columns show of it."""
+    return table(columns, [[column.of(thing) for column in columns] for thing in things], screen)
 
 
 def table(columns: "Sequence[Column]", rows: "Sequence[Sequence[str | Cell]]", screen: Screen) -> list[str]:
@@ -226,8 +239,6 @@ def _pieces(word: str) -> list[str]:
 
 def print_json(value: object) -> None:
     """A value as JSON: indented for eyes, one line for programs."""
-    from roost.client.jsontext import dumps
-
     if sys.stdout.isatty():
         import json
 
@@ -251,12 +262,22 @@ def print_answer(args: "Args", answer: "Mapping[str, object]", text: str) -> int
     return 0
 
 
-def print_list(args: "Args", name: str, found: "Sequence[object]", lines: "Callable[[], list[str]]", nothing: str) -> int:
-    """A list as JSON under its name, or as lines; when it is empty, `nothing` on stderr. The exit code, which is 0."""
+def print_shown(args: "Args", answer: "Json", lines: "Callable[[Screen], list[str]]") -> int:
+    """An answer as JSON as it came, or as lines, and below them the notice that it carries."""
+    if args.json:
+        print_json(answer)
+    else:
+        write(lines(screen()))
+        tell_notice(answer.get("notice"))
+    return 0
+
+
+def print_list(args: "Args", name: str, found: "Sequence[object]", columns: "Sequence[Column]", nothing: str) -> int:
+    """A list as JSON under its name, or as a table; when it is empty, `nothing` on stderr."""
     if args.json:
         print_json({"version": 1, name: found})
     elif found:
-        write(lines())
+        write(listed(columns, found, screen(args.given("wide"))))
     else:
         note(nothing)
     return 0
@@ -270,6 +291,17 @@ def print_each(args: "Args", name: str, found: "Sequence[Mapping[str, object]]",
     for position, each in enumerate(found):
         write(([""] if position else []) + lines(each))
     return 0
+
+
+def notice_line(notice: "Json") -> str:
+    """The notice that an administrator has set, with whose it is."""
+    return f"{clean(notice['text'])} ({clean(notice['by'])})"
+
+
+def tell_notice(notice: "Json | None") -> None:
+    """Say it, where there is one, to a person who looks at something else."""
+    if notice is not None:
+        note(f"notice: {notice_line(notice)}")
 
 
 def write(lines: "Sequence[str]") -> None:

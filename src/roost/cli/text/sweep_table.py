@@ -5,13 +5,9 @@ What has no room goes in an order: first what says nothing (a parameter that nev
 
 from datetime import datetime
 
-from roost.cli.parse.options import Json
+from roost.cli.parse.options import Iterator, Json
 from roost.cli.text.job_text import state_colour, state_text, time_text
 from roost.cli.text.output import Cell, Column, Screen, clean, cut, table, width_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _NO_NUMBERS = ("nan", "inf", "-inf")
 _WIDEST = 16

@@ -4,23 +4,16 @@ Pure. What can be a default is in `DEFAULT_OPTIONS` of `job_options`.
 """
 
 from roost.cli.parse import job_options, values
-from roost.cli.parse.options import FLAG, Json, UsageError, Verb, parse
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
-
-Spec = Json
+from roost.cli.parse.options import FLAG, Any, Iterable, Json, Mapping, UsageError, Verb, parse
 
 _YES, _NO = ("on", "yes", "true", "1", ""), ("off", "no", "false", "0")
 _EXCLUDE = {"mem_mib": ("mem_auto", "exclusive"), "mem_auto": ("mem_mib", "exclusive"), "exclusive": ("mem_mib", "mem_auto")}
 
 
-def assigned(pairs: "Iterable[str]") -> Spec:
+def assigned(pairs: "Iterable[str]") -> Json:
     """What `mem=8G preemptible=on` means, in the keys of a JobSpec; None for what is switched off."""
     words: list[str] = []
-    off: Spec = {}
+    off: Json = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         option = job_options.option_of(name)
@@ -39,7 +32,7 @@ def assigned(pairs: "Iterable[str]") -> Spec:
     return {**off, **job_options.spec_of(parse(verb, words))}
 
 
-def merged(current: "Mapping[str, Any]", new: "Mapping[str, Any]") -> Spec:
+def merged(current: "Mapping[str, Any]", new: "Mapping[str, Any]") -> Json:
     """The defaults with some more; what cannot stand beside the new goes."""
     gone = {other for key in new if new[key] for other in _EXCLUDE.get(key, ())}
     kept = {key: value for key, value in current.items() if key not in gone or key in new}
@@ -75,14 +68,6 @@ def _text(key: str, value: "Any") -> str:
         return ",".join(map(str, value))
     if key.endswith("_mib"):
         return f"{value // 1024}G" if value % 1024 == 0 else f"{value}M"
-    return _time(value) if key.endswith("_s") else str(value)
-
-
-def _time(total_s: int) -> str:
-    """`2h30m`, which is typed as it stands."""
-    parts = []
-    for unit_s, unit in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")):
-        count, total_s = divmod(total_s, unit_s)
-        if count:
-            parts.append(f"{count}{unit}")
-    return "".join(parts) or "0s"
+    if key.endswith("_s"):
+        return "".join(f"{count}{name[0]}" for count, name in values.in_units(value)) or "0s"
+    return str(value)

@@ -1,22 +1,16 @@
 """roost defaults, and set, unset, clear: what your jobs are like unless a submit says otherwise."""
 
 from roost.cli.parse.job_options import api_keys
-from roost.cli.parse.options import JSON, Args, Json, Operand, TableVerb, Verb
+from roost.cli.parse.options import JSON, Args, Callable, Json, Operand, TableVerb, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.text.output import clean, note, print_json, write
 from roost.cli.verbs.defaults.default_options import assigned, merged, typed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-Spec = Json
 
 
 def _verb(
     name: str,
     summary: str,
-    change: "Callable[[Args], Callable[[Spec], Spec]] | None",
+    change: "Callable[[Args], Callable[[Json], Json]] | None",
     *examples: tuple[str, str],
     operands: tuple[Operand, ...] = (),
     about: str = "",
@@ -32,7 +26,7 @@ def _verb(
     return TableVerb(Verb(name, summary, operands=operands, options=(JSON,), examples=examples, about=about), run)
 
 
-def _show(args: Args, defaults: Spec) -> int:
+def _show(args: Args, defaults: Json) -> int:
     if args.json:
         print_json({"version": 1, "defaults": defaults})
     elif defaults:
@@ -42,12 +36,12 @@ def _show(args: Args, defaults: Spec) -> int:
     return 0
 
 
-def _set(args: Args) -> "Callable[[Spec], Spec]":
+def _set(args: Args) -> "Callable[[Json], Json]":
     new = assigned(args.pairs)
     return lambda current: merged(current, new)
 
 
-def _unset(args: Args) -> "Callable[[Spec], Spec]":
+def _unset(args: Args) -> "Callable[[Json], Json]":
     gone = {key for word in args.keys for key in api_keys(word)}
     return lambda current: {key: value for key, value in current.items() if key not in gone}
 

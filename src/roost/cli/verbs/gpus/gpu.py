@@ -1,7 +1,7 @@
 """roost gpu: take a GPU out, put it back, set how it is shared."""
 
 from roost.cli.parse import values
-from roost.cli.parse.options import JSON, ONE, Args, Json, Operand, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.text.output import clean, print_answer
 
@@ -37,11 +37,7 @@ VERB = Verb(
 
 def run(args: Args) -> int:
     """Send the action."""
-    parameters: Json = {}
-    if args.slots is not None:
-        parameters["slots"] = args.slots
-    if args.alias is not None:
-        parameters["alias"] = args.alias
+    parameters = args.said("slots", "alias")
     if bool(parameters) != (args.action == "set"):
         raise UsageError(
             "set what? --slots N or --alias NAME" if args.action == "set" else "--slots and --alias go with set"

@@ -3,9 +3,7 @@
 from roost.cli.parse.options import JSON, ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.text.gpu_text import below, rows
-from roost.cli.text.output import Screen, print_json, screen, write
-
-Gpu = Json
+from roost.cli.text.output import Screen, print_shown
 
 VERB = Verb(
     "gpus",
@@ -21,18 +19,10 @@ def run(args: Args) -> int:
     answer = server().gpus()
     if args.node is not None:
         answer = {**answer, "gpus": _of_node(answer["gpus"], args.node), "cpu": None}
-    if args.json:
-        print_json(answer)
-    else:
-        write(lines(answer, screen()))
-        if answer.get("notice"):
-            from roost.cli.text.notice_text import tell
-
-            tell(answer["notice"])
-    return 0
+    return print_shown(args, answer, lambda shown: lines(answer, shown))
 
 
-def _of_node(gpus: list[Gpu], node: str) -> list[Gpu]:
+def _of_node(gpus: list[Json], node: str) -> list[Json]:
     found = [gpu for gpu in gpus if gpu["node"] == node]
     if not found:
         raise UsageError(f"no GPU is on a node named {node}", "roost nodes")

@@ -5,7 +5,7 @@ import os
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, MANY, ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import IDS, LABEL, USER, joined_ids
+from roost.cli.runtime.selection import IDS, LABEL, USER, joined_ids, narrowed
 from roost.cli.text.output import clean, print_answer
 from roost.client.client import Roost
 
@@ -33,13 +33,7 @@ def run(args: Args) -> int:
     """Ask the server to write it."""
     if not args.to:
         raise UsageError("to which file?", "roost archive --to done.jsonl")
-    select: Json = {"states": args.state or ["ended"]}
-    if args.ids:
-        select["ids"] = joined_ids(args.ids)
-    if args.label:
-        select["labels"] = args.label
-    if args.user:
-        select["user"] = args.user
+    select = narrowed(args, args.state, joined_ids(args.ids))
     path = os.path.abspath(args.to)
     roost = server(timeout_s=None)
     if args.limit is not None:

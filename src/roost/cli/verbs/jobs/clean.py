@@ -4,7 +4,7 @@ from roost.cli.parse import values
 from roost.cli.parse.options import JSON, MANY, Args, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.job_actions import tell
-from roost.cli.runtime.selection import LABEL, USER
+from roost.cli.runtime.selection import LABEL, USER, narrowed
 from roost.cli.text.output import note
 from roost.client.errors import ApiError
 
@@ -29,13 +29,8 @@ def run(args: Args) -> int:
     for outcome in wanted:
         if outcome not in OUTCOMES and outcome != "ended":
             raise UsageError(f"{outcome}: one of {', '.join(OUTCOMES)} is meant")
-    select = {"states": wanted or ["ended"]}
-    if args.label:
-        select["labels"] = args.label
-    if args.user:
-        select["user"] = args.user
     try:
-        answer = server().act("rm", select)
+        answer = server().act("rm", narrowed(args, wanted))
     except ApiError as error:
         if error.code != "not_found":
             raise

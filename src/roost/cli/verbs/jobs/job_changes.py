@@ -1,14 +1,60 @@
-"""What edit and clone have in common: the part of a JobSpec that the options ask for."""
+"""roost edit and clone: waiting jobs changed, or copies queued, with that part of a JobSpec that the options ask for."""
 
 import os
 
 from roost.cli.parse import job_options
-from roost.cli.parse.options import TAIL, Args, Json, Operand, UsageError
+from roost.cli.parse.options import JSON, TAIL, Args, Json, Operand, TableVerb, UsageError, Verb
 from roost.cli.parse.values import expand
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.selection import one_job
+from roost.cli.runtime.job_actions import act, skipped_lines
+from roost.cli.runtime.selection import IDS, STATE, USER, one_job, selection
+from roost.cli.text.output import note, print_json
+from roost.client.errors import EXIT_FAILED
 
-COMMAND_TAIL = Operand("command", TAIL, "COMMAND", "behind --: the new command")
+_COMMAND = Operand("command", TAIL, "COMMAND", "behind --: the new command")
+EDIT = Verb(
+    "edit",
+    "change waiting jobs; they keep their age",
+    operands=(IDS, _COMMAND),
+    options=(*job_options.JOB_OPTIONS, STATE, USER, JSON),
+    examples=(
+        ("roost edit 12 --priority 5 --time 4h", "only what is said changes"),
+        ("roost edit 12 -- python train.py --lr 0.01", "another command"),
+    ),
+    about="--label here sets labels; select with ids, --state or --user.",
+)
+CLONE = Verb(
+    "clone",
+    "queue copies of jobs, with changes; prints the new ids",
+    operands=(IDS, _COMMAND),
+    options=(*job_options.JOB_OPTIONS, STATE, USER, JSON),
+    examples=(
+        ("roost clone 12", "the same again, as a new job"),
+        ("roost clone 12 --mem 16G -- python train.py --big", "with more memory and another command"),
+    ),
+)
+
+
+def edit(args: Args) -> int:
+    """Send the changes."""
+    changes = changes_of(args)
+    if not changes:
+        raise UsageError("nothing to change", "roost edit 12 --priority 5; more: roost edit --help")
+    return act(args, "edit", "changed", selection(args, "edit", by_label=False), changes=changes)
+
+
+def clone(args: Args) -> int:
+    """Queue the copies and print their ids."""
+    changes = changes_of(args)
+    answer = server().act("clone", selection(args, "clone", by_label=False), changes=changes)
+    if args.json:
+        print_json({"version": 1, **answer})
+    else:
+        for job in answer.get("ids") or []:
+            print(job)
+        for line in skipped_lines(answer.get("skipped") or []):
+            note(f"roost: {line}")
+    return EXIT_FAILED if answer.get("skipped") else 0
 
 
 def changes_of(args: Args) -> Json:
@@ -37,3 +83,6 @@ def _numbers(items: list[str]) -> list[int]:
         return expand(items)
     except ValueError:
         raise UsageError("dependencies are job numbers here, like 12 or 10-20") from None
+
+
+TABLE = {verb.name: TableVerb(verb, run) for verb, run in ((EDIT, edit), (CLONE, clone))}

@@ -7,8 +7,7 @@ from roost.cli.parse.options import JSON, ONE, Args, Json, Option, UsageError, V
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import IDS, LABEL, NODE, STATE, SWEEP, USER, joined_ids
 from roost.cli.text.job_text import about_text, gpus_text, state_colour, state_text, time_text, utc_now
-from roost.cli.text.notice_text import tell
-from roost.cli.text.output import Cell, Column, Screen, note, print_json, screen, table, write
+from roost.cli.text.output import Cell, Column, Screen, listed, note, print_json, screen, tell_notice, write
 
 DEFAULT_LIMIT = 50
 _LARGEST_PAGE = 10_000
@@ -64,16 +63,6 @@ VERB = Verb(
     "is unknown.",
 )
 _UNENDED = ("running", "starting", "stopping", "paused", "unknown", "queued", "held")
-_COLUMNS = (
-    Column("ID", right=True),
-    Column("NAME", most=20, least=10),
-    Column("USER", most=12, least=6),
-    Column("STATE", most=14),
-    Column("GPU", most=12, least=5),
-    Column("TIME", right=True),
-    Column("COMMAND / WHY"),
-)
-_MANY_COLUMNS = (*_COLUMNS[:4], Column("GPU", most=20, least=10), *_COLUMNS[5:])
 
 
 def run(args: Args) -> int:
@@ -86,13 +75,11 @@ def run(args: Args) -> int:
     elif not page["jobs"]:
         note(nothing(args))
     else:
-        shown = Screen(100_000) if args.wide else screen()
-        write(lines(page["jobs"], utc_now(), shown, has_many_nodes(page)))
-        more = footer(page, args)
-        if more:
+        write(lines(page["jobs"], utc_now(), screen(args.wide), has_many_nodes(page)))
+        if more := footer(page, args):
             note(more)
-    if page.get("notice") and not (args.json or args.quiet):
-        tell(page["notice"])
+    if not (args.json or args.quiet):
+        tell_notice(page.get("notice"))
     return 0
 
 
@@ -129,19 +116,17 @@ def has_many_nodes(page: Json) -> bool:
 
 def lines(jobs: list[Json], now: datetime, shown: Screen, many_nodes: bool = False) -> list[str]:
     """The list as text."""
-    rows = [
-        (
-            str(job["id"]),
-            job.get("name") or "",
-            job.get("user") or "",
-            Cell(state_text(job), state_colour(job)),
-            gpus_text(job, many_nodes),
-            time_text(job, now),
-            about_text(job),
-        )
-        for job in jobs
-    ]
-    return table(_MANY_COLUMNS if many_nodes else _COLUMNS, rows, shown)
+    most, least = (20, 10) if many_nodes else (12, 5)
+    columns = (
+        Column("ID", lambda job: str(job["id"]), right=True),
+        Column("NAME", lambda job: job.get("name") or "", most=20, least=10),
+        Column("USER", lambda job: job.get("user") or "", most=12, least=6),
+        Column("STATE", lambda job: Cell(state_text(job), state_colour(job)), most=14),
+        Column("GPU", lambda job: gpus_text(job, many_nodes), most=most, least=least),
+        Column("TIME", lambda job: time_text(job, now), right=True),
+        Column("COMMAND / WHY", about_text),
+    )
+    return listed(columns, jobs, shown)
 
 
 def nothing(args: Args) -> str:

@@ -19,8 +19,6 @@ from roost.cli.text.job_text import (
 from roost.cli.text.output import Screen, clean, cut, fields, print_each, screen, wrap
 from roost.client.client import Roost
 
-Job = Json
-
 VERB = Verb(
     "show",
     "show jobs whole: request, times, every attempt",
@@ -44,13 +42,13 @@ def run(args: Args) -> int:
     return print_each(args, "jobs", jobs, lambda job: lines(job, now, shown))
 
 
-def _jobs(roost: Roost, ids: str) -> list[Job]:
+def _jobs(roost: Roost, ids: str) -> list[Json]:
     if ids.isdecimal():
         return [roost.job(int(ids))]
     return sorted(roost.all_jobs(ids), key=lambda job: int(job["id"]))
 
 
-def lines(job: Job, now: datetime, shown: Screen) -> list[str]:
+def lines(job: Json, now: datetime, shown: Screen) -> list[str]:
     """A job as text."""
     name = cut(clean(job.get("name") or "").strip(), shown.width - 30)
     attempts = job.get("attempts") or []
@@ -74,8 +72,8 @@ def lines(job: Job, now: datetime, shown: Screen) -> list[str]:
     return found
 
 
-def _about(job: Job, command: str) -> list[tuple[str, str]]:
-    pairs = [
+def _about(job: Json, command: str) -> list[tuple[str, str]]:
+    return [
         ("command", command),
         ("script", "its text is kept with the job" if job.get("script") else ""),
         ("directory", clean(job.get("cwd") or "")),
@@ -97,7 +95,6 @@ def _about(job: Job, command: str) -> list[tuple[str, str]]:
         ("errors", clean(job.get("stderr") or "")),
         ("now", clean(job.get("retry") or "")),
     ]
-    return [(name, value) for name, value in pairs if value]
 
 
 def _unless(name: str | None, user: str | None) -> str:
@@ -105,13 +102,13 @@ def _unless(name: str | None, user: str | None) -> str:
     return clean(name) if name and name != user else ""
 
 
-def _retries(job: Job) -> str:
+def _retries(job: Json) -> str:
     """`1 of 2 used; after out of memory: 0 of 3 used`."""
     kinds = (("", "retries", "retried"), ("after out of memory: ", "retry_oom", "oom_retried"))
     return "; ".join(f"{what}{job.get(used) or 0} of {job[most]} used" for what, most, used in kinds if job.get(most))
 
 
-def _sweep(job: Job) -> str:
+def _sweep(job: Json) -> str:
     """The sweep and the point of it."""
     values = " ".join(f"{name}={'null' if value is None else value}" for name, value in (job.get("point") or {}).items())
     return clean(f"{job['sweep']}: {values}") if job.get("sweep") else ""
@@ -131,7 +128,7 @@ def _place(position: int | None) -> str:
     return "" if position is None else f"{position} in the queue" + (", the head" if position == 0 else "")
 
 
-def _request(job: Job) -> str:
+def _request(job: Json) -> str:
     request = job.get("request") or {}
     count = request.get("gpus", job.get("gpus"))
     text = str(len(count) if isinstance(count, list) else count)
@@ -155,13 +152,13 @@ def _after(after: list[Json] | None) -> str:
     return ", ".join(f"{each['job']} {_WANTS.get(each['wants'], each['wants'])}" for each in after or [])
 
 
-def _times(job: Job, now: datetime) -> list[tuple[str, str]]:
+def _times(job: Json, now: datetime) -> list[tuple[str, str]]:
     names = (("submitted", "submitted_at"), ("not before", "begin_at"), ("started", "started_at"),
              ("ended", "ended_at"))  # fmt: skip
     return [(name, local_time(job[key], now)) for name, key in names if job.get(key)]
 
 
-def _attempt(attempt: Job, now: datetime, width: int) -> list[str]:
+def _attempt(attempt: Json, now: datetime, width: int) -> list[str]:
     head = f"  attempt {attempt['attempt']}: {state_text(attempt)}"
     if attempt.get("node"):
         head += f" on {clean(attempt['node'])}"

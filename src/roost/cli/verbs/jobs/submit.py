@@ -3,18 +3,13 @@
 import os
 import sys
 
-from roost.cli.parse import job_options
-from roost.cli.parse.options import COMMAND, ONE, Args, Json, Operand, Option, UsageError, Verb, option_table, parse
+from roost.cli.parse import job_options, values
+from roost.cli.parse.options import COMMAND, JSON, ONE, Args, Json, Operand, Option, UsageError, Verb, option_table, parse
 from roost.cli.runtime.connect import reach
 from roost.client import jsontext
 from roost.client.client import Roost, new_key
 from roost.client.errors import ApiError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-Spec = Json
 _OF_A_SHELL = frozenset(" \t\n|&;<>()$`\\\"'*?[]#~=%{}!")
 OPERAND = Operand(
     "command", COMMAND, "COMMAND", "several words are run as they stand; one word is a shell line, or a script file"
@@ -29,7 +24,7 @@ VERB = Verb(
                dest="from_file"),
         Option("-n --dry-run", "say what would happen, queue nothing"),
         Option("-q --quiet", "print nothing but the id"),
-        Option("--json", "print JSON"),
+        JSON,
     ),
     examples=(
         ("roost submit python train.py --lr 0.1", "one GPU, now or when one is free"),
@@ -52,17 +47,15 @@ def run(args: Args) -> int:
         return _dry_run(args, [spec], [], None)
     key = new_key()
     roost, ids = reach(lambda found: (found, found.submit_many([resolved(spec, found)], key=key)))
-    _print_ids(args, ids)
-    _tell_notice(args, roost)
-    return 0
+    return _print_ids(args, roost, ids)
 
 
-def job_of(verb: Verb, args: Args) -> "tuple[Args, Spec]":
+def job_of(verb: Verb, args: Args) -> "tuple[Args, Json]":
     """The job that the command line describes, script directives included."""
     command = args.command
     if not command:
         raise UsageError("the command is missing", f"roost {verb.name} python train.py; more: roost {verb.name} --help")
-    spec: Spec = {}
+    spec: Json = {}
     script = _script(command[0])
     if script is None:
         # One word with nothing of a shell in it is a program: when it is not there, that is said before it runs.
@@ -71,22 +64,19 @@ def job_of(verb: Verb, args: Args) -> "tuple[Args, Spec]":
         if len(command) == 1 and not command[0].strip():
             raise UsageError("the command is empty")
     else:
-        args = _with_directives(verb, args.argv, script, command[0])
+        args = _with_directives(verb, args, script, command[0])
         spec.update(command=command, script=script)
     spec.update(job_options.spec_of(args))
     if "cwd" not in spec:
         spec["cwd"] = job_options.current_directory()
     spec["umask"] = job_options.current_umask()
     job_options.check_text(spec)
-    env, strange = job_options.environment(args.export, args.env or (), os.environ)
-    spec["env"] = env
-    for line in job_options.minutes_said_back(args):
-        print("roost:", line, file=sys.stderr)
-    _warn_of_variables(strange)
+    spec["env"], strange = job_options.environment(args.export, args.env or (), os.environ)
+    _say_back(args, strange)
     return args, spec
 
 
-def resolved(spec: Spec, roost: Roost) -> Spec:
+def resolved(spec: Json, roost: Roost) -> Json:
     """The spec with ids in place of `10-20` and `@`."""
     for key in ("after", "after_any", "after_fail"):
         if key in spec and any(isinstance(item, str) for item in spec[key]):
@@ -95,10 +85,8 @@ def resolved(spec: Spec, roost: Roost) -> Spec:
 
 
 def _numbers(items: list[str], roost: Roost) -> list[int]:
-    from roost.cli.parse.values import expand
-
     if all(item[0].isdecimal() for item in items):
-        return expand(items)
+        return values.expand(items)
     return [job["id"] for item in items for job in roost.all_jobs(item)]
 
 
@@ -111,7 +99,7 @@ def _script(path: str) -> str | None:
     return read_script(path)
 
 
-def _with_directives(verb: Verb, argv: "Sequence[str]", script: str, path: str) -> Args:
+def _with_directives(verb: Verb, args: Args, script: str, path: str) -> Args:
     from roost.cli.parse.scripts import directives
 
     words, ignored = directives(script, path)
@@ -123,7 +111,7 @@ def _with_directives(verb: Verb, argv: "Sequence[str]", script: str, path: str) 
         raise UsageError(f"{path}: {error.message}", error.hint) from None
     if below.command or below.given("from_file"):
         raise UsageError(f"{path}: a #ROOST line holds options only")
-    return parse(verb, argv, below)
+    return parse(verb, args.argv, below)
 
 
 def _submit_many(args: Args) -> int:
@@ -134,32 +122,22 @@ def _submit_many(args: Args) -> int:
     text, name = read_text(args.from_file)
     common = {"cwd": job_options.current_directory(), "umask": job_options.current_umask()}
     bulk = BulkReader(option_table(_LINE_VERB), args, common, os.environ).read(text, name)
-    for line in job_options.minutes_said_back(args):
-        print("roost:", line, file=sys.stderr)
-    _warn_of_variables(bulk.strange)
+    _say_back(args, bulk.strange)
     if not bulk.jobs:
         raise UsageError(f"{name}: no jobs in it")
-
     key = new_key()
-
-    def send(roost: Roost) -> "tuple[Roost, list[int]]":
-        jobs = _all_resolved(bulk.jobs, roost)
-        return roost, roost.submit_many(jobs, bulk.envs, key)
-
     try:
         if args.dry_run:
             return _dry_run(args, bulk.jobs, bulk.envs, bulk.lines)
-        roost, ids = reach(send)
+        roost, ids = reach(lambda found: (found, found.submit_many(_all_resolved(bulk.jobs, found), bulk.envs, key)))
     except ApiError as error:
         if error.index is not None and error.index < len(bulk.lines):
             error.message = f"{name}:{bulk.lines[error.index]}: {error.message}"
         raise
-    _print_ids(args, ids)
-    _tell_notice(args, roost)
-    return 0
+    return _print_ids(args, roost, ids)
 
 
-def _all_resolved(jobs: list[Spec], roost: Roost) -> list[Spec]:
+def _all_resolved(jobs: list[Json], roost: Roost) -> list[Json]:
     if any("after" in key for job in jobs for key in job):
         return [resolved(job, roost) for job in jobs]
     return jobs
@@ -183,7 +161,7 @@ def read_text(path: str) -> tuple[str, str]:
         raise UsageError(f"{name}:{line}: not UTF-8") from None
 
 
-def _dry_run(args: Args, jobs: list[Spec], envs: "list[dict[str, str]]", lines: list[int] | None) -> int:
+def _dry_run(args: Args, jobs: list[Json], envs: "list[dict[str, str]]", lines: list[int] | None) -> int:
     answers = reach(lambda roost: roost.dry_run(_all_resolved(jobs, roost), envs))
     if args.json:
         print(jsontext.dumps({"version": 1, "jobs": answers}))
@@ -196,7 +174,7 @@ def _dry_run(args: Args, jobs: list[Spec], envs: "list[dict[str, str]]", lines: 
     return 0
 
 
-def _would(answer: Spec) -> str:
+def _would(answer: Json) -> str:
     if answer["would"] == "start":
         gpus = answer.get("gpus") or []
         if not gpus:
@@ -206,7 +184,7 @@ def _would(answer: Spec) -> str:
     return "would wait" + (f": {reasons[0]['text']}" if reasons else "")
 
 
-def _print_further(answer: Spec) -> None:
+def _print_further(answer: Json) -> None:
     """The other reasons, a line each, and what is foreseen."""
     from roost.cli.text.estimate_text import foreseen_lines
     from roost.cli.text.job_text import utc_now
@@ -217,7 +195,7 @@ def _print_further(answer: Spec) -> None:
     write([*reason_lines((answer.get("reasons") or [])[1:], shown), *foreseen_lines(answer, utc_now(), shown)])
 
 
-def _print_ids(args: Args, ids: list[int]) -> None:
+def _print_ids(args: Args, roost: Roost, ids: list[int]) -> int:
     out = sys.stdout
     if args.json:
         print(jsontext.dumps({"version": 1, "id": ids[0], "ids": ids}))
@@ -227,22 +205,21 @@ def _print_ids(args: Args, ids: list[int]) -> None:
         print(ids[0])
         print(f"follow it: roost log -f {ids[0]}", file=sys.stderr)
     else:
-        from roost.cli.parse.values import compress
-
-        print(compress(ids))
+        print(values.compress(ids))
         print(f"{len(ids):,} jobs queued; look: roost ls", file=sys.stderr)
-
-
-def _tell_notice(args: Args, roost: Roost) -> None:
     if roost.notice is not None and not (args.quiet or args.json):
-        from roost.cli.text.notice_text import tell
+        from roost.cli.text.output import tell_notice
 
-        tell(roost.notice)
+        tell_notice(roost.notice)
+    return 0
 
 
-def _warn_of_variables(names: list[str]) -> None:
-    if names:
-        print(f"roost: left out of the environment, not UTF-8: {', '.join(map(ascii, names))}", file=sys.stderr)
+def _say_back(args: Args, strange: list[str]) -> None:
+    """What a bare number was taken for, and which variables were left out."""
+    for line in job_options.minutes_said_back(args):
+        print("roost:", line, file=sys.stderr)
+    if strange:
+        print(f"roost: left out of the environment, not UTF-8: {', '.join(map(ascii, strange))}", file=sys.stderr)
 
 
 _LINE_VERB = Verb("submit", "", options=job_options.JOB_OPTIONS)

@@ -4,8 +4,7 @@ from roost.cli.parse.options import JSON, Args, Option, TableVerb, Verb
 from roost.cli.parse.values import compress, plural
 from roost.cli.runtime.connect import server
 from roost.cli.text.output import clean, print_answer
-from roost.cli.verbs.nodes.host_key import believed
-from roost.cli.verbs.nodes.node_names import HOST_KEY, NAME, YES
+from roost.cli.verbs.nodes.node_names import HOST_KEY, NAME, YES, believed
 
 RM = Verb(
     "node rm",

@@ -1,14 +1,11 @@
 """roost node add: one more machine with GPUs, reached over SSH."""
 
-import sys
-
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, ONE, Args, Json, Operand, Option, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.text.node_text import account_text, clock_text, gpus_text
 from roost.cli.text.output import clean, note, print_json
-from roost.cli.verbs.nodes.host_key import believed
-from roost.cli.verbs.nodes.node_names import HOST_KEY, YES, on_server
+from roost.cli.verbs.nodes.node_names import HOST_KEY, YES, believed, on_server
 
 VERB = Verb(
     "node add",
@@ -48,7 +45,6 @@ def run(args: Args) -> int:
         return 0
     gpus = [gpu for gpu in roost.gpus()["gpus"] if gpu["node"] == node["name"]]
     print(added(node, gpus))
-    sys.stdout.flush()
     for word in advice(node):
         note(word)
     return 0

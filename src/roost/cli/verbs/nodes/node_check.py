@@ -1,14 +1,10 @@
 """roost node check: what works on nodes, and what is missing, in words."""
 
-from roost.cli.parse.options import JSON, Args, Json, Operand, UsageError, Verb
+from roost.cli.parse.options import JSON, Args, Iterator, Json, Operand, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.text.node_text import in_order
 from roost.cli.text.output import Screen, clean, print_json, screen, wrap, write
 from roost.client.errors import EXIT_FAILED, ApiError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 VERB = Verb(
     "node check",

@@ -2,7 +2,7 @@
 
 from roost.cli.parse.options import JSON, ONE, Args, Json, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import Column, Screen, clean, print_answer, print_list, screen, table
+from roost.cli.text.output import Column, clean, print_answer, print_list
 from roost.cli.verbs.nodes.node_names import on_server
 from roost.client.client import Roost
 
@@ -29,7 +29,12 @@ VERB = Verb(
     about="For nodes that the server reaches as an ordinary account. Roost never keeps a\n"
     "private key: it stays where it is.",
 )  # fmt: skip
-_COLUMNS = (Column("USER", most=16, least=6), Column("NODE", most=16, least=6), Column("TARGET", least=20), Column("KEY"))
+_COLUMNS = (
+    Column("USER", lambda login: login["user"], most=16, least=6),
+    Column("NODE", lambda login: login["node"], most=16, least=6),
+    Column("TARGET", lambda login: login["target"], least=20),
+    Column("KEY", lambda login: login["key"] or "-"),
+)
 
 
 def run(args: Args) -> int:
@@ -66,10 +71,4 @@ def _list(roost: Roost, args: Args) -> int:
     if args.rm or args.key:
         raise UsageError("of which node?", "roost node login lab3")
     found = [login for login in roost.fleet.logins() if args.user in (None, login["user"])]
-    nothing = "no logins; one of your own: roost node login lab3"
-    return print_list(args, "logins", found, lambda: lines(found, screen()), nothing)
-
-
-def lines(logins: list[Json], shown: Screen) -> list[str]:
-    """The logins as text, a line each."""
-    return table(_COLUMNS, [(each["user"], each["node"], each["target"], each["key"] or "-") for each in logins], shown)
+    return print_list(args, "logins", found, _COLUMNS, "no logins; one of your own: roost node login lab3")

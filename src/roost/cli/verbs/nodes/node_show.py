@@ -6,7 +6,7 @@ from roost.cli.parse.options import JSON, Args, Json, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.text import node_text
 from roost.cli.text.job_text import utc_now
-from roost.cli.text.output import Screen, clean, fields, print_json, screen, write
+from roost.cli.text.output import Screen, clean, fields, print_shown
 from roost.cli.verbs.nodes.node_names import NAME
 
 VERB = Verb(
@@ -22,12 +22,12 @@ def run(args: Args) -> int:
     """Print it."""
     roost = server()
     node = roost.fleet.node(args.name)
-    if args.json:
-        print_json({"version": 1, "node": node})
-        return 0
-    gpus = [gpu for gpu in roost.gpus()["gpus"] if gpu["node"] == node["name"]]
-    write(lines(node, gpus, utc_now(), screen()))
-    return 0
+
+    def shown_lines(shown: Screen) -> list[str]:
+        gpus = [gpu for gpu in roost.gpus()["gpus"] if gpu["node"] == node["name"]]
+        return lines(node, gpus, utc_now(), shown)
+
+    return print_shown(args, {"version": 1, "node": node}, shown_lines)
 
 
 def lines(node: Json, gpus: list[Json], now: datetime, shown: Screen) -> list[str]:

@@ -7,7 +7,7 @@ from roost.cli.parse.values import plural
 from roost.cli.runtime.connect import server
 from roost.cli.text.job_text import utc_now
 from roost.cli.text.node_text import address, colour, gone_for, in_order
-from roost.cli.text.output import Cell, Column, Screen, clean, print_json, screen, table, wrap, write
+from roost.cli.text.output import Cell, Column, Screen, clean, print_shown, table, wrap
 
 VERB = Verb(
     "nodes",
@@ -33,11 +33,7 @@ def run(args: Args) -> int:
     """Print the nodes."""
     roost = server()
     answer = roost.nodes()
-    if args.json:
-        print_json(answer)
-    else:
-        write(lines(answer["nodes"], roost.gpus()["gpus"], utc_now(), screen()))
-    return 0
+    return print_shown(args, answer, lambda shown: lines(answer["nodes"], roost.gpus()["gpus"], utc_now(), shown))
 
 
 def lines(nodes: list[Json], gpus: list[Json], now: datetime, shown: Screen) -> list[str]:

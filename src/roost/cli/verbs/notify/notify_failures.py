@@ -3,8 +3,8 @@
 from roost.cli.parse.options import JSON, Args, Option, Verb
 from roost.cli.parse.values import brief
 from roost.cli.runtime.connect import server
-from roost.cli.text.job_text import moment, utc_now
-from roost.cli.text.output import Column, print_list, screen, table
+from roost.cli.text.job_text import age, moment, utc_now
+from roost.cli.text.output import Column, print_list
 
 VERB = Verb(
     "notify failures",
@@ -13,33 +13,22 @@ VERB = Verb(
     examples=(("roost notify failures", ""),),
     about="Each is tried again for a day, then given up; given up, it is listed for a week.",
 )
-_COLUMNS = (
-    Column("AGE", right=True),
-    Column("JOB", right=True),
-    Column("MESSAGE", most=14),
-    Column("TO", most=36, least=12),
-    Column("TRIES", right=True),
-    Column("AGAIN", right=True),
-    Column("WHY"),
-)
 
 
 def run(args: Args) -> int:
     """Print the list."""
-    found = server().notify_failures(all=bool(args.all))
-    now = utc_now()
-    rows = []
-    for each in found:
-        again = moment(each["next_at"])
-        rows.append(
-            (
-                brief((now - (moment(each["created_at"]) or now)).total_seconds()),
-                "" if each["job"] is None else str(each["job"]),
-                each["kind"].replace("_", " "),
-                f"{each['user']}: {each['to']}" if args.all else f"{each['target']}: {each['to']}",
-                str(each["tries"]),
-                "given up" if again is None else "in " + brief(max((again - now).total_seconds(), 0)),
-                each["error"],
-            )
-        )
-    return print_list(args, "failures", found, lambda: table(_COLUMNS, rows, screen()), "everything could be sent")
+    columns = (
+        Column("AGE", lambda each: age(each["created_at"]), right=True),
+        Column("JOB", lambda each: "" if each["job"] is None else str(each["job"]), right=True),
+        Column("MESSAGE", lambda each: each["kind"].replace("_", " "), most=14),
+        Column("TO", lambda each: f"{each['user' if args.all else 'target']}: {each['to']}", most=36, least=12),
+        Column("TRIES", lambda each: str(each["tries"]), right=True),
+        Column("AGAIN", lambda each: _again(each["next_at"]), right=True),
+        Column("WHY", lambda each: each["error"]),
+    )
+    return print_list(args, "failures", server().notify_failures(all=bool(args.all)), columns, "everything could be sent")
+
+
+def _again(text: str | None) -> str:
+    at = moment(text)
+    return "given up" if at is None else "in " + brief(max((at - utc_now()).total_seconds(), 0))

@@ -3,14 +3,11 @@
 import sys
 
 from roost.cli.parse import values
-from roost.cli.parse.options import JSON, MANY, ONE, Args, Operand, Option, UsageError, Verb
-from roost.cli.text.output import Column, Screen, clean, note, print_json, screen, table, write
+from roost.cli.parse.options import JSON, MANY, ONE, Any, Args, Callable, Operand, Option, UsageError, Verb
+from roost.cli.text.output import Column, Screen, clean, note, print_shown, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from roost.sim.traces import Workload
 
     Found = dict[str, dict[str, float]]
@@ -85,11 +82,7 @@ def run(args: Args) -> int:
         raise UsageError(str(error), error.hint) from None
     finally:
         _progress()("")
-    if args.json:
-        print_json(found)
-        return 0
-    write(lines(found, screen()))
-    return 0
+    return print_shown(args, found, lambda shown: lines(found, shown))
 
 
 def _of_trace(args: Args) -> "tuple[Workload, tuple[int, ...]]":

@@ -6,14 +6,10 @@ import sys
 import time
 
 from roost.cli.parse import values
-from roost.cli.parse.options import JSON, ONE, Args, Json, Option, Verb
-from roost.cli.text.output import Column, note, print_json, screen, table, write
+from roost.cli.parse.options import JSON, ONE, Args, Callable, Json, Option, Verb
+from roost.cli.text.output import Column, listed, note, print_shown
 from roost.client import paths
 from roost.client.client import Roost
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 VERB = Verb(
     "bench",
@@ -27,7 +23,12 @@ VERB = Verb(
     "A server that runs here is not touched, and nothing is left behind.",
 )
 _SIM = "4x24G"
-_COLUMNS = (Column("MEASURED"), Column("ROOST", right=True), Column("FLOOR", right=True), Column("THE FLOOR IS"))
+_COLUMNS = (
+    Column("MEASURED", lambda entry: entry["name"]),
+    Column("ROOST", lambda entry: _amount(entry["value"], entry["unit"]), right=True),
+    Column("FLOOR", lambda entry: _amount(entry["floor"], entry["unit"]), right=True),
+    Column("THE FLOOR IS", lambda entry: entry["floor_is"]),
+)
 
 
 def run(args: Args) -> int:
@@ -39,11 +40,8 @@ def run(args: Args) -> int:
     count = max(args.jobs or 500, 20)
     with scratch_server(_SIM) as roost:
         results = measure(roost, count)
-    if args.json:
-        print_json({"version": 1, "jobs": count, "results": results})
-    else:
-        write(table(_COLUMNS, [_row(entry) for entry in results], screen()))
-    return 0
+    answer = {"version": 1, "jobs": count, "results": results}
+    return print_shown(args, answer, lambda shown: listed(_COLUMNS, results, shown))
 
 
 def _leave(number: int, _: object) -> None:
@@ -76,11 +74,6 @@ def _entry(name: str, value: float | None, unit: str, floor: float | None, floor
     return {"name": name, "value": value, "unit": unit, "floor": floor, "floor_is": floor_is}
 
 
-def _row(entry: Json) -> tuple[str, ...]:
-    unit = entry["unit"]
-    return entry["name"], _amount(entry["value"], unit), _amount(entry["floor"], unit), entry["floor_is"]
-
-
 def _amount(value: float | None, unit: str) -> str:
     if value is None:
         return "-"
@@ -89,10 +82,6 @@ def _amount(value: float | None, unit: str) -> str:
 
 def _held() -> Json:
     return {"command": ["/bin/true"], "cwd": "/", "gpus": 0, "hold": True, "env": {}}
-
-
-def _job() -> Json:
-    return {**_held(), "hold": False}
 
 
 def _throughput(roost: Roost, count: int) -> float:
@@ -110,31 +99,23 @@ def _gap_and_latency(roost: Roost) -> tuple[float | None, float | None]:
     from datetime import datetime
     from itertools import pairwise
 
-    latencies, gaps = [], []
-    previous: list[int] = []
     ids: list[int] = []
     for _ in range(20):
-        ids.append(roost.submit_many([_job()])[0])
+        ids.append(roost.submit_many([{**_held(), "hold": False}])[0])
         roost.wait([ids[-1]])
     chain_ids: list[int] = []
     for _ in range(20):
-        job = {**_held(), "after_any": previous}
-        chain_ids.append(roost.submit_many([job])[0])
-        previous = [chain_ids[-1]]
+        chain_ids += roost.submit_many([{**_held(), "after_any": chain_ids[-1:]}])
     roost.release(f"{chain_ids[0]}-{chain_ids[-1]}")
     roost.wait(chain_ids)
 
     def at(job: Json, key: str) -> float:
         return datetime.fromisoformat(job[key]).timestamp() * 1000
 
-    for job in (roost.job(number) for number in ids):
-        if job["started_at"]:
-            latencies.append(at(job, "started_at") - at(job, "submitted_at"))
-    chain = [roost.job(number) for number in chain_ids]
-    for before, after in pairwise(chain):
-        if before["ended_at"] and after["started_at"]:
-            gaps.append(at(after, "started_at") - at(before, "ended_at"))
-    return _middle(gaps), _middle(latencies)
+    jobs, chain = map(roost.job, ids), map(roost.job, chain_ids)
+    latencies = [at(job, "started_at") - at(job, "submitted_at") for job in jobs if job["started_at"]]
+    pairs = [(before, after) for before, after in pairwise(chain) if before["ended_at"] and after["started_at"]]
+    return _middle([at(after, "started_at") - at(before, "ended_at") for before, after in pairs]), _middle(latencies)
 
 
 def _cli_submit() -> None:

@@ -11,7 +11,7 @@ from roost.cli.text.output import note, print_json
 from roost.client import paths
 from roost.client.client import Roost
 from roost.client.errors import RoostError, ServerUnreachable
-from roost.client.http import Connection
+from roost.client.server_process import answers
 
 _PATIENCE_S = 60.0
 VERB = Verb(
@@ -60,24 +60,11 @@ def _watch(pid: object) -> int | None:
 
 def _await_end(roost: Roost, watched: int | None) -> None:
     if watched is not None:
-        ended, _, _ = select.select([watched], [], [], _PATIENCE_S)
+        has_left = bool(select.select([watched], [], [], _PATIENCE_S)[0])
         os.close(watched)
-        if not ended:
-            raise RoostError(f"the server has not left after {_PATIENCE_S:g} s", "roost log server")
-        return
-    deadline = time.monotonic() + _PATIENCE_S
-    while _listens(roost.address):
-        if time.monotonic() > deadline:
-            raise RoostError(f"the server has not left after {_PATIENCE_S:g} s", "roost log server")
-        time.sleep(0.05)
-
-
-def _listens(address: str) -> bool:
-    connection = Connection(address, timeout_s=5.0)
-    try:
-        connection.request("GET", "/api/v1/status")
-    except ServerUnreachable:
-        return False
-    finally:
-        connection.close()
-    return True
+    else:
+        deadline = time.monotonic() + _PATIENCE_S
+        while not (has_left := not answers(roost.address, at_all=True)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    if not has_left:
+        raise RoostError(f"the server has not left after {_PATIENCE_S:g} s", "roost log server")

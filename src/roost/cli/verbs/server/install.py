@@ -14,7 +14,8 @@ from roost.cli.verbs.server.systemd import UNIT, Manager
 from roost.cli.verbs.server.systemd import run as run_command
 from roost.cli.verbs.server.unit_text import unit_text
 from roost.client import paths
-from roost.client.errors import EXIT_TRY_LATER, RoostError
+from roost.client.client import Roost
+from roost.client.errors import EXIT_TRY_LATER, RoostError, ServerUnreachable
 from roost.client.server_process import server_command
 
 LINGERING = "/var/lib/systemd/linger"
@@ -96,9 +97,6 @@ def _checked(command: list[str], environment: dict[str, str]) -> RoostError | No
 
 def _check_nobody_else(manager: Manager, home: str) -> None:
     """A server of that home which systemd did not start would be in the way."""
-    from roost.client.client import Roost
-    from roost.client.errors import ServerUnreachable
-
     try:
         pid = Roost(paths.own_socket_path(uid=0 if manager.is_system else None), timeout_s=5).status().get("server_pid")
     except ServerUnreachable:

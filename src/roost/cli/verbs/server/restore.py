@@ -27,16 +27,10 @@ def run(args: Args) -> int:
     if answers(server_address()):
         raise RoostError("a server is running", "stop it first: roost down")
     home = paths.home()
-    if not args.force and database_of(home):
+    if not args.force and os.path.exists(home + "/roost.db"):
         raise RoostError(f"{home} already has a database", "replace it: roost restore --force FILE")
     command = server_command(home, ("--restore", path, *(["--force"] if args.force else [])))
     if subprocess.run(command).returncode != 0:
         return EXIT_FAILED
     note("roost: start it with: roost up --detach")
     return 0
-
-
-def database_of(home: str) -> str | None:
-    """The database of a home, if it has one."""
-    path = home + "/roost.db"
-    return path if os.path.exists(path) else None

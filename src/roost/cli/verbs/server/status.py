@@ -7,8 +7,7 @@ from roost.cli.parse.values import plural
 from roost.cli.runtime.connect import server
 from roost.cli.text.job_text import local_time, utc_now
 from roost.cli.text.node_text import gone_for, in_order
-from roost.cli.text.notice_text import tell
-from roost.cli.text.output import Screen, clean, fields, print_json, screen, write
+from roost.cli.text.output import Screen, clean, fields, print_shown
 
 _STATES = ("running", "starting", "paused", "stopping", "unknown", "queued", "held")
 _FEW_NODES = 8
@@ -23,13 +22,7 @@ VERB = Verb(
 def run(args: Args) -> int:
     """Print it."""
     answer = server().status()
-    if args.json:
-        print_json(answer)
-    else:
-        write(lines(answer, utc_now(), screen()))
-        if answer.get("notice"):
-            tell(answer["notice"])
-    return 0
+    return print_shown(args, answer, lambda shown: lines(answer, utc_now(), shown))
 
 
 def lines(answer: Json, now: datetime, shown: Screen) -> list[str]:
@@ -47,11 +40,8 @@ def lines(answer: Json, now: datetime, shown: Screen) -> list[str]:
         ("jobs", (jobs_text(answer.get("jobs") or {}) or "none") + _out_of_sight(answer)),
         ("GPUs", _counts(answer.get("gpus") or {}) or "none"),
     ]
-    pairs += _nodes(answer.get("nodes") or [], now)
-    for problem in answer.get("health") or []:
-        pairs.append(("health", shown.paint(clean(problem), "red")))
-    if not answer.get("health"):
-        pairs.append(("health", "good"))
+    health = [("health", shown.paint(clean(problem), "red")) for problem in answer.get("health") or []]
+    pairs += [*_nodes(answer.get("nodes") or [], now), *(health or [("health", "good")])]
     return fields(pairs, width=shown.width)
 
 

@@ -16,18 +16,6 @@ BOOTED = "/run/systemd/system"
 SYSTEM_UNITS = "/etc/systemd/system"
 
 
-class NotPermitted(RoostError):
-    """It takes root."""
-
-    exit_code = EXIT_NOT_PERMITTED
-
-
-class NoSystemd(RoostError):
-    """Nobody here who would read a unit."""
-
-    exit_code = EXIT_UNREACHABLE
-
-
 class Manager:
     """The system's service manager, or that of this user."""
 
@@ -39,15 +27,12 @@ class Manager:
     def check(self, verb: str) -> None:
         """Raise when this account, or this machine, cannot do it."""
         if self.is_system and os.geteuid() != 0:
-            raise NotPermitted(
-                f"{self.path} is root's to change", f"sudo roost {verb}, or for you alone: roost {verb} --user"
-            )
+            hint = f"sudo roost {verb}, or for you alone: roost {verb} --user"
+            raise RoostError(f"{self.path} is root's to change", hint, exit_code=EXIT_NOT_PERMITTED)
         if not os.path.isdir(BOOTED) or shutil.which("systemctl") is None:
             boot = f"@reboot {os.path.abspath(sys.argv[0])} up --detach"
-            raise NoSystemd(
-                "this machine was not started by systemd",
-                f"roost up --detach does without it; for every boot, `crontab -e` and the line: {boot}",
-            )
+            hint = f"roost up --detach does without it; for every boot, `crontab -e` and the line: {boot}"
+            raise RoostError("this machine was not started by systemd", hint, exit_code=EXIT_UNREACHABLE)
 
     def command(self, *words: str) -> list[str]:
         """systemctl with these words."""

@@ -1,8 +1,6 @@
 """The text of the systemd unit that `roost install` writes. Pure: words in, text out; runs nothing, reads nothing."""
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from roost.cli.parse.options import Mapping, Sequence
 
 MARK = "# Written by `roost install`, taken away by `roost uninstall`."
 

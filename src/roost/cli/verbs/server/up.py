@@ -7,11 +7,8 @@ from roost.cli.parse.options import Args, Option, Verb
 from roost.cli.text.output import note
 from roost.cli.verbs.server.server_options import LISTENING, SIM, server_arguments
 from roost.client import paths
+from roost.client.client import Roost
 from roost.client.errors import EXIT_TRY_LATER, RoostError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from roost.client.client import Roost
 
 VERB = Verb(
     "up",
@@ -49,7 +46,6 @@ def run(args: Args) -> int:
 
 
 def _detached(arguments: tuple[str, ...]) -> int:
-    from roost.client.client import Roost
     from roost.client.server_process import start_server
 
     address = paths.own_socket_path()

@@ -1,20 +1,12 @@
 """roost sweep: queue a job for every point of a grid, a list, a table or by chance."""
 
 from roost.cli.parse import job_options, values
-from roost.cli.parse.options import ONE, Args, Json, Option, UsageError, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import reach
+from roost.cli.text.output import print_json
 from roost.cli.verbs.jobs.submit import OPERAND, job_of, resolved
-from roost.cli.verbs.sweeps.sweep_options import (
-    CSV,
-    PARAM,
-    SAMPLES,
-    WHERE,
-    asked,
-    make_directories,
-    print_points,
-    say_unused,
-)
-from roost.client.client import Roost
+from roost.cli.verbs.sweeps.sweep_options import POINTS, asked, make_directories, print_points, say_unused
+from roost.client.client import Roost, new_key
 
 _LONG_ONLY = {"priority": "--priority"}  # -p is a parameter here
 VERB = Verb(
@@ -22,10 +14,7 @@ VERB = Verb(
     "queue a job for every point of a sweep",
     operands=(OPERAND,),
     options=(
-        PARAM,
-        CSV,
-        WHERE,
-        SAMPLES,
+        *POINTS,
         Option("--seed", "draw by this seed; the same seed, the same values (default 0)", ONE, "N", values.integer,
                group="points"),
         Option("--dir", "a directory a point, made and entered: runs/{lr}-{seed}", ONE, "DIR", group="points"),
@@ -36,7 +25,7 @@ VERB = Verb(
         ),
         Option("-n --dry-run", "print the points, queue nothing"),
         Option("-q --quiet", "print nothing but the sweep's number"),
-        Option("--json", "print JSON"),
+        JSON,
     ),
     examples=(
         ("roost sweep -p lr=1e-3,1e-4 -p seed=0..4 'python t.py --lr={lr} {seed}'", "ten jobs"),
@@ -53,15 +42,11 @@ VERB = Verb(
 
 def run(args: Args) -> int:
     """Queue the points."""
-    from roost.client.client import new_key
-
     if not args.command:
         raise UsageError("the command is missing", "roost sweep -p lr=1e-3,1e-4 'python t.py --lr {lr}'; roost sweep --help")
     args, spec = job_of(VERB, args)
     body: Json = {"job": {**spec, "env": 0}, "envs": [spec["env"]], **asked(args), "key": new_key()}
-    for key in ("seed", "dir", "max_running"):
-        if args.__dict__[key] is not None:
-            body[key] = args.__dict__[key]
+    body |= args.said("seed", "dir", "max_running")
     answer = reach(lambda roost: send(roost, body, dry_run=args.dry_run))
     return told(args, answer)
 
@@ -80,11 +65,8 @@ def send(roost: Roost, body: Json, *, dry_run: bool) -> Json:
 def told(args: Args, answer: Json, more: str = "") -> int:
     """Say what was queued, or would be."""
     if args.json:
-        from roost.cli.text.output import print_json
-
         print_json({"version": 1, **answer})
-        return 0
-    if args.dry_run:
+    elif args.dry_run:
         print_points(answer["points"])
     elif args.quiet:
         print(answer["sweep"])

@@ -3,7 +3,7 @@
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, Args, Operand, Option, TableVerb, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.runtime.job_actions import tell
+from roost.cli.runtime.job_actions import act
 from roost.cli.text.output import print_answer
 from roost.cli.verbs.sweeps.sweep_options import ID, sweep_id
 from roost.client.errors import EXIT_FAILED
@@ -39,9 +39,7 @@ RERUN = Verb(
 
 def kill(args: Args) -> int:
     """End what is left of a sweep."""
-    roost = server()
-    answer = roost.act("kill", {"sweep": sweep_id(roost, args.sweep)})
-    return tell(answer, [("killed", answer.get("done") or [])], named=False, as_json=args.json)
+    return act(args, "kill", "killed", {"sweep": sweep_id(server(), args.sweep)})
 
 
 def limit(args: Args) -> int:
@@ -52,9 +50,8 @@ def limit(args: Args) -> int:
     except ValueError as error:
         raise UsageError(f"{args.most}: {error}", "a number, or none") from None
     answer = roost.limit_sweep(sweep_id(roost, args.sweep), most)
-    return print_answer(
-        args, answer, f"sweep {answer['sweep']}: " + ("no limit" if most is None else f"at most {most:,} at once")
-    )
+    said = "no limit" if most is None else f"at most {most:,} at once"
+    return print_answer(args, answer, f"sweep {answer['sweep']}: {said}")
 
 
 def rerun(args: Args) -> int:
@@ -65,8 +62,7 @@ def rerun(args: Args) -> int:
     if not roost.jobs(sweep=number, state=states, limit=1)["jobs"]:
         said = f"no job of sweep {number} has ended like that: {', '.join(states).replace('_', ' ')}"
         raise UsageError(said, exit_code=EXIT_FAILED)
-    answer = roost.act("rerun", {"sweep": number, "states": states})
-    return tell(answer, [("queued again:", answer.get("done") or [])], named=False, as_json=args.json)
+    return act(args, "rerun", "queued again:", {"sweep": number, "states": states})
 
 
 def _states(args: Args) -> list[str]:

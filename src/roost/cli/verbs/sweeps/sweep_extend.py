@@ -3,18 +3,15 @@
 from roost.cli.parse.options import JSON, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import reach
 from roost.cli.verbs.sweeps.sweep import told
-from roost.cli.verbs.sweeps.sweep_options import CSV, ID, PARAM, SAMPLES, WHERE, asked, make_directories, sweep_id
-from roost.client.client import Roost
+from roost.cli.verbs.sweeps.sweep_options import ID, POINTS, asked, make_directories, sweep_id
+from roost.client.client import Roost, new_key
 
 VERB = Verb(
     "sweep extend",
     "add points to a sweep, those that it does not have yet",
     operands=(ID,),
     options=(
-        PARAM,
-        CSV,
-        WHERE,
-        SAMPLES,
+        *POINTS,
         Option("-n --dry-run", "print the new points, queue nothing"),
         Option("-q --quiet", "print nothing but the sweep's number"),
         JSON,
@@ -29,8 +26,6 @@ VERB = Verb(
 
 def run(args: Args) -> int:
     """Queue what is missing."""
-    from roost.client.client import new_key
-
     body = {**asked(args), "key": new_key()}
     if not (body["params"] or "points" in body or "samples" in body):
         raise UsageError("extend it by what?", "roost sweep extend 3 -p seed=5..9")

@@ -1,10 +1,9 @@
 """roost sweep ls: the sweeps there are, and how far they are."""
 
 from roost.cli.parse.options import JSON, Args, Verb
-from roost.cli.parse.values import brief
 from roost.cli.runtime.connect import server
-from roost.cli.text.job_text import moment, utc_now
-from roost.cli.text.output import Column, print_list, screen, table
+from roost.cli.text.job_text import age
+from roost.cli.text.output import Column, print_list
 from roost.cli.verbs.sweeps.sweep_show import counts_text
 
 VERB = Verb(
@@ -14,28 +13,15 @@ VERB = Verb(
     examples=(("roost sweep ls", ""),),
 )
 _COLUMNS = (
-    Column("ID", right=True),
-    Column("NAME", most=20, least=8),
-    Column("USER", most=12, least=6),
-    Column("JOBS", right=True),
-    Column("AGE", right=True),
-    Column("PROGRESS"),
+    Column("ID", lambda sweep: str(sweep["id"]), right=True),
+    Column("NAME", lambda sweep: sweep["name"], most=20, least=8),
+    Column("USER", lambda sweep: sweep["user"], most=12, least=6),
+    Column("JOBS", lambda sweep: str(sweep["jobs"]), right=True),
+    Column("AGE", lambda sweep: age(sweep["created_at"]), right=True),
+    Column("PROGRESS", lambda sweep: counts_text(sweep["counts"], zeros=False)),
 )
 
 
 def run(args: Args) -> int:
     """Print the list."""
-    found = server().sweeps()
-    now = utc_now()
-    rows = [
-        (
-            str(each["id"]),
-            each["name"],
-            each["user"],
-            str(each["jobs"]),
-            brief((now - (moment(each["created_at"]) or now)).total_seconds()),
-            counts_text(each["counts"], zeros=False),
-        )
-        for each in found
-    ]
-    return print_list(args, "sweeps", found, lambda: table(_COLUMNS, rows, screen()), "no sweeps yet")
+    return print_list(args, "sweeps", server().sweeps(), _COLUMNS, "no sweeps yet")

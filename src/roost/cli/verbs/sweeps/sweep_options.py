@@ -4,22 +4,18 @@ import os
 import sys
 
 from roost.cli.parse import values
-from roost.cli.parse.options import MANY, ONE, Args, Json, Operand, Option, UsageError
+from roost.cli.parse.options import MANY, ONE, Args, Iterable, Json, Operand, Option, UsageError
 from roost.cli.text.output import note
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from roost.client.client import Roost
+from roost.client.client import Roost
 
 ID = Operand("sweep", "1", "ID", "the sweep's number; @ is your last one")
-_POINTS = "points"
-PARAM = Option("-p --param", "values: 1,2,3  0..4  0..10..2  log:1e-5..1e-2  uniform:0..1  int:1..9", MANY, "NAME=VALUES",
-               values.assignment, group=_POINTS)  # fmt: skip
-CSV = Option("--csv", "points from a table: names in the first line, a point a line", ONE, "FILE", group=_POINTS)
-WHERE = Option("--where", "only points for which this holds, like 'lr*seed < 1'", ONE, "EXPRESSION", group=_POINTS)
-SAMPLES = Option("--samples", "how often to draw log:, uniform: and int:", ONE, "N", values.count, group=_POINTS)
+POINTS = (
+    Option("-p --param", "values: 1,2,3  0..4  0..10..2  log:1e-5..1e-2  uniform:0..1  int:1..9", MANY, "NAME=VALUES",
+           values.assignment, group="points"),
+    Option("--csv", "points from a table: names in the first line, a point a line", ONE, "FILE", group="points"),
+    Option("--where", "only points for which this holds, like 'lr*seed < 1'", ONE, "EXPRESSION", group="points"),
+    Option("--samples", "how often to draw log:, uniform: and int:", ONE, "N", values.count, group="points"),
+)  # fmt: skip
 
 
 def asked(args: Args) -> Json:
@@ -27,10 +23,7 @@ def asked(args: Args) -> Json:
     body: Json = {"params": _params(args.param or ())}
     if args.csv is not None:
         body["points"] = table_of(args.csv)
-    for key in ("where", "samples"):
-        if args.__dict__[key] is not None:
-            body[key] = args.__dict__[key]
-    return body
+    return body | args.said("where", "samples")
 
 
 def _params(texts: "Iterable[str]") -> dict[str, str]:

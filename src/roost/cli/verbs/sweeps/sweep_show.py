@@ -44,7 +44,7 @@ def run(args: Args) -> int:
     elif args.csv:
         write_csv(sweep)
     else:
-        shown = Screen(100_000) if args.wide else screen()
+        shown = screen(args.wide)
         text, hidden = table_lines(sweep, utc_now(), shown)
         write([*head_text(sweep, shown), "", *text])
         if hidden:

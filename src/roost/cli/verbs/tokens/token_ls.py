@@ -2,11 +2,10 @@
 
 from datetime import datetime
 
-from roost.cli.parse.options import JSON, Args, Json, Option, Verb
-from roost.cli.parse.values import brief
+from roost.cli.parse.options import JSON, Args, Option, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.job_text import moment, utc_now
-from roost.cli.text.output import Column, Screen, print_list, screen, table
+from roost.cli.text.job_text import away, utc_now
+from roost.cli.text.output import Column, print_list
 
 VERB = Verb(
     "token ls",
@@ -14,43 +13,21 @@ VERB = Verb(
     options=(Option("-a --all", "everybody's, for administrators"), JSON),
     examples=(("roost token ls", ""), ("roost token ls --all --json", "everybody's, for programs")),
 )
-_COLUMNS = (
-    Column("ID", right=True),
-    Column("USER", most=16, least=6),
-    Column("MADE", right=True),
-    Column("EXPIRES", right=True),
-    Column("USED", right=True),
-    Column("LABEL"),
-)
 
 
 def run(args: Args) -> int:
     """Print the list."""
     found = server().people.tokens(all=bool(args.all))
-    nothing = "no tokens; a new one: roost token new laptop"
-    return print_list(args, "tokens", found, lambda: lines(found, utc_now(), screen()), nothing)
+    return print_list(args, "tokens", found, columns(utc_now()), "no tokens; a new one: roost token new laptop")
 
 
-def lines(tokens: list[Json], now: datetime, shown: Screen) -> list[str]:
-    """The tokens as text, a line each."""
-    rows = [
-        (
-            str(token["id"]),
-            token["user"],
-            _far(token["created_at"], now) or "-",
-            _far(token["expires_at"], now) or "never",
-            _far(token["used_at"], now) or "-",
-            token["label"],
-        )
-        for token in tokens
+def columns(now: datetime) -> list[Column]:
+    """What is shown of a token."""
+    return [
+        Column("ID", lambda token: str(token["id"]), right=True),
+        Column("USER", lambda token: token["user"], most=16, least=6),
+        Column("MADE", lambda token: away(token["created_at"], now) or "-", right=True),
+        Column("EXPIRES", lambda token: away(token["expires_at"], now) or "never", right=True),
+        Column("USED", lambda token: away(token["used_at"], now) or "-", right=True),
+        Column("LABEL", lambda token: token["label"]),
     ]
-    return table(_COLUMNS, rows, shown)
-
-
-def _far(text: str | None, now: datetime) -> str:
-    """`3d04h ago`, `in 12d`, `over`; nothing for no time."""
-    at = moment(text)
-    if at is None:
-        return ""
-    away_s = (at - now).total_seconds()
-    return f"in {brief(away_s)}" if away_s > 0 else f"{brief(-away_s)} ago"

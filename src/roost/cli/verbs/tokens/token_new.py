@@ -1,7 +1,5 @@
 """roost token new: a token, printed once."""
 
-import sys
-
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, ONE, Args, Operand, Option, Verb
 from roost.cli.runtime.connect import server
@@ -30,7 +28,6 @@ def run(args: Args) -> int:
         print_json(made)
         return 0
     print(made["token"])
-    sys.stdout.flush()
     until = "until it is revoked" if args.expires is None else f"for {values.in_words(args.expires)}"
     note(f"roost: token {made['id']}, good {until}; it is not shown again")
     return 0

@@ -1,10 +1,10 @@
 """roost audit: who did what, when, from where."""
 
 from roost.cli.parse import values
-from roost.cli.parse.options import JSON, ONE, Args, Json, Option, Verb
+from roost.cli.parse.options import JSON, ONE, Args, Option, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.text.job_text import moment
-from roost.cli.text.output import Column, Screen, print_list, screen, table
+from roost.cli.text.output import Column, print_list
 
 _MOST = 50
 VERB = Verb(
@@ -25,12 +25,12 @@ VERB = Verb(
     ),
     about="For administrators. Every change that a person made is in it, and every login.",
 )
-_COLUMNS = (
-    Column("WHEN"),
-    Column("USER", most=16, least=6),
-    Column("FROM", most=32, least=8),
-    Column("ACTION", most=16),
-    Column("WHAT"),
+COLUMNS = (
+    Column("WHEN", lambda entry: _when(entry["at"])),
+    Column("USER", lambda entry: entry["user"], most=16, least=6),
+    Column("FROM", lambda entry: " ".join(filter(None, (entry["via"], entry["address"]))), most=32, least=8),
+    Column("ACTION", lambda entry: entry["action"], most=16),
+    Column("WHAT", lambda entry: " ".join(filter(None, (entry["target"], entry["detail"])))),
 )
 
 
@@ -39,17 +39,9 @@ def run(args: Args) -> int:
     most = _MOST if args.limit is None else args.limit
     people = server().people
     found = list(people.audit(user=args.user or "", action=args.action or "", since=args.since or "", most=most))
-    shown = Screen(100_000) if args.wide else screen()
-    return print_list(args, "audit", found, lambda: lines(found, shown), "roost: nothing of that kind was done")
+    return print_list(args, "audit", found, COLUMNS, "roost: nothing of that kind was done")
 
 
-def lines(found: list[Json], shown: Screen) -> list[str]:
-    """The audit as text, a line each."""
-    rows = []
-    for entry in found:
-        at = moment(entry["at"])
-        when = f"{at.astimezone():%Y-%m-%d %H:%M:%S}" if at is not None else "-"
-        whence = " ".join(filter(None, (entry["via"], entry["address"])))
-        what = " ".join(filter(None, (entry["target"], entry["detail"])))
-        rows.append((when, entry["user"], whence, entry["action"], what))
-    return table(_COLUMNS, rows, shown)
+def _when(text: str | None) -> str:
+    at = moment(text)
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}" if at is not None else "-"

@@ -2,8 +2,7 @@
 
 from roost.cli.parse.options import JSON, Args, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.notice_text import line
-from roost.cli.text.output import note, print_json
+from roost.cli.text.output import note, notice_line, print_json
 
 VERB = Verb(
     "notice",
@@ -33,5 +32,5 @@ def run(args: Args) -> int:
     elif found is None:
         note("roost: there is no notice" + (" any more" if args.clear else ""))
     else:
-        print(line(found))
+        print(notice_line(found))
     return 0

@@ -1,14 +1,10 @@
 """The verbs that change one thing of each user named: lock, unlock, admin; and the link to a new password."""
 
-from roost.cli.parse.options import Args, Json, Option, TableVerb, Verb
+from roost.cli.parse.options import Args, Callable, Json, Option, TableVerb, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.text.output import clean, note, write
 from roost.cli.verbs.users.user_add import lines
 from roost.cli.verbs.users.user_names import NAMES, known
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def _change(

@@ -1,12 +1,7 @@
 """Which users are meant: names on the command line, or a file with one a line. All are looked at before any is changed."""
 
-from roost.cli.parse.options import Json, Operand, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from roost.client.client import Roost
+from roost.cli.parse.options import Json, Operand, Sequence, UsageError
+from roost.client.client import Roost
 
 NAMES = Operand("names", "+", "NAME", "users, like ana bob")
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")

@@ -7,8 +7,6 @@ from roost.cli.text.output import clean, note, print_each
 from roost.cli.verbs.users.user_names import NAMES, check_names
 from roost.cli.verbs.users.user_show import lines
 
-_RULES = ("weight", "max_gpus", "max_jobs", "max_queued", "unix")
-_OPTIONS = "--weight, --max-gpus, --max-jobs, --max-queued, --unix"
 VERB = Verb(
     "user set",
     "change weight, quotas or UNIX account of users",
@@ -32,9 +30,9 @@ VERB = Verb(
 
 def run(args: Args) -> int:
     """Change, and show what became of it."""
-    rules = {name: args.__dict__[name] for name in _RULES if args.__dict__[name] is not None}
+    rules = args.said("weight", "max_gpus", "max_jobs", "max_queued", "unix")
     if not rules:
-        raise UsageError(f"set what? {_OPTIONS}")
+        raise UsageError("set what? --weight, --max-gpus, --max-jobs, --max-queued, --unix")
     names = check_names(args.names)
     if len(names) > 1 and rules.get("unix") not in (None, values.NONE):
         raise UsageError("one UNIX account is for one user", "--unix for each by itself")

@@ -5,8 +5,6 @@ from roost.cli.runtime.connect import server
 from roost.cli.text.output import clean, fields, print_each
 from roost.cli.verbs.users.user_names import check_names
 
-User = Json
-
 VERB = Verb(
     "user show",
     "show users: role, weight, quotas, what they have now",
@@ -24,7 +22,7 @@ def run(args: Args) -> int:
     return print_each(args, "users", users, lines)
 
 
-def lines(user: User) -> list[str]:
+def lines(user: Json) -> list[str]:
     """A user as text: who he is, what he has, and the most that he may have."""
     pairs = [
         ("role", role(user)),
@@ -38,12 +36,12 @@ def lines(user: User) -> list[str]:
     return [f"user {clean(user['user'])}", *fields(pairs, "  ")]
 
 
-def role(user: User) -> str:
+def role(user: Json) -> str:
     """`administrator, locked`; nothing for everybody else."""
     return ", ".join(word for word, is_so in (("administrator", user.get("admin")), ("locked", user.get("locked"))) if is_so)
 
 
-def account(user: User) -> str:
+def account(user: Json) -> str:
     """The UNIX account that he is tied to, where it is not the one of his name."""
     if user.get("added") and user.get("unix") is None:
         return "nobody: no UNIX account is tied"

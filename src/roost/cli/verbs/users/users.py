@@ -2,7 +2,7 @@
 
 from roost.cli.parse.options import JSON, Args, Json, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import Cell, Column, Screen, clean, print_list, screen, table
+from roost.cli.text.output import Cell, Column, clean, print_list
 from roost.cli.verbs.users.user_show import role
 
 VERB = Verb(
@@ -13,37 +13,20 @@ VERB = Verb(
     about="Everybody who was added, has rules (`roost user set`) or a job not ended.\n"
     "1/4 is one of at most four; a number alone has no limit.",
 )
-_COLUMNS = (
-    Column("USER", most=32, least=12),
-    Column("WEIGHT", right=True),
-    Column("GPUS", right=True),
-    Column("RUNNING", right=True),
-    Column("QUEUED", right=True),
-    Column(""),
+COLUMNS = (
+    Column("USER", lambda user: user["user"], most=32, least=12),
+    Column("WEIGHT", lambda user: f"{user['weight']:g}", right=True),
+    Column("GPUS", lambda user: _of(user["gpus"], user["max_gpus"]), right=True),
+    Column("RUNNING", lambda user: _of(user["running"], user["max_jobs"]), right=True),
+    Column("QUEUED", lambda user: _of(user["queued"], user["max_queued"]), right=True),
+    Column("", lambda user: Cell(_note(user), "dim")),
 )
 
 
 def run(args: Args) -> int:
     """Print the users."""
-    users = server().users()
     nothing = "nobody has a job that is not ended, or rules: roost user set ana --max-gpus 4"
-    return print_list(args, "users", users, lambda: lines(users, screen()), nothing)
-
-
-def lines(users: list[Json], shown: Screen) -> list[str]:
-    """The users as text, a line each."""
-    rows = [
-        (
-            user["user"],
-            f"{user['weight']:g}",
-            _of(user["gpus"], user["max_gpus"]),
-            _of(user["running"], user["max_jobs"]),
-            _of(user["queued"], user["max_queued"]),
-            Cell(_note(user), "dim"),
-        )
-        for user in users
-    ]
-    return table(_COLUMNS, rows, shown)
+    return print_list(args, "users", server().users(), COLUMNS, nothing)
 
 
 def _note(user: Json) -> str:

@@ -18,7 +18,7 @@ from tests.unit.client.fake_server import FakeServer, error
 from roost.cli.parse import job_options, values
 from roost.cli.parse.options import UsageError
 from roost.cli.runtime import prompt
-from roost.cli.text.output import Screen
+from roost.cli.text.output import Screen, listed
 from roost.cli.verbs.defaults import default_options
 from roost.cli.verbs.tokens import token_ls
 from roost.cli.verbs.users import audit
@@ -151,7 +151,7 @@ def test_tokens_as_a_table() -> None:
         {"id": 12, "user": "ana", "label": "ci\x1b[1m", "created_at": "2026-11-19T12:00:00Z",
          "expires_at": "2026-11-21T12:00:00Z", "used_at": "2026-11-20T11:59:00Z"},
     ]  # fmt: skip
-    assert token_ls.lines(tokens, NOW, Screen(80)) == [
+    assert listed(token_ls.columns(NOW), tokens, Screen(80)) == [
         "ID  USER       MADE   EXPIRES       USED  LABEL",
         " 1  ana   1h00m ago     never          -  laptop",
         "12  ana   1d00h ago  in 1d00h  1m00s ago  ci\\x1b[1m",
@@ -183,7 +183,8 @@ def test_who_is_not_let_in_ends_with_77(roost: Roost, server: FakeServer) -> Non
 
 
 def test_the_audit_as_a_table() -> None:
-    lines = audit.lines(
+    lines = listed(
+        audit.COLUMNS,
         [
             {
                 "at": None,

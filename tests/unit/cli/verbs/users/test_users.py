@@ -9,7 +9,7 @@ import pytest
 from tests.unit.cli.conftest import Roost
 from tests.unit.client.fake_server import FakeServer, error
 
-from roost.cli.text.output import Screen, width_of
+from roost.cli.text.output import Screen, listed, width_of
 from roost.cli.verbs.users import usage, users
 
 
@@ -23,13 +23,16 @@ ANA = user("ana", weight=2.0, max_gpus=4, max_jobs=8, max_queued=100, gpus=3, ru
 
 def test_users_with_what_they_have_and_may_have() -> None:
     others = [user("bob", queued=1_000_000), user("zoe\x1b[31m", weight=-0.5, account=False)]
-    assert users.lines([ANA, *others], Screen(80)) == [
+    assert listed(users.COLUMNS, [ANA, *others], Screen(80)) == [
         "USER         WEIGHT  GPUS  RUNNING     QUEUED",
         "ana               2   3/4      2/8     98/100",
         "bob               1     0        0  1,000,000",
         "zoe\\x1b[31m    -0.5     0        0          0  no account here",
     ]
-    assert max(width_of(line) for line in users.lines([user("x" * 64, **dict(list(ANA.items())[1:]))], Screen(60))) <= 60
+    assert (
+        max(width_of(line) for line in listed(users.COLUMNS, [user("x" * 64, **dict(list(ANA.items())[1:]))], Screen(60)))
+        <= 60
+    )
 
 
 def test_a_user_is_shown_and_ruled(roost: Roost, server: FakeServer) -> None:
