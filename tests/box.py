@@ -218,8 +218,9 @@ class Box:
     # Its servers
 
     def up(self, *options: str) -> Box:
-        """Start the server."""
-        self.do("up", "--detach", *(options or ("--sim", self.gpus)))
+        """Start the server, with a check of all its answers in it (`tests/checked`)."""
+        path = os.pathsep.join(filter(None, (str(ROOT / "tests" / "checked"), self.env.get("PYTHONPATH"))))
+        self.do("up", "--detach", *(options or ("--sim", self.gpus)), env={"PYTHONPATH": path})
         return self
 
     @property

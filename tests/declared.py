@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 
-DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "openapi.json"
+DOCUMENT = Path(os.environ.get("TESTS_DOCUMENT") or Path(__file__).resolve().parents[1] / "docs" / "openapi.json")
 API = "/api/"
 
 
