@@ -26,7 +26,7 @@ class PipeNode:
 
     def cut(self) -> None:
         """The node program dies, and cannot be started again."""
-        pid = self.shown()["pid"]
+        pid = until("it is attached", lambda: self.shown()["pid"])
         self.directory.rename(self.directory.with_name("away"))
         self.directory.touch()
         os.kill(pid, signal.SIGKILL)
