@@ -62,10 +62,10 @@ def _validator(schema: str) -> Any:
 
 def _answer(method: str, path: str, status: int) -> Any:
     operation = _operations(path).get(method)
-    if operation is None:
+    if operation is None and status < 400:
         raise Undeclared(f"{method.upper()} {path} is not in the document")
-    found = operation["responses"].get(str(status))
-    if status == 500:  # an error that nobody foresaw has the same shape
+    found = operation["responses"].get(str(status)) if operation is not None else None
+    if status == 500 or operation is None:  # unforeseen, or refused before there was a route
         found = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
     if found is not None and "$ref" in found:
         found = document()["components"]["responses"][found["$ref"].rpartition("/")[2]]

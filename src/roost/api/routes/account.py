@@ -10,7 +10,7 @@ from roost.api.calls import Call
 from roost.api.edge.authentication import Right
 from roost.api.parameters import documented
 from roost.api.route_table import Routes
-from roost.core.errors import BadRequest, Impossible, NotFound
+from roost.core.errors import BadRequest, Conflict, Impossible, NotFound
 from roost.server.clock import rfc3339
 from roost.server.identity.passwords import MAX_LENGTH, MIN_LENGTH
 from roost.server.identity.people import LOGIN
@@ -69,7 +69,7 @@ async def tokens(call: Call, all: bool = False) -> Tokens:
     return Tokens(tokens=[Token(**_facts(row)) for row in sorted(rows, key=lambda row: row.id)])
 
 
-@routes.post("/tokens", Right.USER, created=(TokenMade,))
+@routes.post("/tokens", Right.USER, Conflict, created=(TokenMade,))
 async def new_token(call: Call, body: TokenBody) -> TokenMade:
     """A new token, told this once."""
     if body.lives_s is not None and not 1 <= body.lives_s <= MAX_LIFE_S:

@@ -38,7 +38,7 @@ class LinkBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return "LinkBody()"
 
 
-@routes.post("/login", Right.PUBLIC)
+@routes.post("/login", Right.PUBLIC, Conflict)
 async def log_in(call: Call, body: LoginBody) -> LoggedIn:
     """Begin a session, or get a token, by name and password."""
     here = call.server

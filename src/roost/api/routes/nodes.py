@@ -56,7 +56,7 @@ async def remove(call: Call, node: str, force: bool = False) -> NodeLost:
     return NodeLost(node=node, lost=await call.server.fleet.remove(call.caller, node, force))
 
 
-@routes.post("/nodes/{node}/check", Right.ADMIN, NotFound)
+@routes.post("/nodes/{node}/check", Right.ADMIN, NotFound, Conflict)
 async def check(call: Call, node: str) -> NodeChecked:
     """What works on a node, and what is missing."""
     checks = await call.server.fleet.check(call.caller, node)
