@@ -45,7 +45,7 @@ class Checking(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
         def checked(scope: Any, value: Any, status: int = 200, headers: Any = None) -> Any:
             try:
-                check_answer(scope["method"], quote(scope["path"]), status, module._encode(value))
+                check_answer(scope["method"], quote(scope["path"]), status, module.encode(value))
             except Undeclared as error:
                 logging.getLogger("roost.tests").error("%s", error)
                 refusal = {"error": {"code": "undeclared", "message": str(error), "hint": None}}

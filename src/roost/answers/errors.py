@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from roost.core.errors import HostKeyUnknown, RoostError
+from roost.messages import Message
 
 
 class ErrorBody(msgspec.Struct, kw_only=True):
@@ -13,8 +14,8 @@ class ErrorBody(msgspec.Struct, kw_only=True):
     `host_key` with `host_key_unknown`: the fingerprint of the key that the node has."""
 
     code: Annotated[str, msgspec.Meta(extra_json_schema={"enum": sorted(kind.code for kind in RoostError.__subclasses__())})]
-    message: str
-    hint: str | None
+    message: Message
+    hint: Message | None
     index: int | UnsetType = UNSET
     host_key: str | UnsetType = UNSET
 
@@ -29,4 +30,4 @@ def error_answer(error: RoostError) -> Error:
     """The answer that an error is."""
     index = UNSET if error.index is None else error.index
     host_key = error.host_key if isinstance(error, HostKeyUnknown) else UNSET
-    return Error(ErrorBody(code=error.code, message=error.message, hint=error.hint, index=index, host_key=host_key))
+    return Error(ErrorBody(code=error.code, message=error.said, hint=error.advice, index=index, host_key=host_key))

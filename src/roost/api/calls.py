@@ -8,8 +8,10 @@ from starlette.responses import Response
 
 from roost.api.edge.authentication import address_of, scheme_of
 from roost.api.edge.forms import Form
+from roost.api.edge.language import language_for
 from roost.api.edge.peer_credentials import SCOPE_KEY
 from roost.core.errors import NotKnown
+from roost.messages import Language
 from roost.server.identity.people import Caller
 from roost.server.identity.redaction import Redaction
 from roost.server.parts import Parts
@@ -52,6 +54,11 @@ class Call:
         """The form that a page sent; it was checked."""
         found: Form = self.request.state.form
         return found
+
+    @property
+    def language(self) -> Language:
+        """The reader's language."""
+        return language_for(self.request.scope)
 
     @property
     def scheme(self) -> str:

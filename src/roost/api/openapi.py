@@ -10,6 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 import roost
+from roost.answers.encoding import schema_of_message
 from roost.answers.errors import Error
 from roost.answers.jobs import LogEnded, LogPiece, LogWaiting
 from roost.answers.live import LiveBye, LiveChange, LiveState
@@ -83,7 +84,7 @@ def document_of(routes: Iterable[Route]) -> Json:
     shown = [route for route in routes if route.path.startswith(API)]
     kinds = [kind for route in shown for kind in (route.body, *route.answers) if kind not in (None, Response)]
     found, components = msgspec.json.schema_components(
-        [*kinds, Error, *_STREAMED], ref_template=_REF.format("schemas", "{name}")
+        [*kinds, Error, *_STREAMED], ref_template=_REF.format("schemas", "{name}"), schema_hook=schema_of_message
     )
     schemas = {id(kind): schema for kind, schema in zip(kinds, found, strict=False)}
     paths: Json = {}

@@ -20,9 +20,11 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Scope
 
+from roost.answers.encoding import encode
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
 from roost.api.edge.compression import compressed
+from roost.api.edge.language import language_for
 from roost.api.edge.request_body import read_body
 from roost.api.json_body import Fill, decoded
 from roost.api.parameters import Parameters
@@ -31,7 +33,6 @@ from roost.core.errors import NotFound, RoostError
 API = "/api/v1"
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
-_encode = msgspec.json.Encoder().encode
 
 
 class Media(msgspec.Struct, frozen=True):
@@ -88,8 +89,8 @@ def _kinds(answer: Any) -> tuple[type, ...]:
 
 
 def json_response(scope: Scope, value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A struct as the client gets it."""
-    body, how = compressed(scope, _encode(value))
+    """A struct as the client gets it, in its language."""
+    body, how = compressed(scope, encode(value, language_for(scope)))
     return Response(body, status, {**how, **(headers or {})}, "application/json")
 
 

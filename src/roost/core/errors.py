@@ -3,18 +3,42 @@
 Expected refusals inside the scheduler are values (`reasons`), not exceptions.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from roost.messages import Message, hint_of, is_code, plain
 
 
 class RoostError(Exception):
-    """What was tried, why not, and what to do next."""
+    """What was tried, why not, and what to do next: a code of the catalogues and its parameters, rendered at the edge.
+
+    `index` is the position of the bad item where several were sent. The hint is `CODE.hint` of the catalogue, or given.
+    """
 
     code: ClassVar[str] = "internal"
     status: ClassVar[int] = 500
 
-    def __init__(self, message: str, hint: str | None = None, index: int | None = None) -> None:
-        super().__init__(message)
-        self.message, self.hint, self.index = message, hint, index
+    def __init__(
+        self, message: str | Message, hint: str | Message | None = None, index: int | None = None, **params: Any
+    ) -> None:
+        self.said = message if isinstance(message, Message) else _message(message, params)
+        self.advice = plain(hint) if isinstance(hint, str) else hint or hint_of(self.said)
+        self.index = index
+        super().__init__(self.said)
+
+    @property
+    def message(self) -> str:
+        """The message in English."""
+        return str(self.said)
+
+    @property
+    def hint(self) -> str | None:
+        """The hint in English."""
+        return None if self.advice is None else str(self.advice)
+
+
+def _message(text: str, params: dict[str, Any]) -> Message:
+    """A message of that code; a text that is no code is said as it stands."""
+    return Message(text, **params) if is_code(text) else plain(text)
 
 
 class BadRequest(RoostError):

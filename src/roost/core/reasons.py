@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import msgspec
 
-from roost.core.amounts import size, span
 from roost.core.model import Claimant, Process
+from roost.messages import size, span
 
 
 class Reason(msgspec.Struct, frozen=True, tag_field="code", kw_only=True):

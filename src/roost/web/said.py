@@ -6,7 +6,7 @@ Pure. A text that is not here stays as it is.
 import re
 from functools import cache
 
-from roost.web.words import Language
+from roost.messages import Language
 
 CHINESE: dict[str, str] = {
     "user or password is wrong": "用户名或密码错误",

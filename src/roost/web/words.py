@@ -1,9 +1,6 @@
 """Every word of the pages before a login, in English and in Chinese; and which of the two a browser wants. Pure."""
 
-from typing import Literal
-
-Language = Literal["en", "zh"]
-LANGUAGES: tuple[Language, ...] = ("en", "zh")
+from roost.messages import LANGUAGES, Language, languages_accepted
 
 WORDS: dict[str, tuple[str, str]] = {
     "other": ("中文", "English"),
@@ -57,23 +54,7 @@ class Words:
 
 def chosen(asked: str | None, remembered: str | None, accepted: str) -> Language:
     """The language: the one asked for, else the one of last time, else what the browser likes best."""
-    for wish in (asked, remembered):
-        if wish in LANGUAGES:
-            return wish
-    return _liked(accepted[:500])
-
-
-def _liked(accepted: str) -> Language:
-    """The first of ours in `Accept-Language`, by weight."""
-    ranked: list[tuple[float, int, str]] = []
-    for at, part in enumerate(accepted.split(",")):
-        name, _, weight = part.strip().partition(";q=")
-        try:
-            ranked.append((-float(weight or 1), at, name.strip().lower()))
-        except ValueError:
-            continue
-    for _, _, name in sorted(ranked):
-        for language in LANGUAGES:
-            if name.partition("-")[0] == language:
-                return language
-    return "en"
+    for language in LANGUAGES:
+        if language == (asked if asked in LANGUAGES else remembered):
+            return language
+    return languages_accepted(accepted)

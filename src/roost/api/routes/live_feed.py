@@ -35,7 +35,7 @@ EVENT = {
 async def listen(call: Call) -> Response:
     """Server-sent events for a dashboard: `state`, all that it shows; then `change`s of it, at most two a second; `bye`."""
     hub, is_packed = call.server.live, accepts_gzip(call.request.scope)
-    return LiveResponse(hub, await hub.join(call.caller), call.request.state.give_up_seat, is_packed)
+    return LiveResponse(hub, await hub.join(call.caller, call.language), call.request.state.give_up_seat, is_packed)
 
 
 class LiveResponse(Response):

@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 
-import msgspec
 from starlette.responses import Response, StreamingResponse
 
+from roost.answers.encoding import encode
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
 from roost.api.parameters import Attempt, Lines, Offset
@@ -73,7 +73,7 @@ async def follow(
     await logs.check(job, attempt)
     which = Followed(attempt, from_attempt, STREAMS if stream is None else (stream,))
     pieces = logs.follow(job, which, {"out": offset_out, "err": offset_err}, lines)
-    encoded = (msgspec.json.encode(piece) + b"\n" async for piece in pieces)
+    encoded = (encode(piece, call.language) + b"\n" async for piece in pieces)
     return StreamingResponse(_while_current(call, encoded), media_type=NDJSON)
 
 

@@ -7,12 +7,12 @@ from heapq import nsmallest
 
 import msgspec
 
-from roost.core.amounts import span
 from roost.core.cluster import Cluster
 from roost.core.model import RANK_STEP, Job, Request
 from roost.core.plan.placement import may_use
 from roost.core.plan.planner import over_quota, policy_of
 from roost.core.policy._weights import excess, share
+from roost.messages import span
 
 MOST_COUNTED = 1000
 NAMED = 3

@@ -13,10 +13,10 @@ from heapq import heappop, heappush
 import msgspec
 
 from roost.core import reasons as r
-from roost.core.amounts import size
 from roost.core.cluster import Cluster, claim
 from roost.core.model import Active, Claim, Gpu, GpuRules, Observation, Request
 from roost.core.nodes import ALL, NO_RULES, Node
+from roost.messages import size
 
 MOST_KINDS = 256
 """Kinds of requests whose counts are kept up to date at once."""

@@ -12,11 +12,11 @@ from collections import Counter
 
 import msgspec
 
-from roost.core.amounts import size
 from roost.core.cluster import Cluster
 from roost.core.model import Active, Request, Stop, StopKind
 from roost.core.plan.placement import may_use
 from roost.core.states import Outcome
+from roost.messages import size
 
 RETRY, OOM, PREEMPT = "retry", "oom", StopKind.PREEMPT.value
 PAUSE_MS = 1_000

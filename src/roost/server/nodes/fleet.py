@@ -14,13 +14,13 @@ import msgspec
 
 from roost.answers.nodes import Node, NodeCheck, NodeLogin
 from roost.core.accounts import NO_ACCOUNT, NODE_CHANNEL, SERVER_ACCOUNT, login_channel
-from roost.core.amounts import span
 from roost.core.cluster import Cluster
 from roost.core.errors import Conflict, HostKeyUnknown, NotFound, NotPermitted, RoostError
 from roost.core.model import Access, Login
 from roost.links import addresses, ssh
 from roost.links.addresses import PIPE
 from roost.links.link import LinkDown, plain
+from roost.messages import span
 from roost.node.system.host import boot_id
 from roost.server.clock import now_ms
 from roost.server.identity.people import Caller, People

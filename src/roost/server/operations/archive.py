@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from roost.answers.encoding import ENCODERS
 from roost.answers.jobs import Acted, ArchivedJob
 from roost.core.errors import BadRequest, RoostError
 from roost.core.states import State
@@ -38,7 +39,7 @@ class Archive:
             shown = [
                 ArchivedJob(**msgspec.structs.asdict(job), results=said[job.id]) for job in await self._jobs.views(rows)
             ]
-            lines = msgspec.json.Encoder().encode_lines(shown)
+            lines = ENCODERS["en"].encode_lines(shown)
             try:
                 await asyncio.to_thread(_append, path, lines)
             except OSError as error:

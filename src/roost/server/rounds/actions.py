@@ -4,7 +4,6 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.accounts import SERVER_ACCOUNT
-from roost.core.amounts import span
 from roost.core.errors import NotPermitted, TryLater
 from roost.core.model import RANK_STEP, Conditions, Job, Stop, StopKind
 from roost.core.nodes import channel
@@ -12,6 +11,7 @@ from roost.core.plan.planner import may_preempt
 from roost.core.plan.retries import PREEMPT
 from roost.core.spec import JobSpec
 from roost.core.states import ACTIVE, Change, Outcome, State, is_allowed
+from roost.messages import span
 from roost.server.rounds.commands import Act, Command
 from roost.server.rounds.file_removal import leave
 from roost.server.rounds.orphans import At

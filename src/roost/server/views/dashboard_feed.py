@@ -20,11 +20,13 @@ from typing import Any
 import msgspec
 
 import roost
+from roost.answers.encoding import encode
 from roost.answers.jobs import BriefJob
 from roost.answers.live import LiveBye, LiveChange, LiveServer, Tile, Whole
 from roost.core import events as ev
 from roost.core.errors import TryLater
 from roost.core.plan.placement import Space
+from roost.messages import Language
 from roost.server.clock import now_ms, rfc3339
 from roost.server.identity.people import Caller, People
 from roost.server.identity.redaction import Redaction
@@ -54,15 +56,14 @@ LEVEL = 5
 STRANGER = "\0"
 """Stands for everybody whose work does not show in a change: no user has that name."""
 
-_encode = msgspec.json.Encoder().encode
 _log = logging.getLogger("roost.live")
 
 
 class Listener:
     """Somebody who listens, and what he has not yet taken."""
 
-    def __init__(self, hub: DashboardFeed, caller: Caller) -> None:
-        self.caller = caller
+    def __init__(self, hub: DashboardFeed, caller: Caller, language: Language) -> None:
+        self.caller, self.language = caller, language
         self.sees: str | None = None
         """Through whose veil he looks; None: he sees everything."""
         self.told_s = time.monotonic()
@@ -102,7 +103,7 @@ class Listener:
         self._has_ended, self.is_behind = True, False
         self._waiting.clear()
         if reason is not None:
-            self._waiting.append(sse("bye", _encode(LiveBye(reason))))
+            self._waiting.append(sse("bye", encode(LiveBye(reason), self.language)))
         self._ring()
 
     async def next(self) -> Event | None:
@@ -139,7 +140,7 @@ class DashboardFeed:
         self._status, self._etas, self._shutdown, self._lengths = status, etas, shutdown, lengths
         self.listeners: set[Listener] = set()
         self._picture: DashboardState | None = None
-        self._states: dict[str | None, Event] = {}
+        self._states: dict[tuple[str | None, Language], Event] = {}
         self._rows: dict[int, BriefJob] = {}
         self._known: dict[int, str] = {}
         self._touched: set[int] = set()
@@ -149,11 +150,11 @@ class DashboardFeed:
         self._looking = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
-    async def join(self, caller: Caller) -> Listener:
+    async def join(self, caller: Caller, language: Language = "en") -> Listener:
         """Begin to listen."""
         if self._shutdown.has_begun:
             raise TryLater("the server leaves", "try again in a moment")
-        listener = Listener(self, caller)
+        listener = Listener(self, caller, language)
         listener.sees = self._seen_by(caller)
         self.listeners.add(listener)
         try:
@@ -263,28 +264,29 @@ class DashboardFeed:
     # -- telling ----------------------------------------------------------------------------------------------------
 
     def _tell(self, change: LiveChange | None, owners: Mapping[int, str]) -> None:
-        """Encoded once for all who see the same. Whose sight has changed begins anew."""
+        """Encoded once for all who see the same in the same language. Whose sight has changed begins anew."""
         shown = dashboard_state.people_in(change, owners) if change is not None else set()
-        encoded: dict[str | None, Event] = {}
+        encoded: dict[tuple[str | None, Language], Event] = {}
         for listener in list(self.listeners):
             if (sees := self._seen_by(listener.caller)) != listener.sees:
                 listener.sees = sees
                 listener.begin_anew()
             elif change is not None:
                 key = sees if sees is None or sees in shown else STRANGER
-                if key not in encoded:
+                if (way := (key, listener.language)) not in encoded:
                     seen = change if key is None else dashboard_state.veiled_change(_veil(key), change, owners)
-                    encoded[key] = sse("change", _encode(seen))
-                listener.tell(encoded[key])
+                    encoded[way] = sse("change", encode(seen, listener.language))
+                listener.tell(encoded[way])
 
     def state_for(self, listener: Listener) -> Event:
         """The whole picture as he may see it."""
         listener.sees = self._seen_by(listener.caller)
-        if (event := self._states.get(listener.sees)) is None:
+        way = listener.sees, listener.language
+        if (event := self._states.get(way)) is None:
             assert self._picture is not None
             state = dashboard_state.state_of(self._picture)
             seen = state if listener.sees is None else dashboard_state.veiled_state(_veil(listener.sees), state)
-            event = self._states[listener.sees] = Event(b"retry: 1000\n" + sse("state", _encode(seen)))
+            event = self._states[way] = Event(b"retry: 1000\n" + sse("state", encode(seen, listener.language)))
         return event
 
     def _seen_by(self, caller: Caller) -> str | None:
