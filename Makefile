@@ -2,7 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := setup
-.PHONY: setup dev pages demo check test docs screenshots bench clean
+.PHONY: setup dev pages demo check test test-long docs screenshots bench clean
 
 setup: $(VENV)/.installed pages   ## the program, in .venv/bin/roost
 dev: $(VENV)/.dev                ## and what the tests need
@@ -24,6 +24,9 @@ check: dev                       ## in a minute, without root: lint, format, typ
 
 test: dev pages                  ## everything: what `make check` does, then all tests
 	@tools/test
+
+test-long: dev                   ## every case of what `make test` takes samples of: kills, full disks, restored servers; an hour
+	@tools/test -m long
 
 docs: dev                        ## the pages that are made from the code
 	@$(BIN)/python tools/cli_reference.py && $(BIN)/python tools/state_chart.py && $(BIN)/python tools/settings_page.py && \

@@ -1,6 +1,6 @@
 """A Roost server of the benchmark's own: command line, HTTP over the UNIX socket, up and down.
 
-Uses what is documented for everybody: the verbs of the command line and `docs/api.md`.
+Uses what is documented for everybody: the verbs of the command line and `docs/reference/api.md`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write docs/cli.md from the tables of the verbs, or check that it is up to date.
+"""Write docs/reference/cli.md from the tables of the verbs, or check that it is up to date.
 
 python tools/cli_reference.py           write
 python tools/cli_reference.py --check   exit 1 when the file differs
@@ -14,7 +14,7 @@ from roost.cli.parse.catalog import ALIASES, GROUPS, load  # noqa: E402
 from roost.cli.parse.help_text import usage  # noqa: E402
 from roost.cli.parse.options import FLAG, Option, Verb  # noqa: E402
 
-TARGET = ROOT / "docs" / "cli.md"
+TARGET = ROOT / "docs" / "reference" / "cli.md"
 HEAD = """\
 # The command line
 
@@ -62,7 +62,7 @@ line makes sense. A command without shell characters is an argv, everything else
 | variable | |
 |---|---|
 | `ROOST_HOME` | all state of a server in this directory |
-| `ROOST_CLAIMS` | the directory of GPU claims, one for all Roosts of the machine (`docs/claims.md`) |
+| `ROOST_CLAIMS` | the directory of GPU claims, one for all Roosts of the machine (`docs/explanation/claims.md`) |
 | `ROOST_SERVER` | talk to this server: `https://host:port`, `http://host:port` or the path of a socket |
 | `ROOST_CA_FILE` | trust the certificates in this file, not the system's, for `https://` |
 | `ROOST_AUTOSTART` | `0`: `run` and `submit` do not start a server |

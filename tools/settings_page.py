@@ -1,4 +1,4 @@
-"""Write docs/settings.md from the table of settings, or check that it is up to date.
+"""Write docs/reference/settings.md from the table of settings, or check that it is up to date.
 
 python tools/settings_page.py           write
 python tools/settings_page.py --check   exit 1 when the page differs from the table
@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from roost.core.settings import TABLE, Setting  # noqa: E402
 
-TARGET = ROOT / "docs" / "settings.md"
+TARGET = ROOT / "docs" / "reference" / "settings.md"
 HEAD = """\
 # Settings
 

@@ -1,4 +1,4 @@
-"""Write the chart of a job's states into docs/architecture.md, or check that it is up to date.
+"""Write the chart of a job's states into docs/explanation/architecture.md, or check that it is up to date.
 
 python tools/state_chart.py           write
 python tools/state_chart.py --check   exit 1 when the page differs from the table
@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from roost.core.states import chart  # noqa: E402
 
-TARGET = ROOT / "docs" / "architecture.md"
+TARGET = ROOT / "docs" / "explanation" / "architecture.md"
 BEGIN = "<!-- states: made by tools/state_chart.py from core/states.py; do not edit -->"
 END = "<!-- end of states -->"
 

@@ -19,7 +19,7 @@ from roost.core.plan.planner import plan
 from roost.core.settings import TABLE
 from roost.links import messages as m
 
-PAGE = "docs/policies.md"
+PAGE = "docs/explanation/policies.md"
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from tests.box import Box
 from tests.docs.pages import SKIP, blocks, read
 from tests.hosts import Hosts, needs_hosts
 
-PAGE = "docs/cluster.md"
+PAGE = "docs/how-to/cluster.md"
 _SIM = {"lab1": "2x24G", "lab2": "2x24G", "lab3": "2x80G"}
 
 
-@needs_hosts("docs/cluster.md, from nothing to three nodes")
+@needs_hosts("docs/how-to/cluster.md, from nothing to three nodes")
 def test_from_nothing_to_a_lab_of_three() -> None:
     box = Box(gpus="1x8G")
     with Hosts(3) as hosts:

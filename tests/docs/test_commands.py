@@ -71,7 +71,7 @@ def test_a_command_in_a_sentence_names_a_verb_and_its_options(page: Path) -> Non
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/getting-started.md", "docs/sweeps.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorial/getting-started.md", "docs/how-to/sweeps.md"])
 def test_the_first_pages_are_run_as_they_stand(name: str, box: Box) -> None:
     script = "set -e\n" + SETTLE
     for block in blocks(read(name)):
@@ -92,7 +92,7 @@ def test_the_first_pages_are_run_as_they_stand(name: str, box: Box) -> None:
 
 def test_the_page_about_users_is_run_as_it_stands(box: Box) -> None:
     box.up()
-    script = "set -e\n" + "\n".join(block.text for block in blocks(read("docs/users.md")) if SKIP not in block.mark)
+    script = "set -e\n" + "\n".join(block.text for block in blocks(read("docs/how-to/users.md")) if SKIP not in block.mark)
     how: Any = {"env": box.env, "cwd": box.work, "stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
     ran = subprocess.run(["bash", "-x", "-c", script], timeout=150, **how)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-5000:]
@@ -104,7 +104,7 @@ def test_what_the_api_page_says_is_what_comes(box: Box) -> None:
     box.up()
     job = box.submit("-g", 1, "roost", "sim-job", "--seconds", "0.1")
     box.ends(job, "succeeded")
-    page = read("docs/api.md")
+    page = read("docs/reference/api.md")
     shown, gpus, status = box.job(job), box.json("gpus"), box.json("status")
     values = [shown, shown["request"], *shown["attempts"], gpus["gpus"][0], gpus["cpu"], status, status["server"]]
     values += [status["you"], box.json("user"), box.http("GET", "/me").json]
@@ -113,7 +113,7 @@ def test_what_the_api_page_says_is_what_comes(box: Box) -> None:
 
 
 def test_errors_are_worded_as_troubleshooting_says(box: Box) -> None:
-    page = read("docs/troubleshooting.md")
+    page = read("docs/how-to/troubleshooting.md")
     assert "`no server answers at …/roost.sock`" in page
     assert box.refused(69, "ls").startswith("roost: no server answers at ")
     box.up()

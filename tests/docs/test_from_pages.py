@@ -13,18 +13,18 @@ from tests.hosts import Hosts
 from tests.hosts.commands import obstacle
 
 PAGES = (
-    "docs/from-gpu-manager.md",
-    "docs/from-gpu-tasker.md",
-    "docs/from-gpulimit.md",
-    "docs/from-gpupeasy.md",
-    "docs/from-scheduler.md",
-    "docs/zh/from-gpu-manager.md",
-    "docs/zh/from-gpu-tasker.md",
+    "docs/how-to/from-gpu-manager.md",
+    "docs/how-to/from-gpu-tasker.md",
+    "docs/how-to/from-gpulimit.md",
+    "docs/how-to/from-gpupeasy.md",
+    "docs/how-to/from-scheduler.md",
+    "docs/zh/how-to/from-gpu-manager.md",
+    "docs/zh/how-to/from-gpu-tasker.md",
 )
 LEAST = 20
 """Commands that a page has at the least; fewer, and they are not found any more."""
 OLD_WORDS = {
-    "docs/from-gpu-manager.md": """
+    "docs/how-to/from-gpu-manager.md": """
         useradd addusers userdel suadd sudel lockuser unlockuser stop start exit dump dumpuser dumptask save load move add
         remove set schedule reschedule prompt clear lock unlock
         use_port use_gpus device_id_map admin_passwd sleep_secs save_every max_caches cache_drop_p cache_life_short
@@ -36,25 +36,25 @@ OLD_WORDS = {
         /create /update/12 /cancel/12 /dump /status /query/ana /userinfo /setting /admin
         pressure.py nostop.py wait_cpu.sh CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES requirements.txt
     """,
-    "docs/from-gpu-tasker.md": """
+    "docs/how-to/from-gpu-tasker.md": """
         gpustat settings.py init.sh run.sh run-ipv6.sh main.py /admin authorized_keys CUDA_VISIBLE_DEVICES
         server_username server_private_key gpustat_path email_settings.py running_log server_log
         用户设置 系统设置 GPU服务器 GPU任务 GPU任务运行记录 是否可用 是否可调度 工作目录 命令 GPU数量需求 独占显卡 显存需求
         利用率需求 指定服务器 优先级 状态 准备就绪 未就绪 运行中 已完成 运行失败
     """,
-    "docs/from-gpulimit.md": """
+    "docs/how-to/from-gpulimit.md": """
         gpulimit_server nohup help add ls show rm kill move set start log status debug clean mv --priority --logpath
         TIMER_POLLING_TIME MAX_ERR_TIMES SAFETY_KEEP_MEMORY SAFETY_KEEP_GPU_MEMORY MAX_RUNNING_TASKS
         CMD_ERROR complete waiting running runtime_error killed paused priority run_times
         timer_call callback_process_end callback_add_process user_start_scheduling /tmp/gpulimit setup.py
     """,
-    "docs/from-gpupeasy.md": """
+    "docs/how-to/from-gpupeasy.md": """
         startserver.py startgui.py gpuList host port logdir wakesec maxQueueSize jobname outfile CUDA_VISIBLE_DEVICES
         /addnewjob /deviceutilization /scheduledjobs /successfuljobs /failedjobs /availabledevices /jobinfo
         /batchaddjobs /testCommandParser /loadlogfile /message
         reject_invalid add_param None build clean cbuild summarize .esy .csv Scheduled Running Succeeded Failed
     """,
-    "docs/from-scheduler.md": """
+    "docs/how-to/from-scheduler.md": """
         -h -gc -i -v -o -e -pg -fg -s -rg --help --gpu_count --init --verbose --out --err --prefered_gpu --forced_gpu
         --status --release_gpu gpu_scheduler_info __num__ GPU -n -p -f -r --cx Ctrl-C
     """,
@@ -95,4 +95,4 @@ def test_nothing_of_the_old_tool_is_left_out(page: str) -> None:
 
 @pytest.mark.parametrize("name", ["from-gpu-manager.md", "from-gpu-tasker.md"])
 def test_both_languages_type_the_same(name: str) -> None:
-    assert typed(read(f"docs/{name}")) == typed(read(f"docs/zh/{name}"))
+    assert typed(read(f"docs/how-to/{name}")) == typed(read(f"docs/zh/how-to/{name}"))

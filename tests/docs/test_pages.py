@@ -10,10 +10,10 @@ from tests.docs.pages import ROOT, anchors, blocks, files, headings, links, page
 
 TWINS = (
     ("README.md", "README.zh-CN.md"),
-    ("docs/getting-started.md", "docs/zh/getting-started.md"),
-    ("docs/cluster.md", "docs/zh/cluster.md"),
-    ("docs/from-gpu-manager.md", "docs/zh/from-gpu-manager.md"),
-    ("docs/from-gpu-tasker.md", "docs/zh/from-gpu-tasker.md"),
+    ("docs/tutorial/getting-started.md", "docs/zh/tutorial/getting-started.md"),
+    ("docs/how-to/cluster.md", "docs/zh/how-to/cluster.md"),
+    ("docs/how-to/from-gpu-manager.md", "docs/zh/how-to/from-gpu-manager.md"),
+    ("docs/how-to/from-gpu-tasker.md", "docs/zh/how-to/from-gpu-tasker.md"),
 )
 
 

@@ -1,4 +1,4 @@
-"""docs/tour.md follows a job through the code; every function that it names exists where it says."""
+"""docs/explanation/tour.md follows a job through the code; every function that it names exists where it says."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def problem(path: str, name: str) -> str | None:
 
 
 def test_every_stop_exists() -> None:
-    found = stops(read("docs/tour.md"))
+    found = stops(read("docs/explanation/tour.md"))
     assert [line for line in (problem(*stop) for stop in found) if line] == []
     assert len(found) >= MIN_STOPS
     assert len(set(found)) == len(found)
@@ -42,7 +42,7 @@ def test_every_stop_exists() -> None:
 
 def test_every_path_and_function_of_the_page_is_part_of_a_stop() -> None:
     """A line that is nearly a stop would not be checked."""
-    text = read("docs/tour.md")
+    text = read("docs/explanation/tour.md")
     assert text.count("`src/") == len(stops(text))
 
 

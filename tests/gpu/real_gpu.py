@@ -1,6 +1,6 @@
 """Roost on a machine with a real NVIDIA GPU, as a transcript. Not part of `make test`: run it where there is a card.
 
-    python tests/gpu/real_gpu.py --roost .venv/bin/roost [--mig] > docs/real-gpu.md
+    python tests/gpu/real_gpu.py --roost .venv/bin/roost [--mig] > docs/explanation/real-gpu.md
 
 Every step is checked; the exit code is the number of checks that failed. `--mig` (root) switches the first card to MIG,
 makes seven slices, and switches it back.

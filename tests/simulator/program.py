@@ -1,4 +1,4 @@
-"""The scripted node program: the node's side of `docs/protocol.md`, with a memory that dies with it.
+"""The scripted node program: the node's side of `docs/reference/protocol.md`, with a memory that dies with it.
 
 What it finds on the machine's disk after a death it adopts, as the real one does.
 """

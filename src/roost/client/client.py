@@ -4,8 +4,8 @@
     roost = Roost("https://lab.example.org")     # another, with the token of `ROOST_TOKEN` or of `roost login`
     job = roost.submit("python train.py", gpus=2, mem_mib=8192)
 
-A job is a dict as `docs/api.md` describes it. Errors are those of `roost.client.errors`. One object is one connection:
-use one per thread.
+A job is a dict as `docs/reference/api.md` describes it. Errors are those of `roost.client.errors`. One object is one
+connection: use one per thread.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The node protocol as the server sees it: typed, checked as it is decoded. `docs/protocol.md` has the meaning."""
+"""The node protocol as the server sees it: typed, checked as it is decoded. `docs/reference/protocol.md` has the meaning."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Operations of a link and how messages become lines (`docs/protocol.md`). Pure, and quick to import: the server does."""
+"""Operations of a link and how messages become lines (`docs/reference/protocol.md`). Pure and quick to import."""
 
 from __future__ import annotations
 

@@ -35,6 +35,7 @@ from roost.server.process.service_manager import Supervisor
 from roost.server.process.sockets import CannotListen, check_own
 from roost.server.rounds.controller import Controller
 from roost.server.rounds.engine import Engine, EngineInbox
+from roost.store.backup import Damaged
 from roost.store.store import Store, WrongVersion
 
 EXIT_TRY_LATER, EXIT_USAGE, EXIT_ERROR = 75, 2, 1
@@ -85,6 +86,8 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(str(error), error.hint, EXIT_USAGE)
     except CannotListen as error:
         return _fail(str(error), error.hint, EXIT_ERROR)
+    except Damaged as error:
+        return _fail(str(error), "put a backup in its place: roost restore --force FILE", EXIT_ERROR)
     except WrongVersion as error:
         return _fail(str(error), "install that release, or name another ROOST_HOME", EXIT_ERROR)
     except (OSError, sqlite3.Error) as error:

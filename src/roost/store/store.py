@@ -20,6 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from roost.store import reads, schema
+from roost.store.backup import back_up, copy_aside
 from roost.store.rows import JOB_COLUMNS, JobRow
 from roost.store.writes import Batch, Writer
 
@@ -174,19 +175,8 @@ class Store:
             self._driver.execute("DELETE FROM history WHERE id <= (SELECT max(id) FROM history) - ?", (keep,))
 
     def backup(self, path: Path) -> None:
-        """A consistent copy of everything, made while the server runs. The file must not exist."""
-        source, partial = sqlite3.connect(self.path), path.with_name(path.name + ".part")
-        try:
-            descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            os.close(descriptor)
-            target = sqlite3.connect(partial)
-            source.backup(target, pages=4096)
-            target.execute("PRAGMA journal_mode=DELETE")
-            target.close()
-            os.link(partial, path)
-        finally:
-            source.close()
-            partial.unlink(missing_ok=True)
+        """A consistent, verified copy of everything, made while the server runs. The file must not exist."""
+        back_up(self.path, path)
 
     def checkpoint(self) -> None:
         """Fold the write-ahead log into the database, without making any commit wait."""
@@ -243,7 +233,10 @@ def _engine(path: Path, pool: Any) -> Engine:
 
 
 def _migrate(engine: Engine, path: Path) -> None:
-    """Make the tables, or bring them to this version. The tool for it is imported only when there is something to do."""
+    """Make the tables, or bring them to this version: in one transaction, after a copy of what is there was put aside.
+
+    The tool for it is imported only when there is something to do.
+    """
     with engine.connect() as db:
         tables = {row[0] for row in db.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
         version = None
@@ -253,7 +246,9 @@ def _migrate(engine: Engine, path: Path) -> None:
         return
     if version is not None and version > schema.VERSION:
         raise WrongVersion(f"{path} was written by a newer Roost (schema {version}, this one knows {schema.VERSION})")
-    if not tables:
+    if tables:
+        copy_aside(path, path.with_name(f"{path.name}.schema-{version}"))
+    else:
         os.chmod(path, 0o600)
     from alembic import command
     from alembic.config import Config
@@ -261,6 +256,7 @@ def _migrate(engine: Engine, path: Path) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     with engine.begin() as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")  # the driver begins none by itself, and Alembic none inside of one
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 

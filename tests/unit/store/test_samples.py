@@ -86,7 +86,7 @@ def size_of(store: Store) -> int:
 
 
 def test_years_of_samples_stay_as_small_as_the_docs_say(store: Store) -> None:
-    """docs/history.md: a GPU takes less than 900 kB, ever, of which 300 kB for each of two years."""
+    """docs/explanation/history.md: a GPU takes less than 900 kB, ever, of which 300 kB for each of two years."""
     gpus, empty = 4, size_of(store)
     fill(store, gpus, 3)
     gpu_cells, group_cells = len(GPU_COLUMNS) + 1, len(GROUP_COLUMNS) + 1
@@ -125,7 +125,7 @@ def test_a_course_comes_back_as_it_was(store: Store, gpus: int, seconds: int) ->
 
 
 def test_a_course_takes_at_most_what_the_docs_say(store: Store) -> None:
-    """docs/history.md: at most 2.5 kB an attempt with one GPU, 1.3 kB more for every further one."""
+    """docs/explanation/history.md: at most 2.5 kB an attempt with one GPU, 1.3 kB more for every further one."""
     server = Server(store, gpus=8)
     for gpus, most in ((1, 2_500), (8, 2_500 + 7 * 1_300)):
         job = server.submit(gpus=gpus)

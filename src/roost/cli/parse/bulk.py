@@ -148,7 +148,7 @@ class BulkReader:
         given = jsontext.loads(line)
         unknown = sorted(set(given) - JOB_KEYS)
         if unknown:
-            raise UsageError(f"unknown key {unknown[0]}", "the keys of a job are in docs/api.md")
+            raise UsageError(f"unknown key {unknown[0]}", "the keys of a job are in docs/reference/api.md")
         if "command" not in given:
             raise UsageError("the command is missing")
         base = self._seen.get(())

@@ -67,7 +67,9 @@ class Targets:
             raise Conflict(f"you have {MOST} targets, which is the most", "roost notify rm ID")
         error = await self._sender(self._notifier.outgoing.check(url))
         if error is not None:
-            raise BadRequest(f"{urls.scheme_of(url)}://: {error}", "ready ones: docs/notify.md; a webhook is jsons://…")
+            raise BadRequest(
+                f"{urls.scheme_of(url)}://: {error}", "ready ones: docs/how-to/notify.md; a webhook is jsons://…"
+            )
         row = {
             "user": user,
             "url": url,

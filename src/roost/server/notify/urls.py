@@ -65,4 +65,4 @@ _GIVEN = (
     ("https://open.larksuite.com/open-apis/bot/v2/hook/", "lark"),
     ("https://oapi.dingtalk.com/robot/send?access_token=", "dingtalk"),
 )
-_HINT = "ready ones for mail, Feishu, DingTalk, WeCom, Slack, Telegram, ntfy: docs/notify.md"
+_HINT = "ready ones for mail, Feishu, DingTalk, WeCom, Slack, Telegram, ntfy: docs/how-to/notify.md"

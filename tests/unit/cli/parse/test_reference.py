@@ -17,5 +17,5 @@ def test_the_reference_is_made_from_the_tables() -> None:
 
 
 def test_every_verb_is_in_it() -> None:
-    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     assert [verb for verb in VERBS if f"\n### roost {verb}\n" not in text] == []

@@ -32,7 +32,7 @@ async def hook() -> AsyncIterator[Webhook]:
 
 
 async def test_every_url_of_the_page_is_one_that_its_service_understands(outgoing: SenderProcess) -> None:
-    page = (Path(__file__).parents[4] / "docs" / "notify.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "how-to" / "notify.md").read_text(encoding="utf-8")
     table = page.partition("## Ready URLs")[2].partition("## Of what")[0]
     urls = re.findall(r"\| `([a-z]+://[^`]+)` \|", table)
     assert len(urls) == 14

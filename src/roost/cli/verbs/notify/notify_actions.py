@@ -31,7 +31,7 @@ def test(args: Args) -> int:
         print("sent")
     else:
         note(f"roost: not sent: {answer['error']}")
-        note("hint: is the URL right? roost notify rm it and add it again; docs/notify.md has ready ones")
+        note("hint: is the URL right? roost notify rm it and add it again; docs/how-to/notify.md has ready ones")
     return 0 if answer["sent"] else EXIT_FAILED
 
 

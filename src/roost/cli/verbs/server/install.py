@@ -116,7 +116,8 @@ def warnings(is_system: bool) -> list[str]:
     closed = next(filter(None, map(_closed, places)), None)
     if closed:
         found.append(
-            f"other accounts cannot enter {closed}: they cannot run this `roost`; /opt/roost would do (docs/install.md)"
+            f"other accounts cannot enter {closed}: they cannot run this `roost`; "
+            "/opt/roost would do (docs/how-to/install.md)"
         )
     loose = next(filter(None, map(_loose, places)), None)
     if loose:

@@ -169,7 +169,7 @@ def test_no_history_yet(roost: Roost, server: FakeServer) -> None:
 
 
 def test_the_example_in_the_documents_is_what_comes(roost: Roost, tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "simulate.md").read_text(encoding="utf-8")
     trace, table = (text for kind, text in re.findall(r"^```(.*?)\n(.*?)^```$", page, re.M | re.S) if not kind)
     (command,) = re.findall(r"^`roost (simulate .*)`:$", page, re.M)
     path = tmp_path / "two.csv"
@@ -179,6 +179,6 @@ def test_the_example_in_the_documents_is_what_comes(roost: Roost, tmp_path: Path
 
 
 def test_every_option_and_measure_is_documented() -> None:
-    page = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "simulate.md").read_text(encoding="utf-8")
     words = set(re.findall(r"[\w-]+", page))
     assert {name for option in simulate.VERB.options for name in option.names} | KEYS <= words
