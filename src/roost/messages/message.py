@@ -12,6 +12,7 @@ Nothing that comes from elsewhere can make rendering fail: a missing parameter s
 with its parameters.
 """
 
+import json
 import re
 from string import Formatter
 from typing import Any
@@ -59,6 +60,20 @@ class Message:
     def as_data(self) -> dict[str, Any]:
         """The message as JSON has it: `{"code": …, "params": {…}}`."""
         return {"code": self.code, "params": {name: _as_data(value) for name, value in self.params.items()}}
+
+    def as_text(self) -> str:
+        """The message as one text, for a column of the store; a plain text is itself."""
+        return str(self) if self.code == PLAIN else json.dumps(self.as_data(), ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def of_text(cls, text: str) -> "Message":
+        """The message that `as_text` gave, or a text of before messages had codes."""
+        if text.startswith('{"code":'):
+            try:
+                return cls.of_data(json.loads(text))
+            except ValueError:
+                pass
+        return plain(text)
 
     @classmethod
     def of_data(cls, data: Any) -> "Message":

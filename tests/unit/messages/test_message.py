@@ -74,6 +74,8 @@ def test_whatever_a_node_sends_can_be_shown(data: object) -> None:
 def test_a_message_survives_json() -> None:
     message = Message("job.not_found", job=7, why=Message("job.not_found", job=8), names=["a", plain("b")])
     assert Message.of_data(json.loads(json.dumps(message.as_data()))) == message
+    for one in (message, plain("exit code 1"), plain('{"code": broken')):
+        assert Message.of_text(one.as_text()) == one
 
 
 def test_messages_within_messages_end() -> None:
