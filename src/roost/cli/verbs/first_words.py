@@ -24,7 +24,7 @@ _ROWS = (
            ("roost node add lab3 ssh://root@10.0.0.3:2222", "an administrator: one more"),
            ("roost node check lab3", "what is missing there")),
     _first("notify", "notify ls", "where you are told what becomes of your jobs",
-           "Further: roost notify add, ls, test, rm, failures. Ready URLs: docs/how-to/notify.md",
+           "Further: roost notify add|ls|test|rm|failures. URLs: docs/how-to/notify.md",
            ("roost notify", "your targets"),
            ("roost notify add mailtos://you:password@smtp.lab.org", "mail for whatever ends, and for idle GPUs"),
            ("roost notify test 1", "does it arrive?"),
