@@ -19,7 +19,7 @@ pages: $(VENV)/.installed         ## the dashboard, built when something has cha
 demo: setup                      ## a server on simulated GPUs, a handful of jobs, end to end
 	@tools/demo
 
-check: dev                       ## in a minute, without root: lint, format, types, layers, house, unit tests
+check: dev                       ## in a minute, without root: lint, format, types, layers, house, words, unit tests
 	@tools/check
 
 test: dev pages                  ## everything: what `make check` does, then all tests

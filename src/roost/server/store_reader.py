@@ -39,7 +39,7 @@ class StoreReader:
         """One job's row, or `NotFound`."""
         row = (await self.read(reads.jobs, [job])).get(job) if 0 < job < 1 << 63 else None
         if row is None:
-            raise NotFound(f"there is no job {job}", "roost ls --all")
+            raise NotFound("job.not_found", job=job)
         return row
 
     async def sweep(self, sweep: int) -> SweepRow:
