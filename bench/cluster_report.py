@@ -12,7 +12,7 @@ from bench.report import Check, checks_table, number, ratio, table
 from bench.spans import median
 from bench.usage import Idle
 
-MOST_START_MS, MOST_CORES, MOST_GAP = 100.0, 0.5, 0.1
+MAX_START_MS, MAX_CORES, MAX_GAP = 100.0, 0.5, 0.1
 
 
 @dataclass(slots=True)
@@ -39,9 +39,9 @@ def judge(figures: Figures) -> list[Check]:
     idle = figures.idle.get("Roost")
     gap, slurm = (median(figures.gaps_ms.get(name, [])) for name in ("Roost, over SSH", "Slurm"))
     return [
-        Check(f"submit to start, {figures.nodes} nodes", median(figures.through_api()), MOST_START_MS, False, "ms"),
-        Check("cores when nothing happens", idle.cores if idle else None, MOST_CORES, False),
-        Check("end to start over SSH / Slurm's", ratio(gap, slurm), MOST_GAP, False, "×"),
+        Check(f"submit to start, {figures.nodes} nodes", median(figures.through_api()), MAX_START_MS, False, "ms"),
+        Check("cores when nothing happens", idle.cores if idle else None, MAX_CORES, False),
+        Check("end to start over SSH / Slurm's", ratio(gap, slurm), MAX_GAP, False, "×"),
         Check("jobs lost, doubled, or too many at once", float(len(figures.problems)), 0.0, False),
     ]
 

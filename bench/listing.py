@@ -23,7 +23,7 @@ from bench.filled import NODES, RARE, RARE_USER, fill
 from bench.report import Check, checks_table, has_failed, number, ratio, table
 from bench.spans import median
 from bench.workspace import new_directory
-from roost.server.views.facets import MOST_LABELS, MOST_USERS
+from roost.server.views.facets import MAX_LABELS, MAX_USERS
 from roost.store import facets, listing
 from roost.store.listing import QUEUE, SORTS, Cut
 from roost.store.rows import Filter
@@ -125,8 +125,8 @@ def paging(store: Store, options: argparse.Namespace) -> list[Row]:
         )
         for what, (by_queue, by_name) in cases.items()
     ]
-    users = timed(lambda: store.read(facets.users, MOST_USERS), options.rounds)
-    labels = timed(lambda: store.read(facets.labels, MOST_LABELS), options.rounds)
+    users = timed(lambda: store.read(facets.users, MAX_USERS), options.rounds)
+    labels = timed(lambda: store.read(facets.labels, MAX_LABELS), options.rounds)
     return [*rows, Row("the menus", users, labels, "labels")]
 
 

@@ -10,7 +10,7 @@ from tests.box import until
 from tests.browser.site import Site, is_still
 
 CHINESE = "zh-CN"
-MOST_BYTES = 150_000
+MAX_BYTES = 150_000
 
 
 def window(site: Site, user: str | None = None) -> Page:
@@ -80,4 +80,4 @@ def test_the_first_load_is_small_in_chinese_too(site: Site) -> None:
     is_still(page)
     expect(page.get_by_role("link", name="概览")).to_be_visible()
     first = {names[id]: size for id, size in sizes.items() if "/assets/said-" not in names[id]}
-    assert 50_000 < sum(first.values()) < MOST_BYTES, first
+    assert 50_000 < sum(first.values()) < MAX_BYTES, first

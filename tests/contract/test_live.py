@@ -27,7 +27,7 @@ from roost.server.identity.people import Caller
 from roost.server.rounds.commands import Submit
 from roost.server.store_reader import StoreReader
 from roost.server.views import dashboard_feed, start_estimates
-from roost.server.views.dashboard_feed import MOST_KEPT, DashboardFeed, Listener
+from roost.server.views.dashboard_feed import MAX_KEPT, DashboardFeed, Listener
 
 DEADLINE_S = 20.0
 MORE = m.GpuInfo("gpu2", 2, "Sim", 24_000)
@@ -416,16 +416,16 @@ async def test_whoever_is_too_slow_gets_the_whole_picture_instead(api: Api) -> N
     slow, quick = [await hub.join(api.server.people.itself) for _ in range(2)]
     await taken(slow), await taken(quick)
     feed = Feed()
-    for number in range(MOST_KEPT + 3):
+    for number in range(MAX_KEPT + 3):
         await api.submit(hold=True, name=f"number {number}")
         await taken(quick)
     event = await taken(slow)
     assert event.startswith(b"retry: 1000\nevent: state")
     feed.take(event.removesuffix(b"\n\n"))
-    assert len(feed.rows) == MOST_KEPT + 3 and slow.is_up_to_date
+    assert len(feed.rows) == MAX_KEPT + 3 and slow.is_up_to_date
     await api.submit(hold=True)
     feed.take((await taken(slow)).removesuffix(b"\n\n"))
-    assert len(feed.rows) == MOST_KEPT + 4
+    assert len(feed.rows) == MAX_KEPT + 4
     hub.part(slow)
     hub.part(quick)
 

@@ -36,7 +36,7 @@ ANA = Caller("ana", False, "token page")
 def few_others() -> Iterator[None]:
     """Only so many jobs that are not shown are told of."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(dashboard_feed, "MOST_OTHERS", 2)
+        patched.setattr(dashboard_feed, "MAX_OTHERS", 2)
         yield
 
 

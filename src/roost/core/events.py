@@ -236,7 +236,7 @@ class NodeDetached(Event, frozen=True):
     at_ms: int = 0
 
 
-class Haunted(Event, frozen=True):
+class Orphaned(Event, frozen=True):
     """A run of an attempt that is over here is still alive there: its GPUs are not free."""
 
     node: str
@@ -292,6 +292,6 @@ class Kept(Event, frozen=True):
     """GPU seconds that stood idle for the job for which it was given up."""
 
 
-MOMENTARY = (NodeAttached, NodeDetached, Haunted, Laid, Barred, Sampled, Measured, TimeCame, Kept)
+MOMENTARY = (NodeAttached, NodeDetached, Orphaned, Laid, Barred, Sampled, Measured, TimeCame, Kept)
 LAZY = (Started, FilesGone)
 """Facts that the node keeps on disk as well: their commit may wait for the next batch."""

@@ -47,7 +47,7 @@ class Machines:
         self.seen: dict[str, Observation] = {}
         self.logins: dict[tuple[str, str], Login] = {}
         """Users' own logins, by node and user."""
-        self.haunted: dict[str, dict[str, str]] = {}
+        self.orphaned: dict[str, dict[str, str]] = {}
         """GPUs on which runs are still alive whose attempts are over here, each with the node that has it."""
         self.given_up: dict[tuple[str, str], Left] = {}
         """Runs that were given up and may be alive, by node and name."""
@@ -118,7 +118,7 @@ class Machines:
         node.attached, node.away_ms, node.skew_ms = True, None, e.skew_ms
         for (name, run), left in self.given_up.items():
             if name == e.node:
-                self._haunt(e.node, run, left.gpus)
+                self._mark_orphaned(e.node, run, left.gpus)
         self.touched.add(e.node)
 
     def _node_detached(self, e: ev.NodeDetached) -> None:
@@ -134,8 +134,8 @@ class Machines:
         self.seen.update(e.gpus)
         self.touched.add(e.node)
 
-    def _haunted(self, e: ev.Haunted) -> None:
-        self._haunt(e.node, e.run, e.gpus)
+    def _orphaned(self, e: ev.Orphaned) -> None:
+        self._mark_orphaned(e.node, e.run, e.gpus)
 
     def _laid(self, e: ev.Laid) -> None:
         if (e.node, e.run) not in self.given_up:
@@ -145,7 +145,7 @@ class Machines:
         """Its GPUs are kept while the node is there (`_node_attached`): its machine may have another name by then."""
         self.given_up[e.node, e.run] = e.left
         if (node := self.nodes.get(e.node)) is not None and node.attached:
-            self._haunt(e.node, e.run, e.left.gpus)
+            self._mark_orphaned(e.node, e.run, e.left.gpus)
 
     def _accounted(self, e: ev.Accounted) -> None:
         self.given_up.pop((e.node, e.run), None)
@@ -160,18 +160,18 @@ class Machines:
             if not left:
                 del self.old_files[e.node, e.channel]
 
-    def _haunt(self, node: str, run: str, gpus: tuple[str, ...]) -> None:
+    def _mark_orphaned(self, node: str, run: str, gpus: tuple[str, ...]) -> None:
         for uuid in gpus:
-            self.haunted.setdefault(uuid, {})[run] = node
+            self.orphaned.setdefault(uuid, {})[run] = node
         self.touched.add(node)
 
     def _lay(self, node: str, run: str | None = None) -> None:
         """That run of a node is over, or all of them; also on a GPU that has fallen off since."""
-        for uuid, runs in list(self.haunted.items()):
+        for uuid, runs in list(self.orphaned.items()):
             for gone in [name for name, at in runs.items() if at == node and run in (None, name)]:
                 del runs[gone]
             if not runs:
-                del self.haunted[uuid]
+                del self.orphaned[uuid]
         self.touched.add(node)
 
     def _barred(self, e: ev.Barred) -> None:

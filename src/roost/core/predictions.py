@@ -23,7 +23,7 @@ FADE = 0.98
 """What a count is worth after one more run of its like: about fifty runs are remembered."""
 TRUST = 3.0
 """So many runs of a finer description weigh as much as all that coarser ones say."""
-MOST_KEYS = 20_000
+MAX_KEYS = 20_000
 SHORTEST_S = 60.0
 """Shorter runs count as this long where a slowdown is reckoned, so that a mistyped command does not speak for a person."""
 REMEMBERED_JOBS = 1000
@@ -183,7 +183,7 @@ class Learned:
         tally = self.tallies.get(key)
         if tally is None:
             tally = self.tallies[key] = Tally()
-            if len(self.tallies) > MOST_KEYS:
+            if len(self.tallies) > MAX_KEYS:
                 self.tallies.popitem(last=False)
         else:
             self.tallies.move_to_end(key)
@@ -192,7 +192,7 @@ class Learned:
     def _remember_peak(self, key: Key, peak_mib: int) -> None:
         self.peaks.setdefault(key, deque(maxlen=20)).append(peak_mib)
         self.peaks.move_to_end(key)
-        if len(self.peaks) > MOST_KEYS:
+        if len(self.peaks) > MAX_KEYS:
             self.peaks.popitem(last=False)
 
     # -- asking -----------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ class Learned:
         version = own.version if own else 0
         if known is not None and known.until[0] == version and known.until[1] >= self.ended:
             return known
-        if len(self._outlooks) > MOST_KEYS:
+        if len(self._outlooks) > MAX_KEYS:
             self._outlooks.clear()
         found = self._outlooks[shape] = self._reckon(shape)
         found.until = (version, self.ended + STALE)

@@ -219,7 +219,7 @@ class GpuClaimed(GpuReason, frozen=True, tag="gpu_claimed"):
         return f"GPU {self.gpu} is claimed by {self.by.text()}"
 
 
-class GpuHaunted(GpuReason, frozen=True, tag="gpu_haunted"):
+class GpuOrphaned(GpuReason, frozen=True, tag="gpu_orphaned"):
     """An attempt that was given up while its node could not be reached still runs on it, and is being ended."""
 
     runs: tuple[str, ...]

@@ -26,9 +26,9 @@ from roost.links.bootstrap import PUSH
 
 ANSWER_S = 30.0
 """How long the one answer to a question may take."""
-MOST_WAITING = 512
+MAX_WAITING = 512
 """Answers that may wait for a slow asker; a log is followed again from where he is when he has read them."""
-MOST_COMPLAINTS = 20
+MAX_COMPLAINTS = 20
 """Errors of one attachment that are written into the log."""
 
 _log = logging.getLogger("roost.link")
@@ -229,10 +229,10 @@ class Link:
         queue = self._asked.get(message.id) if message.id is not None else None
         if queue is not None and message.id is not None:
             queue.put_nowait(message)
-            if queue.qsize() >= MOST_WAITING:
+            if queue.qsize() >= MAX_WAITING:
                 self._asked.pop(message.id)
                 queue.put_nowait(None)
-        elif isinstance(message, m.NodeError) and self._complaints < MOST_COMPLAINTS:
+        elif isinstance(message, m.NodeError) and self._complaints < MAX_COMPLAINTS:
             self._complaints += 1
             _log.warning("%s says: %s", self.node, plain(message.message))
 

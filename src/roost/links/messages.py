@@ -13,9 +13,9 @@ Number = Annotated[int, msgspec.Meta(ge=-1, le=1 << 53)]
 Small = Annotated[int, msgspec.Meta(ge=-1, le=1 << 31)]
 Name = Annotated[str, msgspec.Meta(max_length=200)]
 Text = Annotated[str, msgspec.Meta(max_length=20_000)]
-MOST_GPUS, MOST_RUNS, MOST_REMOVED = 1024, 200_000, 1000
+MAX_GPUS, MAX_RUNS, MAX_REMOVED = 1024, 200_000, 1000
 """What one node may say that it has."""
-MOST_PIECE = 128 << 10
+MAX_PIECE = 128 << 10
 """The longest piece of a log that is followed: hundreds may wait for a reader who is slow."""
 
 
@@ -31,7 +31,7 @@ class GpuInfo(msgspec.Struct, frozen=True):
     mig: bool = False
 
 
-Gpus = Annotated[list[Name], msgspec.Meta(max_length=MOST_GPUS)]
+Gpus = Annotated[list[Name], msgspec.Meta(max_length=MAX_GPUS)]
 
 
 class RunStarted(Message, frozen=True, tag="started"):
@@ -80,7 +80,7 @@ class RunGone(Message, frozen=True, tag="gone"):
 
 
 class RunsRemoved(Message, frozen=True, tag="removed"):
-    runs: Annotated[list[Name], msgspec.Meta(max_length=MOST_REMOVED)]
+    runs: Annotated[list[Name], msgspec.Meta(max_length=MAX_REMOVED)]
 
 
 class Hello(Message, frozen=True, tag="hello"):
@@ -91,8 +91,8 @@ class Hello(Message, frozen=True, tag="hello"):
     boot: Name
     cpus: Small
     mem_mib: Number
-    gpus: Annotated[list[GpuInfo], msgspec.Meta(max_length=MOST_GPUS)]
-    runs: Annotated[list[RunStarted | RunExited], msgspec.Meta(max_length=MOST_RUNS)]
+    gpus: Annotated[list[GpuInfo], msgspec.Meta(max_length=MAX_GPUS)]
+    runs: Annotated[list[RunStarted | RunExited], msgspec.Meta(max_length=MAX_RUNS)]
     at_ms: Number | None = None
     """What its clock said."""
     python: Name = ""
@@ -103,7 +103,7 @@ class Hello(Message, frozen=True, tag="hello"):
 
 
 class Inventory(Message, frozen=True, tag="inventory"):
-    gpus: Annotated[list[GpuInfo], msgspec.Meta(max_length=MOST_GPUS)]
+    gpus: Annotated[list[GpuInfo], msgspec.Meta(max_length=MAX_GPUS)]
 
 
 class ProcessInfo(msgspec.Struct, frozen=True):
@@ -141,7 +141,7 @@ class HostSample(msgspec.Struct, frozen=True):
 class Sample(Message, frozen=True, tag="sample"):
     at_ms: Number
     host: HostSample
-    gpus: Annotated[list[GpuSample], msgspec.Meta(max_length=MOST_GPUS)]
+    gpus: Annotated[list[GpuSample], msgspec.Meta(max_length=MAX_GPUS)]
 
 
 class RunUse(msgspec.Struct, frozen=True):
@@ -150,7 +150,7 @@ class RunUse(msgspec.Struct, frozen=True):
 
 
 class Using(Message, frozen=True, tag="using"):
-    runs: Annotated[list[RunUse], msgspec.Meta(max_length=MOST_RUNS)]
+    runs: Annotated[list[RunUse], msgspec.Meta(max_length=MAX_RUNS)]
 
 
 ResultName = Annotated[str, msgspec.Meta(max_length=MAX_KEY_LENGTH)]
@@ -175,7 +175,7 @@ class Log(Message, frozen=True, tag="log"):
 class LogData(Message, frozen=True, tag="log_data"):
     id: int
     offset: Number
-    data: Annotated[bytes, msgspec.Meta(max_length=MOST_PIECE)]
+    data: Annotated[bytes, msgspec.Meta(max_length=MAX_PIECE)]
 
 
 class LogEnd(Message, frozen=True, tag="log_end"):

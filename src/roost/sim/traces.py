@@ -17,7 +17,7 @@ import msgspec
 REQUIRED = ("submit_time", "duration", "gpus")
 NOBODY = "-"
 """The user of a job whose row names none."""
-_MOST_S = 1e11
+_MAX_S = 1e11
 _GZIP = b"\x1f\x8b"
 
 
@@ -166,8 +166,8 @@ def _milliseconds(text: str, column: str) -> int:
         value = float(text)
     except ValueError:
         raise ValueError(f"{column} is {text!r}, seconds are meant") from None
-    if not 0 <= value <= _MOST_S:
-        raise ValueError(f"{column} is {text}, seconds from 0 to {_MOST_S:g} are meant")
+    if not 0 <= value <= _MAX_S:
+        raise ValueError(f"{column} is {text}, seconds from 0 to {_MAX_S:g} are meant")
     return round(value * 1000)
 
 

@@ -18,7 +18,7 @@ COUNTED = 10_000
 """So many matching jobs are counted; beyond it is only said that there are more."""
 FEW = 5_000
 """Where a word leaves no more jobs than these, they are looked at one by one."""
-MOST_OF_COMMAND = 2000
+MAX_OF_COMMAND = 2000
 """So much of a command line is looked in."""
 _BETWEEN = "\x1f"
 _ESCAPE = "/"
@@ -154,7 +154,7 @@ def count(db: Connection, asked: Question, most: int) -> int:
 
 def searched_text(name: str, command_line: str, user: str, labels: Sequence[str]) -> str:
     """All of a job that a search looks in."""
-    return _BETWEEN.join((name, command_line[:MOST_OF_COMMAND], user, *labels)).casefold()
+    return _BETWEEN.join((name, command_line[:MAX_OF_COMMAND], user, *labels)).casefold()
 
 
 def holding(search: str) -> Select[tuple[int]]:

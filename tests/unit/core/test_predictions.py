@@ -119,7 +119,7 @@ def test_a_time_limit_caps_it() -> None:
 
 
 def test_what_is_remembered_is_bounded_and_the_oldest_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predictions, "MOST_KEYS", 40)
+    monkeypatch.setattr(predictions, "MAX_KEYS", 40)
     known = learned(*(ran(100, f"user{i}", peak_mib=i + 1) for i in range(100)))
     for i in range(100):
         known.outlook(shape(f"user{i}"))

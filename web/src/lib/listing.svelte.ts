@@ -18,7 +18,7 @@ type Told = NonNullable<Change["jobs"]>[number];
 const SOON_MS = 150;
 /** Between two quiet questions: little at first, more while much goes on. What changes on other pages can wait. */
 const LEAST_GAP_MS = 400;
-const MOST_GAP_MS = 3000;
+const MAX_GAP_MS = 3000;
 const CALM_MS = 10_000;
 const LATER_MS = 5000;
 const JITTER_MS = 2000;
@@ -141,7 +141,7 @@ export class Listing {
   #ask(inMs: number): void {
     const now = Date.now();
     this.#askedMs = this.#askedMs.filter((at) => at > now - CALM_MS);
-    const gap = Math.min(MOST_GAP_MS, LEAST_GAP_MS * 2 ** (this.#askedMs.length - 1));
+    const gap = Math.min(MAX_GAP_MS, LEAST_GAP_MS * 2 ** (this.#askedMs.length - 1));
     const due = Math.max(now + inMs, (this.#askedMs.at(-1) ?? 0) + gap);
     if (due >= this.#due) return;
     this.#due = due;

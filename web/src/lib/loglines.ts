@@ -3,7 +3,7 @@
 import { PLAIN, type Style } from "./sgr";
 
 /** A line is cut behind so many characters; how many more there were is counted. */
-export const MOST_CHARS = 8192;
+export const MAX_CHARS = 8192;
 
 export type Kind = "out" | "err" | "note";
 
@@ -32,7 +32,7 @@ export class Line {
   /** Put a text at that column, over what is there. */
   put(column: number, text: string, style: Style): void {
     this.version++;
-    const room = MOST_CHARS - column;
+    const room = MAX_CHARS - column;
     if (text.length > room) {
       this.cut += text.length - Math.max(0, room);
       text = text.slice(0, Math.max(0, room));

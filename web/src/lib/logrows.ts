@@ -9,7 +9,7 @@ export interface Part {
   isHit: boolean;
 }
 
-const MOST_HITS = 500;
+const MAX_HITS = 500;
 const TAB = 8;
 // What takes two columns: Chinese, Japanese, Korean, wide signs and pictures.
 const WIDE = /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]/g;
@@ -75,7 +75,7 @@ export function hitsOf(line: Line, query: string): number[] {
     const text = line.text.toLowerCase();
     // Where small letters are longer than large ones, places would be wrong: then only that it is there counts.
     const isTrue = text.length === line.text.length;
-    for (let next = text.indexOf(query); next >= 0 && at.length < MOST_HITS; next = text.indexOf(query, next + query.length)) at.push(isTrue ? next : 0);
+    for (let next = text.indexOf(query); next >= 0 && at.length < MAX_HITS; next = text.indexOf(query, next + query.length)) at.push(isTrue ? next : 0);
   }
   found.set(line, { version: line.version, query, at });
   return at;

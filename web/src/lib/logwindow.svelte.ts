@@ -16,10 +16,10 @@ const TAIL_BYTES = 1 << 19;
 const PIECE_BYTES = 1 << 18;
 const FLUSH_MS = 80;
 /** More than this since the last look is not shown: nobody could read it. */
-const MOST_AT_ONCE = 3 << 19;
+const MAX_AT_ONCE = 3 << 19;
 const KEPT_AT_ONCE = 1 << 19;
 /** Farther behind the end than this, the end is gone to. */
-const MOST_BEHIND = 4 << 20;
+const MAX_BEHIND = 4 << 20;
 const LAG_MS = 3000;
 const NEWLINE = 10;
 
@@ -216,7 +216,7 @@ export class LogWindow {
   #take(stream: Stream, data: Uint8Array, end: number): void {
     this.#pending.push(stream, data, end);
     this.#took += data.length;
-    if (this.#pending.bytes > MOST_AT_ONCE) this.#leaveOut();
+    if (this.#pending.bytes > MAX_AT_ONCE) this.#leaveOut();
     this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS);
   }
 
@@ -259,7 +259,7 @@ export class LogWindow {
       this.#streams.map((stream) => read(this.which, stream, { offset: -1, limit: 1 }, this.#whole.signal)),
     ).catch(() => []);
     const behind = pieces.reduce((sum, piece, n) => sum + Math.max(0, piece.size - ahead[this.#streams[n]!]), 0);
-    if (behind < MOST_BEHIND || this.isHeld || this.phase !== "following") return;
+    if (behind < MAX_BEHIND || this.isHeld || this.phase !== "following") return;
     this.skipped += behind;
     await this.open("end", true);
   }

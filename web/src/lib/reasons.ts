@@ -7,7 +7,7 @@ import { said, speech } from "./words.svelte";
 type Holder = Schemas["Holder"];
 type Process = Schemas["Process"];
 
-const MOST_HOLDERS = 4;
+const MAX_HOLDERS = 4;
 /** What is the words of somebody: of a node, of a driver. */
 const SAID = new Set(["why", "fault"]);
 
@@ -48,8 +48,8 @@ function values(reason: Reason): Record<string, string | number> {
 /** Who has it, as the tail of a sentence; nothing when nobody is named. */
 function holders(all: Holder[]): string {
   if (!all.length) return "";
-  const named = all.slice(0, MOST_HOLDERS).map((holder) => speech.say("reasons.holder", { job: holder.job, user: holder.user }));
-  const tail = all.length > MOST_HOLDERS ? speech.say("reasons.and_more", { n: all.length - MOST_HOLDERS }) : "";
+  const named = all.slice(0, MAX_HOLDERS).map((holder) => speech.say("reasons.holder", { job: holder.job, user: holder.user }));
+  const tail = all.length > MAX_HOLDERS ? speech.say("reasons.and_more", { n: all.length - MAX_HOLDERS }) : "";
   return speech.say("reasons.holders", { holders: named.join(speech.say("reasons.comma")) + tail });
 }
 

@@ -3,7 +3,7 @@
 export type Pair = readonly [english: string, other: string];
 export type Saying = (text: string) => string;
 
-const MOST_KEPT = 2000;
+const MAX_KEPT = 2000;
 const DEEPEST = 9;
 
 /** `pairs` are whole texts, `inside` what may stand in a hole of one. See `words/zh/said.ts` for how they are written. */
@@ -46,7 +46,7 @@ export function sayingOf(pairs: readonly Pair[], inside: readonly Pair[] = []): 
     const known = kept.get(text);
     if (known !== undefined) return known;
     const made = find(text, sentences, 0) ?? text;
-    if (kept.size >= MOST_KEPT) kept.clear();
+    if (kept.size >= MAX_KEPT) kept.clear();
     kept.set(text, made);
     return made;
   };

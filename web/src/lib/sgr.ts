@@ -17,7 +17,7 @@ export interface Style {
 export const PLAIN: Style = { fg: null, bg: null, bold: false, dim: false, italic: false, underline: false, inverse: false, strike: false };
 
 /** How many different styles are told apart at most: a program that makes up more gets plain text. */
-const MOST_STYLES = 20_000;
+const MAX_STYLES = 20_000;
 const known = new Map<string, Style>();
 
 /** The one object for a style: what is equal is the very same. */
@@ -25,7 +25,7 @@ function interned(style: Style): Style {
   const key = JSON.stringify(style);
   let found = known.get(key);
   if (!found) {
-    if (known.size >= MOST_STYLES) return PLAIN;
+    if (known.size >= MAX_STYLES) return PLAIN;
     found = key === JSON.stringify(PLAIN) ? PLAIN : Object.freeze({ ...style });
     known.set(key, found);
   }
@@ -41,7 +41,7 @@ export function styled(style: Style, parameters: string): Style {
   if (!known) after.set(style, (known = new Map()));
   let found = known.get(parameters);
   if (!found) {
-    if (known.size > MOST_STYLES) known.clear();
+    if (known.size > MAX_STYLES) known.clear();
     known.set(parameters, (found = interned(changed(style, parameters))));
   }
   return found;

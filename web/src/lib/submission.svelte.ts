@@ -40,9 +40,9 @@ interface Points {
 }
 
 const KEPT = "roost-submit";
-const MOST_BAD = 12;
+const MAX_BAD = 12;
 /** So many lines are checked while they are typed; more when the button is pressed. */
-export const MOST_AT_ONCE = 300;
+export const MAX_AT_ONCE = 300;
 const NO_POINTS: Points = { params: [{ name: "", values: "" }], where: "", samples: "", seed: "", max_running: "" };
 
 export class Submission {
@@ -278,7 +278,7 @@ async function checkLines(lines: { line: number; command: string }[], ask: (comm
       const line = open[error.index]!;
       line.problem = error;
       const isOfAll = found.filter((other) => other.problem?.message === error.message).length > 2;
-      if (bad >= MOST_BAD || isOfAll) throw error;
+      if (bad >= MAX_BAD || isOfAll) throw error;
     }
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { css, PLAIN } from "./sgr";
-import { Lines, MOST_CHARS, type Line } from "./loglines";
+import { Lines, MAX_CHARS, type Line } from "./loglines";
 import { Terminal } from "./terminal";
 
 const encoder = new TextEncoder();
@@ -57,8 +57,8 @@ describe("lines", () => {
 
   test("a very long line is cut, and says by how much", () => {
     const lines = shown("x".repeat(5_000_000), "y".repeat(5_000_000), "\nnext\n");
-    expect(lines.map((line) => line.text.length)).toEqual([MOST_CHARS, 4]);
-    expect(lines[0]!.cut).toBe(10_000_000 - MOST_CHARS);
+    expect(lines.map((line) => line.text.length)).toEqual([MAX_CHARS, 4]);
+    expect(lines[0]!.cut).toBe(10_000_000 - MAX_CHARS);
     expect(lines[0]!.bytes).toBe(10_000_001);
   });
 });

@@ -1,12 +1,12 @@
 // What a terminal would show of a stream of bytes, as lines: colours, carriage returns, a cursor that goes up a few lines.
 // Bounded in every direction. Pure: bytes in, lines out.
-import { MOST_CHARS, type Line, type Lines } from "./loglines";
+import { MAX_CHARS, type Line, type Lines } from "./loglines";
 import { PLAIN, styled, type Style } from "./sgr";
 
 /** How far up a cursor may go: a block of progress bars. */
-const MOST_UP = 64;
+const MAX_UP = 64;
 /** An escape sequence that is longer is none. */
-const MOST_ESCAPE = 2048;
+const MAX_ESCAPE = 2048;
 
 const CONTROL = /[\x00-\x1f\x7f-\x9f]/;
 
@@ -102,7 +102,7 @@ export class Terminal {
   #sequence(text: string, from: number): number | null {
     let end = from;
     while (end < text.length && text.charCodeAt(end) >= 0x20 && text.charCodeAt(end) < 0x40) end++;
-    if (end - from > MOST_ESCAPE) return from;
+    if (end - from > MAX_ESCAPE) return from;
     if (end >= text.length) return null;
     const final = text[end]!;
     if (final < "@" || final > "~") return end; // something else began
@@ -114,14 +114,14 @@ export class Terminal {
   }
 
   #move(final: string, parameters: string): void {
-    const amount = Math.min(MOST_CHARS, Number.parseInt(parameters, 10) || 0);
+    const amount = Math.min(MAX_CHARS, Number.parseInt(parameters, 10) || 0);
     const steps = Math.max(1, amount);
     if (final === "K") this.#eraseLine(amount);
     else if (final === "A") this.#up(steps);
     else if (final === "F") (this.#up(steps), (this.#column = 0));
     else if (final === "B") this.#down(steps);
     else if (final === "E") (this.#down(steps), (this.#column = 0));
-    else if (final === "C") this.#column = Math.min(MOST_CHARS, this.#column + steps);
+    else if (final === "C") this.#column = Math.min(MAX_CHARS, this.#column + steps);
     else if (final === "D") this.#column = Math.max(0, this.#column - steps);
     else if (final === "G" || final === "`") this.#column = steps - 1;
     else if (final === "P") this.#delete(steps);
@@ -170,7 +170,7 @@ export class Terminal {
     if (found) return found;
     const made = this.lines.add(this.kind);
     this.#recent.push(made);
-    if (this.#recent.length > MOST_UP * 2) this.#recent.splice(0, MOST_UP);
+    if (this.#recent.length > MAX_UP * 2) this.#recent.splice(0, MAX_UP);
     this.#row = this.#recent.length - 1;
     return made;
   }
@@ -182,10 +182,10 @@ function isControl(code: number): boolean {
 
 /** Behind a string that ends with BEL or `ESC \`: a title, a link. */
 function skipString(text: string, from: number): number | null {
-  for (let at = from; at < text.length && at - from < MOST_ESCAPE; at++) {
+  for (let at = from; at < text.length && at - from < MAX_ESCAPE; at++) {
     const code = text.charCodeAt(at);
     if (code === 7 || code === 0x9c) return at + 1;
     if (code === 0x1b && at + 1 < text.length) return text[at + 1] === "\\" ? at + 2 : at;
   }
-  return text.length - from >= MOST_ESCAPE ? from : null;
+  return text.length - from >= MAX_ESCAPE ? from : null;
 }

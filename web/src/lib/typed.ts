@@ -11,7 +11,7 @@ export class Mistyped extends Error {
 const UNIT_S: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
 const LONG_UNITS: Record<string, string> = { sec: "s", second: "s", min: "m", minute: "m", hour: "h", hr: "h", day: "d", week: "w" };
 const MIB: Record<string, number> = { k: 1 / 1024, m: 1, g: 1024, t: 1024 * 1024 };
-const MOST_S = 100 * 366 * 86_400;
+const MAX_S = 100 * 366 * 86_400;
 const BARE = /^\d+(\.\d*)?$|^\.\d+$/;
 
 /** A duration in seconds: `90s`, `2h30m`, `1-02:00:00`; a bare number is minutes. */
@@ -21,7 +21,7 @@ export function seconds(text: string): number {
   if (BARE.test(word)) total = Math.round(Number(word) * 60);
   else if (word.includes(":") || /^\d+-\d+$/.test(word)) total = clock(word);
   else total = units(word.replaceAll(" ", ""));
-  if (total > MOST_S) throw new Mistyped("submit.meant_time");
+  if (total > MAX_S) throw new Mistyped("submit.meant_time");
   return total;
 }
 

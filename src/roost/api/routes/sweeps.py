@@ -19,10 +19,10 @@ from roost.core.sweeps.points import MAX_CANDIDATES, Design, Texts
 from roost.server.operations.sweeps import design_of
 from roost.server.rounds.commands import LimitSweep, MakeSweep, Report
 from roost.server.rounds.submit import check_no_point
-from roost.server.rounds.sweep import MOST_RUNNING
+from roost.server.rounds.sweep import MAX_RUNNING
 
 routes = Routes("sweeps")
-MaxRunning = Annotated[int, documented(minimum=1, maximum=MOST_RUNNING)]
+MaxRunning = Annotated[int, documented(minimum=1, maximum=MAX_RUNNING)]
 Samples = Annotated[int, documented(minimum=1, maximum=MAX_CANDIDATES)]
 Key = Annotated[str, Meta(min_length=8, max_length=100)]
 REFUSALS = (NotFound, Conflict, Impossible, OverQuota)

@@ -10,7 +10,7 @@ _LONG_UNITS = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hour": "h"
 _DURATION_HELP = "a time is like 90s, 30m, 2h30m, 1d or 1-02:00:00"
 _SIZE_HELP = "a size is like 8G, 800M or 1.5G"
 _MIB = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024 * 1024}
-_MOST_S = 100 * 366 * 86400
+_MAX_S = 100 * 366 * 86400
 NONE, AUTO, ANY = "none", "auto", "any"
 
 
@@ -27,7 +27,7 @@ def seconds(text: str) -> int:
         total = _clock(word)
     else:
         total = _units(word)
-    if total > _MOST_S:
+    if total > _MAX_S:
         raise ValueError("that is more than a hundred years")
     return total
 

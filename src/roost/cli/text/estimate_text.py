@@ -8,7 +8,7 @@ from roost.cli.text.job_text import moment
 from roost.cli.text.output import Screen, clean, wrap
 
 _HOLDERS = 3
-_MOST_COUNTED = 1000
+_MAX_COUNTED = 1000
 
 
 def foreseen_lines(foreseen: Json, now: datetime, shown: Screen) -> list[str]:
@@ -41,7 +41,7 @@ def _ahead(foreseen: Json) -> "list[Part]":
     ahead = foreseen.get("ahead") or {}
     if not ahead.get("count"):
         return []
-    count = "1,000 jobs or more" if ahead["count"] >= _MOST_COUNTED else plural(ahead["count"], "job")
+    count = "1,000 jobs or more" if ahead["count"] >= _MAX_COUNTED else plural(ahead["count"], "job")
     jobs = [("    ", f"job {job['id']} of {clean(job['user'])}: {clean(job['why'])}") for job in ahead["jobs"]]
     more = ahead["count"] - len(jobs)
     return [("  ", f"ahead of it: {count}"), *jobs, *([("    ", "…")] if more > 0 else [])]

@@ -25,9 +25,9 @@ from roost.core.plan.retries import PAUSE_MS, PREEMPT
 from roost.core.predictions import Learned, Ran
 from roost.core.states import Outcome, State
 
-MOST_STARTS = 2000
+MAX_STARTS = 2000
 """So many other starts are looked through for that of one job."""
-MOST_WAITING, MOST_NEEDED = 10_000, 1000
+MAX_WAITING, MAX_NEEDED = 10_000, 1000
 """So many waiting jobs are copied, and of these so many because that one job waits for them."""
 HORIZON_MS = 30 * 86_400_000
 FINEST_MS, COARSER = 10_000, 0.03
@@ -60,12 +60,12 @@ class Supposed(msgspec.Struct, frozen=True):
     held: bool = False
 
 
-def forecast(cluster: Cluster, job: int, now_ms: int, most: int = MOST_STARTS) -> Forecast:
+def forecast(cluster: Cluster, job: int, now_ms: int, most: int = MAX_STARTS) -> Forecast:
     """When that waiting job will start. The cluster is not touched."""
     return run_ahead(twin(cluster, job), job, now_ms, most)
 
 
-def run_ahead(spent: Cluster, job: int, now_ms: int, most: int = MOST_STARTS) -> Forecast:
+def run_ahead(spent: Cluster, job: int, now_ms: int, most: int = MAX_STARTS) -> Forecast:
     """The same on a twin that nobody needs any longer: it is changed. May be done in another thread."""
     if spent.is_paused or job in spent.held or job not in spent.jobs:
         return Forecast(now_ms, None, now_ms)
@@ -80,7 +80,7 @@ def starts_ahead(spent: Cluster, now_ms: int, most: int) -> dict[int, int]:
 # -- a copy to try things on ----------------------------------------------------------------------------------------
 
 
-def twin(cluster: Cluster, job: int = 0, most: int = MOST_WAITING) -> Cluster:
+def twin(cluster: Cluster, job: int = 0, most: int = MAX_WAITING) -> Cluster:
     """A cluster that is alike and can be changed without changing the other, nor what is learned. Values are shared.
 
     Of a very long queue it has the heads of the lines, and that job with all that it waits for: the rest would not start
@@ -119,7 +119,7 @@ def _longest(lengths: list[int], most: int) -> int:
 def _needed(cluster: Cluster, job: int) -> set[int]:
     """That job and those it waits for, directly or not."""
     found, left = set[int](), [job]
-    while left and len(found) < MOST_NEEDED:
+    while left and len(found) < MAX_NEEDED:
         if (wanted := left.pop()) in cluster.jobs and wanted not in found:
             found.add(wanted)
             left += [d.job for d in cluster.conditions.get(wanted, NO_CONDITIONS).after]

@@ -1,6 +1,6 @@
 """What stands before a waiting job, and why: the jobs that the policy looks at first and that could take the same GPUs.
 
-Pure, and bounded: lines are walked from their heads, and the counting stops at `MOST_COUNTED`.
+Pure, and bounded: lines are walked from their heads, and the counting stops at `MAX_COUNTED`.
 """
 
 from heapq import nsmallest
@@ -14,7 +14,7 @@ from roost.core.plan.planner import over_quota, policy_of
 from roost.core.policy._weights import excess, share
 from roost.messages import span
 
-MOST_COUNTED = 1000
+MAX_COUNTED = 1000
 NAMED = 3
 
 
@@ -27,7 +27,7 @@ class Earlier(msgspec.Struct, frozen=True):
 
 
 class Queue(msgspec.Struct, frozen=True):
-    """Those that go first: how many, and the first of them. Is `count` `MOST_COUNTED`, there may be more."""
+    """Those that go first: how many, and the first of them. Is `count` `MAX_COUNTED`, there may be more."""
 
     count: int
     jobs: tuple[Earlier, ...]
@@ -46,7 +46,7 @@ def ahead_of(cluster: Cluster, job: Job, now_ms: int) -> Queue:
             if over_quota(cluster, shape) is not None:
                 continue
             for nth, other in enumerate(cluster.in_line(line)):
-                if other.id == job.id or count >= MOST_COUNTED or (at := key(other, cluster, now_ms)) >= own:
+                if other.id == job.id or count >= MAX_COUNTED or (at := key(other, cluster, now_ms)) >= own:
                     break
                 count += 1
                 if nth < NAMED:

@@ -18,7 +18,7 @@ from roost.core.model import Active, Claim, Gpu, GpuRules, Observation, Request
 from roost.core.nodes import ALL, NO_RULES, Node
 from roost.messages import size
 
-MOST_KINDS = 256
+MAX_KINDS = 256
 """Kinds of requests whose counts are kept up to date at once."""
 
 
@@ -173,7 +173,7 @@ class Space:
         """What matters of a request on a single GPU: all but their number, and what it would like."""
         kind = self._kind_of.get(request)
         if kind is None:
-            if len(self._kind_of) >= 64 * MOST_KINDS:
+            if len(self._kind_of) >= 64 * MAX_KINDS:
                 self._kind_of.clear()
             kind = msgspec.structs.replace(
                 request, gpus=min(request.gpus, 1), prefer_gpus=(), prefer_nodes=(), mem_auto=False, spread=False
@@ -186,7 +186,7 @@ class Space:
         kind = self.kind(request)
         fits = self._kinds.get(kind)
         if fits is None:
-            if len(self._kinds) >= MOST_KINDS:
+            if len(self._kinds) >= MAX_KINDS:
                 self._kinds.clear()
             fits = self._kinds[kind] = Fits()
             for name, node in self.cluster.nodes.items():
@@ -212,7 +212,7 @@ class Space:
             known = seen.get(uuid)
             if known is None or known.fault is not None or known.claimed_by or known.procs or uuid in rules:
                 return False
-        return not any(uuid in self.cluster.haunted for uuid in node.gpus)
+        return not any(uuid in self.cluster.orphaned for uuid in node.gpus)
 
     def would_do(self, node: Node, gpu: Gpu, request: Request) -> bool:
         """Whether that GPU would do once nobody has it."""
@@ -385,7 +385,7 @@ class Space:
         seen = cluster.seen.get(uuid)
         if seen is None or seen.fault is not None or seen.claimed_by is not None or not may_use(cluster, node, gpu, request):
             return False
-        if uuid in cluster.haunted:
+        if uuid in cluster.orphaned:
             return False
         if is_whole and not seen.procs:
             return not rules.disabled and not rules.drained and self._busy(node, gpu, request, seen) is None
@@ -406,8 +406,8 @@ class Space:
             return r.GpuFault(gpu=f"{node.name}:{gpu.index}", fault=seen.fault)
         if seen.claimed_by is not None:
             return r.GpuClaimed(gpu=f"{node.name}:{gpu.index}", by=seen.claimed_by)
-        if (runs := cluster.haunted.get(uuid)) is not None:
-            return r.GpuHaunted(gpu=f"{node.name}:{gpu.index}", runs=tuple(sorted(runs)))
+        if (runs := cluster.orphaned.get(uuid)) is not None:
+            return r.GpuOrphaned(gpu=f"{node.name}:{gpu.index}", runs=tuple(sorted(runs)))
         return self._taken(node, gpu, request, rules, seen) or self._busy(node, gpu, request, seen)
 
     def would_free(self, node: Node, uuid: str, request: Request, job: int) -> bool:

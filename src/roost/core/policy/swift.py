@@ -12,7 +12,7 @@ from roost.core.model import RANK_STEP, Job
 from roost.core.policy._weights import excess, share
 
 WEIGHS = True
-MOST_OVER = 3.0
+MAX_OVER = 3.0
 """Holding more than so many times beyond his part sets nobody back any further."""
 AHEAD, BACK = 2.0, -1.0
 """The most by which how a user fared counts, as a logarithm: seven times worse, and well twice better."""
@@ -30,7 +30,7 @@ def target_ms(job: Job, cluster: Cluster) -> float:
     """When it should have started."""
     settings, learned, shape = cluster.settings, cluster.learned, job.shape
     wait_s = settings["policy.alpha"] * learned.outlook(shape).typical_s  # type: ignore[operator]
-    over = min(MOST_OVER, excess(cluster, shape.user))
+    over = min(MAX_OVER, excess(cluster, shape.user))
     back_s = settings["policy.fairness_s"] * over if over > 0 else 0.0  # type: ignore[operator]
     fared = max(BACK, min(0.0 if over > 0 else AHEAD, learned.ill_fared(shape.user)))
     return cluster.ready_ms(job) + 1000 * (wait_s + back_s - settings["policy.evenness_s"] * fared)  # type: ignore[operator]

@@ -19,7 +19,7 @@ from roost.node.claims.modes import NONE, STANDING, UNDER
 from roost.node.gpus.driver import Gpu
 
 # A runner has every GPU's file open, ready to be locked; on a node with more GPUs than this, none.
-_MOST_FOR_RUNNERS = 64
+_MAX_FOR_RUNNERS = 64
 _TRIES = 5
 _FOR_GOOD = ""  # the holder of standing claims: no run has this name
 
@@ -82,7 +82,7 @@ class Claims:
     def spare(self, gpus: Sequence[Gpu]) -> Dict[str, int]:
         """For a new runner: every GPU's lock file, opened and not locked. Empty where that cannot be."""
         found: Dict[str, int] = {}
-        self.is_lending = self.mode != NONE and len(gpus) <= _MOST_FOR_RUNNERS
+        self.is_lending = self.mode != NONE and len(gpus) <= _MAX_FOR_RUNNERS
         if not self.is_lending:
             return found
         try:

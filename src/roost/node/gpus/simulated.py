@@ -20,8 +20,8 @@ from roost.node.state_dir import closing, read_text
 from roost.node.system.procfs import is_alive, owner_of
 
 _HANG_LOOK_S = 0.05
-_MOST_CARDS = 4096
-_MOST_MIB = 1 << 40
+_MAX_CARDS = 4096
+_MAX_MIB = 1 << 40
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}\Z")
 
 
@@ -32,9 +32,9 @@ def parse_sim_spec(text: str) -> List[int]:
         count, _, size = part.strip().lower().partition("x")
         if not count.isdigit():
             raise ValueError(f"simulated GPUs are written like 4x24G, not {text!r}")
-        sizes += [parse_mib(size or "24g")] * min(int(count), _MOST_CARDS)
-    if len(sizes) > _MOST_CARDS:
-        raise ValueError(f"more than {_MOST_CARDS} simulated GPUs")
+        sizes += [parse_mib(size or "24g")] * min(int(count), _MAX_CARDS)
+    if len(sizes) > _MAX_CARDS:
+        raise ValueError(f"more than {_MAX_CARDS} simulated GPUs")
     return sizes
 
 
@@ -127,7 +127,7 @@ def _read_user(path: str) -> Optional[Dict[str, Any]]:
         text, owner = _read_small(path)
         user = json.loads(text)
         found = {key: int(user[key]) for key in ("pid", "starttime", "mem_mib", "util")}
-        if not (0 < found["pid"] < 1 << 22 and 0 <= found["mem_mib"] <= _MOST_MIB and 0 <= found["util"] <= 1000):
+        if not (0 < found["pid"] < 1 << 22 and 0 <= found["mem_mib"] <= _MAX_MIB and 0 <= found["util"] <= 1000):
             return None
         is_others = owner not in (0, os.geteuid()) and owner_of(found["pid"]) not in (None, owner)
         return None if is_others else {**found, "gpu": str(user["gpu"])}

@@ -21,7 +21,7 @@ _SHELLS_OWN = frozenset(
 _INTERPRETERS = {".py": "python", ".sh": "bash", ".pl": "perl", ".rb": "ruby", ".R": "Rscript", ".jl": "julia"}
 
 # Where commands were found: thousands of jobs run the same few, and a search asks every directory of the PATH.
-_MOST_FOUND = 10_000
+_MAX_FOUND = 10_000
 _found: Dict[Tuple[str, str], str] = {}
 
 
@@ -146,7 +146,7 @@ def find_command(name: str, search: str, cwd: str) -> str:
             unusable = unusable or (path if os.path.isfile(path) else None)
         elif not os.path.isdir(path):
             _check_interpreter(path, name)
-            if directory.startswith("/") and len(_found) < _MOST_FOUND:
+            if directory.startswith("/") and len(_found) < _MAX_FOUND:
                 _found[(name, search)] = path
             return path
     if unusable is not None:

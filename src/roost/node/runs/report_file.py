@@ -11,7 +11,7 @@ from typing import Dict, Optional, Set, Tuple
 from roost.node.runs.results import Result, parse_lines
 from roost.node.state_dir import closing
 
-MOST_BYTES = 64 * 1024
+MAX_BYTES = 64 * 1024
 """So much is read at a time. What came before it since the last look, is passed over."""
 _KNOWN_BYTES = 64
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -45,7 +45,7 @@ class ReportFile:
         """The first thing that could not be taken."""
         self.is_noted = False
 
-    def look(self, most_bytes: int = MOST_BYTES, is_last: bool = False) -> None:
+    def look(self, most_bytes: int = MAX_BYTES, is_last: bool = False) -> None:
         """Read what is new. Costs one stat when there is nothing; a line without an end counts at the last look."""
         try:
             state = self._state(os.lstat(self._path))

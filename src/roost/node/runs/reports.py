@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Callable, Iterable
 
 from roost.node.protocol import Message
-from roost.node.runs.report_file import MOST_BYTES
+from roost.node.runs.report_file import MAX_BYTES
 from roost.node.runs.run import ENDED, STARTING, Run
 from roost.node.runs.run_dir import is_own_log
 from roost.node.state_dir import closing
@@ -31,7 +31,7 @@ class Reports:
         running = [run for run in runs if run.phase not in (STARTING, ENDED)]
         share = max(_FEW_BYTES, _ALL_BYTES // max(1, len(running)))
         for run in running:
-            run.report.look(min(share, MOST_BYTES))
+            run.report.look(min(share, MAX_BYTES))
             self._complain(run)
             self.tell(run)
 

@@ -13,7 +13,7 @@ Result = Union[int, float, str]
 MAX_NAMES = 64
 MAX_NAME_LENGTH = 64
 MAX_TEXT_LENGTH = 200
-_MOST_DIGITS = 20
+_MAX_DIGITS = 20
 
 
 class Found(NamedTuple):
@@ -104,7 +104,7 @@ def _value(text: str) -> Result:
 
 def _whole(digits: str) -> int:
     """Thousands of digits take milliseconds to read, and are too large anyway."""
-    return int(digits) if len(digits) <= _MOST_DIGITS else 1 << 63
+    return int(digits) if len(digits) <= _MAX_DIGITS else 1 << 63
 
 
 def _shown(text: str) -> str:

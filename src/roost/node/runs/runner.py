@@ -32,7 +32,7 @@ from roost.node.system.event_loop import Loop, Timer
 from roost.node.system.shell import SHELL
 
 # How many fresh ones stand ready when it is quiet, and how many used ones are kept while it is not.
-_READY, _MOST_IDLE = 2, 64
+_READY, _MAX_IDLE = 2, 64
 _QUIET_S = 0.1
 # A runner whose jobs have used more memory than this is not used again: the next job's peak would be theirs.
 _CLEAN_MIB = 64
@@ -154,7 +154,7 @@ class Runners:
         if runner is None:
             return
         self._close_memory(runner)
-        if len(self._idle) >= _MOST_IDLE or (cgroup.peak_memory_mib(runner.cgroup) or 0) > _CLEAN_MIB:
+        if len(self._idle) >= _MAX_IDLE or (cgroup.peak_memory_mib(runner.cgroup) or 0) > _CLEAN_MIB:
             self.retire(pid)
             return
         self._idle.append(runner)

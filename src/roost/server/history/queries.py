@@ -24,7 +24,7 @@ from roost.server.views.job_selector import JobSelector
 from roost.store import reads, samples
 from roost.store.usage import Used, Week, Weeks, spread, used_since
 
-MOST_ANSWERS = 500
+MAX_ANSWERS = 500
 """Answers that are kept while they hold: many look at the same plots."""
 
 
@@ -79,7 +79,7 @@ class History:
         nothing = [None] * len(columns["at"])
         shown = {name: columns.get(name, nothing) for name in COLUMNS}
         answer = Samples(scope=scope, step_s=SPANS[span].step_s, at=columns["at"], **shown)
-        if len(self._answers) >= MOST_ANSWERS:
+        if len(self._answers) >= MAX_ANSWERS:
             self._answers.clear()
         self._answers[scope, span] = (now_s // STEP_S, answer)
         return answer

@@ -21,7 +21,7 @@ from roost.store.store import CommitFailed, Store
 LOOK_S = 1.0
 WRITE_S = (30, 60, 600, 600)
 """How often the newest block of each level is written."""
-MOST_UNWRITTEN = 20_000
+MAX_UNWRITTEN = 20_000
 """Blocks that wait for a disk that takes nothing; what comes on top of that is lost."""
 
 _log = logging.getLogger("roost.recording")
@@ -87,7 +87,7 @@ class Recorder:
         start_s = level.block_of(at_s)
         if block is not None and block.start_s == start_s:
             return block
-        if block is not None and block.is_changed and len(self._full) < MOST_UNWRITTEN:
+        if block is not None and block.is_changed and len(self._full) < MAX_UNWRITTEN:
             self._full[BlockKey(number, block.start_s, name)] = block.packed()
         block = series.blocks[number] = Block(level, start_s, len(columns_of(name)))
         return block
@@ -97,7 +97,7 @@ class Recorder:
         running = {active.run: active for active in cluster.active.values() if active.pid is not None}
         for run in [run for run in self._courses if run not in running]:
             course = self._courses.pop(run)
-            if len(self._ended) < MOST_UNWRITTEN:
+            if len(self._ended) < MAX_UNWRITTEN:
                 self._ended[run] = course
         self._rss_mib = {run: mib for run, mib in self._rss_mib.items() if run in running}
         for run, active in running.items():
@@ -164,7 +164,7 @@ class Recorder:
             block = series.blocks[key.level] if series is not None else None
             if block is not None and block.start_s == key.start_s:
                 block.is_changed = True
-            elif len(self._full) < MOST_UNWRITTEN:
+            elif len(self._full) < MAX_UNWRITTEN:
                 self._full.setdefault(key, lot.blocks[key])
         for job, attempt in lot.courses:
             if (course := self._courses.get(f"{job}.{attempt}")) is not None:

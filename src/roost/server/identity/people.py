@@ -32,7 +32,7 @@ TOKEN_PREFIX = "roost_"
 PASSWORD, LOGIN, FIRST = "password", "login", "first"
 """What a one-time link is for: to choose a password, to log in once, to become the first administrator."""
 LINK_LIVES_MS = {PASSWORD: 7 * 86_400_000, LOGIN: 300_000, FIRST: 86_400_000}
-MOST_TOKENS = 100
+MAX_TOKENS = 100
 """Of one user."""
 
 
@@ -379,8 +379,8 @@ class People:
         """A token for the caller, told once."""
         if not label.strip() or len(label) > 100 or not label.isprintable():
             raise BadRequest(f"not a label for a token: {label[:40]!r}", "a few words, like laptop")
-        if sum(row.user == caller.name for row in self.tokens.values()) >= MOST_TOKENS:
-            raise Conflict(f"{caller.name} has {MOST_TOKENS} tokens already", "roost token ls, roost token revoke ID")
+        if sum(row.user == caller.name for row in self.tokens.values()) >= MAX_TOKENS:
+            raise Conflict(f"{caller.name} has {MAX_TOKENS} tokens already", "roost token ls, roost token revoke ID")
         secret, now = TOKEN_PREFIX + secrets.token_urlsafe(30), self._now_ms()
         expires = None if lives_s is None else now + 1000 * lives_s
         row = TokenRow(0, caller.name, label, digest_of(secret), now, expires, None)

@@ -37,7 +37,7 @@ AGAIN_S = (30.0, 120.0, 480.0, 1920.0, 7200.0)
 LOOK_S = 5.0
 LOOK_BACK_MS = 7 * 86_400_000
 PAGE = 500
-MOST_WANTED = 100_000
+MAX_WANTED = 100_000
 NO_SUCH_RUN = "no such run"
 """What a node says of a run of which it has nothing."""
 
@@ -59,13 +59,13 @@ class CopyQueue:
         if job not in jobs:
             jobs[job] = None
             self._count += 1
-        if self._count > MOST_WANTED:
+        if self._count > MAX_WANTED:
             self._take(node, next(iter(jobs)))
 
     def again(self, node: str, job: int, now_s: float) -> None:
         """It could not be had: later, unless it was tried often enough."""
         tries = self.tries(job)
-        if tries < len(AGAIN_S) and len(self._later) < MOST_WANTED:
+        if tries < len(AGAIN_S) and len(self._later) < MAX_WANTED:
             self._tries[job] = tries + 1
             heapq.heappush(self._later, (now_s + AGAIN_S[tries], node, job))
         else:

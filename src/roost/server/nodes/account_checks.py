@@ -12,7 +12,7 @@ from roost.node.system.home_dir import look_at_home
 from roost.server.identity.people import People
 from roost.server.nodes.machine_facts import AccountFacts, Facts, Home, Unknown
 
-_MOST_NAMED, _MOST_USERS = 5, 200
+_MAX_NAMED, _MAX_USERS = 5, 200
 _LOCAL = re.compile("ext[234]|xfs|btrfs|zfs|f2fs|jfs|reiserfs|bcachefs|tmpfs|ramfs|overlay|squashfs")
 """Types of file systems that are one machine's own. What is not in here may be shared."""
 
@@ -48,7 +48,7 @@ class Own:
 
 def own_accounts(people: People, users: Iterable[str]) -> dict[str, Own]:
     """The accounts of these users on this machine, by name, but for root's. Looks at homes: a file server may be slow."""
-    found = {unix.name: unix for user in sorted(users)[:_MOST_USERS] if (unix := people.unix_of(user)) is not None}
+    found = {unix.name: unix for user in sorted(users)[:_MAX_USERS] if (unix := people.unix_of(user)) is not None}
     return {name: Own(unix.uid, Home(**look_at_home(unix.home))) for name, unix in found.items() if unix.uid != 0}
 
 
@@ -164,5 +164,5 @@ def _silent(facts: Facts, own: Mapping[str, Own]) -> Verdict | None:
 
 
 def _names(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(names[:_MAX_NAMED]) + more

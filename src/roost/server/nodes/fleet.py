@@ -36,7 +36,7 @@ from roost.server.rounds.engine import Engine
 Json = dict[str, Any]
 ATTACH_S = 20.0
 LOOK_S = 1.0
-MOST_NAME = 64
+MAX_NAME = 64
 SETTLE_S = 10.0
 """How long a node that is removed is waited for, to end its runs, and to have the logs of its last jobs."""
 SETTLE_LOOK_S = 0.02
@@ -253,7 +253,7 @@ class Fleet:
         check_path("key", key)
         asked = Access(target, access.host_key, key=key, sim=access.sim, dir=None)
         found = await self._probe(name, asked, as_him)
-        login = Login(target, plain(str(found.get("login") or ""), MOST_NAME), key, as_him)
+        login = Login(target, plain(str(found.get("login") or ""), MAX_NAME), key, as_him)
         await self._ask(caller, SetLogin(caller.name, name, whose, login))
         self._links.relogin(name, login_channel(whose))
         return NodeLogin(whose, name, login.target, login.key)

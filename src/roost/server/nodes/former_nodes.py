@@ -12,7 +12,7 @@ import msgspec
 from roost.core.accounts import Channel
 from roost.links.addresses import BadTarget, check_name
 
-MOST_PROGRAMS, MOST_RUNS = 16, 2_000
+MAX_PROGRAMS, MAX_RUNS = 16, 2_000
 """More are not looked at: each program is a connection of its own."""
 
 
@@ -26,7 +26,7 @@ class Former(msgspec.Struct, frozen=True):
     @property
     def farewell(self) -> list[dict[str, Any]]:
         """What it is told."""
-        stops = [{"op": "stop", "run": run, "why": "stale", "grace_ms": None} for run in self.runs[:MOST_RUNS]]
+        stops = [{"op": "stop", "run": run, "why": "stale", "grace_ms": None} for run in self.runs[:MAX_RUNS]]
         return [*stops, {"op": "shutdown", "when_idle": True}]
 
 
@@ -42,7 +42,7 @@ def former(facts: dict[str, Any], nodes: Container[str]) -> list[Former]:
         if node not in nodes and _is_name(node)
         for channel, runs in sorted(programs.items())
     ]
-    return found[:MOST_PROGRAMS]
+    return found[:MAX_PROGRAMS]
 
 
 def _is_name(node: str) -> bool:

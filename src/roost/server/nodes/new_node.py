@@ -14,7 +14,7 @@ from roost.links.link import plain
 from roost.node.gpus.simulated import parse_sim_spec
 from roost.server.identity.people import Caller
 
-MOST_PATH = 1024
+MAX_PATH = 1024
 
 
 class NewNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,7 +55,7 @@ def check_path(what: str, path: str | None) -> None:
     if path is None:
         return
     is_named = what == "python" and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", path) is not None
-    if not path.isprintable() or len(path) > MOST_PATH or not (path.startswith(("/", "~/")) or is_named):
+    if not path.isprintable() or len(path) > MAX_PATH or not (path.startswith(("/", "~/")) or is_named):
         raise BadRequest(f"{what} is not an absolute path: {plain(path, 80)!r}", f"--{what} /…")
 
 

@@ -21,7 +21,7 @@ from roost.server.notify import sender
 TIMEOUT_S = 30.0
 START_S = 30.0
 LINGER_S = 60.0
-MOST_HUNG = 16
+MAX_HUNG = 16
 """So many deliveries may hang in the sender before it is started anew."""
 NO_ANSWER = "no answer in time"
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
@@ -129,7 +129,7 @@ class SenderProcess:
     async def tidy(self) -> None:
         """End the sender when it has had nothing to do for a while, or when too much of it hangs."""
         is_idle = time.monotonic() - self._used_s > LINGER_S
-        if self._writer is not None and not self._asked and (is_idle or len(self._late) >= MOST_HUNG):
+        if self._writer is not None and not self._asked and (is_idle or len(self._late) >= MAX_HUNG):
             await self.close()
 
     async def close(self) -> None:

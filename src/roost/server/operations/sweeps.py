@@ -22,7 +22,7 @@ from roost.store.rows import AttemptRow, JobRow, ResultRow, SweepRow
 
 AT_ONCE = 16
 """How many logs are asked for at the same time."""
-MOST_REMEMBERED = 20_000
+MAX_REMEMBERED = 20_000
 LISTED = 100
 
 
@@ -129,7 +129,7 @@ class Sweeps:
             return {}  # a log that cannot be read now says nothing now
         found = results.in_log(log.data)
         if attempt.state == "ended":
-            if len(self._said) >= MOST_REMEMBERED:
+            if len(self._said) >= MAX_REMEMBERED:
                 self._said.clear()
             self._said[run] = found
         return found

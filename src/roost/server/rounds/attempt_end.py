@@ -12,7 +12,7 @@ from roost.server.rounds.submit import why_never
 from roost.server.rounds.turn import Turn
 from roost.store.rows import AttemptRow, JobRow
 
-MOST_PLACES = 3
+MAX_PLACES = 3
 """So many nodes are tried by a job that cannot start: what none of them has is a slip of the pen."""
 
 
@@ -51,7 +51,7 @@ def _tries_elsewhere(turn: Turn, active: Active, end: ev.Ended) -> bool:
     """What one machine lacks, a directory or a program, another may have: a node must not swallow the queue."""
     cluster, shape = turn.cluster, active.job.shape
     rest = tuple(n for n in shape.request.nodes or sorted(cluster.nodes) if n != active.node)
-    if active.attempt >= MOST_PLACES or not rest or (row := turn.row(active.job.id)) is None:
+    if active.attempt >= MAX_PLACES or not rest or (row := turn.row(active.job.id)) is None:
         return False
     request = msgspec.structs.replace(shape.request, nodes=rest)
     if impossible(cluster, request) is not None:

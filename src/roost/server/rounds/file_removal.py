@@ -11,7 +11,7 @@ from roost.links import messages as m
 from roost.server.rounds.orphans import At, Orphans
 from roost.server.rounds.turn import Turn
 
-AT_ONCE, MOST_AT_HELLO = 1_000, 50_000
+AT_ONCE, MAX_AT_HELLO = 1_000, 50_000
 """So many runs are named in one message, and after one hello; what is beyond that waits for the next."""
 
 
@@ -24,7 +24,7 @@ def leave(turn: Turn, at: At, runs: Sequence[str]) -> None:
 
 def ask_again(turn: Turn, at: At) -> None:
     """A program says hello: what it has not deleted yet, it is to delete."""
-    left = [*islice(turn.cluster.old_files.get((at.node, at.channel), ()), MOST_AT_HELLO)]
+    left = [*islice(turn.cluster.old_files.get((at.node, at.channel), ()), MAX_AT_HELLO)]
     for start in range(0, len(left), AT_ONCE):
         turn.send(at.node, at.channel, "remove", runs=left[start : start + AT_ONCE])
 

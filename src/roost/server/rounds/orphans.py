@@ -14,7 +14,7 @@ from roost.links import messages as m
 from roost.server.rounds.turn import Turn
 from roost.store import reads
 
-MOST_GHOSTS, MOST_UNASKED = 2_000, 200
+MAX_GHOSTS, MAX_UNASKED = 2_000, 200
 """Of the program of another machine, or of an account, so many runs that nobody asked for are looked at: it may name any
 number."""
 
@@ -71,14 +71,14 @@ def unasked(turn: Turn, at: At, runs: list[m.RunStarted | m.RunExited], orphans:
             lay(turn, at, name, orphans)
     alive = [run for run in runs if isinstance(run, m.RunStarted)]
     if at.channel or is_remote(turn, at.node):
-        alive = alive[: max(0, MOST_GHOSTS - len(orphans.of(at)))]
+        alive = alive[: max(0, MAX_GHOSTS - len(orphans.of(at)))]
     if len(alive) > 1:
         turn.look_up(list({job_of(run.run) for run in alive}))
     for run in alive:
-        _haunt(turn, at, run, orphans)
+        _mark_orphaned(turn, at, run, orphans)
 
 
-def _haunt(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> None:
+def _mark_orphaned(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> None:
     job = job_of(run.run)
     active = turn.cluster.active.get(job)
     if run.run in orphans.of(at) or (active is not None and active.run == run.run and active.node != at.node):
@@ -88,13 +88,13 @@ def _haunt(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> None:
         return  # not a run of that account: nobody's word
     if owner is not None or 0 < job <= turn.last_job:  # one that was removed is this server's too
         turn.send(at.node, at.channel, "stop", run=run.run, why="stale", grace_ms=None)
-    gpus = _haunted(turn, at, run)
+    gpus = _orphaned(turn, at, run)
     if gpus is not None:
         orphans.add(at, run.run)
-        turn.record(ev.Haunted(at.node, run.run, gpus))
+        turn.record(ev.Orphaned(at.node, run.run, gpus))
 
 
-def _haunted(turn: Turn, at: At, run: m.RunStarted) -> tuple[str, ...] | None:
+def _orphaned(turn: Turn, at: At, run: m.RunStarted) -> tuple[str, ...] | None:
     """The GPUs that a ghost keeps; None: there was no such attempt, as far as an account's program can be believed."""
     known = turn.cluster.nodes[at.node].gpus
     said = dict.fromkeys(uuid for uuid in run.gpus if uuid in known)

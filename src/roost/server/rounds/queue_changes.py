@@ -17,15 +17,15 @@ from roost.server.rounds.submit import Checked, check_owner, check_preferred, ch
 from roost.server.rounds.turn import Owner, StartRun, Turn, moved
 from roost.store import reads
 
-MOST_PLACES = 1_000_000_000
+MAX_PLACES = 1_000_000_000
 
 
 def move(turn: Turn, job: int, command: Act) -> None:
     """To that place of the whole queue; it takes on the priority that rules there."""
     if known(turn, job) not in (State.QUEUED, State.HELD):
         raise Skip("only a waiting job has a place in the queue")
-    if command.position is None or not 0 <= command.position <= MOST_PLACES:
-        raise BadRequest(f"move needs a position from 0, the front, to {MOST_PLACES:,}")
+    if command.position is None or not 0 <= command.position <= MAX_PLACES:
+        raise BadRequest(f"move needs a position from 0, the front, to {MAX_PLACES:,}")
     this = turn.cluster.jobs[job]
     others = [entry for entry in turn.read(reads.queue_head, command.position + 2) if entry[0] != job]
     others = [e for e in others if e[0] in turn.cluster.jobs][: command.position + 1]

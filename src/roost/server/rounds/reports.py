@@ -23,7 +23,7 @@ from roost.server.rounds.actions import own_grace_ms, remove
 from roost.server.rounds.attempt_end import Causes, settle
 from roost.server.rounds.file_removal import ask_again, removed
 from roost.server.rounds.orphans import (
-    MOST_UNASKED,
+    MAX_UNASKED,
     At,
     Orphans,
     active_at,
@@ -40,9 +40,9 @@ from roost.store.rows import ResultRow
 
 BARRED_MS = 300_000
 """How long nothing is tried as an account that a node does not have."""
-MOST_SKEW_MS = 1_000
+MAX_SKEW_MS = 1_000
 """Clocks that differ by no more are taken for equal."""
-MOST_PROCESSES = 8_192
+MAX_PROCESSES = 8_192
 """So many of all that are on a node's GPUs are looked at, as many on each: the others would change nothing."""
 LINGER_MS = 3_000
 """So long after the end of a run a process of it may still be in a sample."""
@@ -141,7 +141,7 @@ def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
             _exited(turn, at, report, orphans)
         else:
             _still_running(turn, at, report, orphans)
-    unasked(turn, at, list(known.values())[: MOST_UNASKED if at.channel else None], orphans)
+    unasked(turn, at, list(known.values())[: MAX_UNASKED if at.channel else None], orphans)
 
 
 def _attached(turn: Turn, node: str, hello: m.Hello) -> None:
@@ -150,7 +150,7 @@ def _attached(turn: Turn, node: str, hello: m.Hello) -> None:
         gpus = [m.GpuInfo(*msgspec.structs.astuple(g)) for g in turn.cluster.node(node).gpus.values()]
     _seen(turn, node, gpus, hello.cpus, hello.mem_mib)
     skew_ms = turn.now_ms - hello.at_ms if hello.at_ms is not None and is_remote(turn, node) else 0
-    turn.record(ev.NodeAttached(node, skew_ms if abs(skew_ms) > MOST_SKEW_MS else 0))
+    turn.record(ev.NodeAttached(node, skew_ms if abs(skew_ms) > MAX_SKEW_MS else 0))
 
 
 def _missing(turn: Turn, active: Active) -> None:
@@ -333,7 +333,7 @@ def _sample(turn: Turn, at: At, sample: m.Sample, orphans: Orphans) -> None:
     known = turn.cluster.nodes[at.node].gpus
     at_ms = turn.now_ms if is_remote(turn, at.node) else sample.at_ms
     own = {g.uuid: g for g in sample.gpus if g.uuid in known}
-    most = MOST_PROCESSES // max(1, len(own))
+    most = MAX_PROCESSES // max(1, len(own))
     seen = tuple(
         (uuid, _observation(turn, at.node, msgspec.structs.replace(g, procs=g.procs[:most]), at_ms, orphans))
         for uuid, g in own.items()

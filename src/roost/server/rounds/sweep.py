@@ -22,7 +22,7 @@ from roost.store import reads
 from roost.store.rows import ResultRow, SweepRow
 from roost.store.writes import EnvRef, KeptEnv
 
-MOST_RUNNING = 1_000_000
+MAX_RUNNING = 1_000_000
 
 
 def make_sweep(turn: Turn, command: MakeSweep) -> SweepMade | SweepPlanned:
@@ -83,9 +83,9 @@ def report(turn: Turn, command: Report) -> ResultsKept:
 
 def check_limit(max_running: int | None) -> None:
     """Raise unless so many can run at once."""
-    if max_running is not None and not 1 <= max_running <= MOST_RUNNING:
+    if max_running is not None and not 1 <= max_running <= MAX_RUNNING:
         raise BadRequest(
-            f"max_running must lie between 1 and {MOST_RUNNING:,}, not {max_running:,}", "`none` lifts the limit"
+            f"max_running must lie between 1 and {MAX_RUNNING:,}, not {max_running:,}", "`none` lifts the limit"
         )
 
 

@@ -44,10 +44,10 @@ CHECK_S = 0.5
 """How often it is looked whether those who listen still may."""
 STILL_HERE_S = 15.0
 LENGTHS = overview.Lengths(queue=100, active=500, ended=30)
-MOST_OTHERS = 200
+MAX_OTHERS = 200
 """Of so many jobs that are not in the picture it is told what became of them."""
-MOST_TOUCHED = 1000
-MOST_KEPT = 4
+MAX_TOUCHED = 1000
+MAX_KEPT = 4
 """Events that wait for a slow listener; after that he gets the whole picture."""
 PATIENCE = 50
 """Turns of the loop that a look waits for the scheduler, at most."""
@@ -84,7 +84,7 @@ class Listener:
         if self._has_ended or self.is_behind:
             return
         self.told_s = time.monotonic()
-        if len(self._waiting) >= MOST_KEPT:
+        if len(self._waiting) >= MAX_KEPT:
             self.begin_anew()
             return
         self._waiting.append(event)
@@ -204,12 +204,12 @@ class DashboardFeed:
     def _watch(self, event: ev.Event) -> None:
         """Gather what happens."""
         if isinstance(event, ev.JobEvent):
-            if event.id in self._rows or len(self._touched) <= MOST_TOUCHED:
+            if event.id in self._rows or len(self._touched) <= MAX_TOUCHED:
                 self._touched.add(event.id)
             else:
                 self._is_many = True
             self._known.pop(event.id, None)
-            if isinstance(event, ev.Removed) and len(self._removed) < MOST_OTHERS:
+            if isinstance(event, ev.Removed) and len(self._removed) < MAX_OTHERS:
                 self._removed.add(event.id)
         self._changed.set()
 
@@ -300,7 +300,7 @@ class DashboardFeed:
         removed, self._removed = self._removed, set()
         is_many, self._is_many = self._is_many, False
         elsewhere = sorted(touched - removed - self._rows.keys())
-        if len(elsewhere) > MOST_OTHERS:
+        if len(elsewhere) > MAX_OTHERS:
             elsewhere, is_many = [], True
         known = self._known
         found = await self._reader.read(

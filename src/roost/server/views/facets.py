@@ -7,9 +7,9 @@ from typing import Any
 from roost.answers.jobs import JobFacets
 from roost.store import facets
 
-MOST_USERS, MOST_LABELS = 500, 200
+MAX_USERS, MAX_LABELS = 500, 200
 KEPT_MS = 5_000
-_MOST_KEPT = 1000
+_MAX_KEPT = 1000
 
 
 class Facets:
@@ -22,8 +22,8 @@ class Facets:
 
     async def view(self, counts: dict[str, int], nodes: Iterable[str], viewer: str | None) -> JobFacets:
         """States with how many jobs are in them, users, labels and nodes; only the viewer's labels, if there is one."""
-        users = await self._names(facets.users, MOST_USERS)
-        labels = await self._names(facets.labels, MOST_LABELS, viewer)
+        users = await self._names(facets.users, MAX_USERS)
+        labels = await self._names(facets.labels, MAX_LABELS, viewer)
         return JobFacets(states=counts, users=users, labels=labels, nodes=sorted(nodes))
 
     async def _names(self, question: Callable[..., list[str]], *arguments: Any) -> list[str]:
@@ -31,7 +31,7 @@ class Facets:
         async with self._lock:  # a second one who asks waits for the answer to the first
             now = self._now_ms()
             if key not in self._kept or not 0 <= now - self._kept[key][0] < KEPT_MS:
-                if len(self._kept) >= _MOST_KEPT:
+                if len(self._kept) >= _MAX_KEPT:
                     self._kept.clear()
                 self._kept[key] = (now, await self._ask(question, *arguments))
             return self._kept[key][1]

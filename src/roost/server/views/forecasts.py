@@ -25,7 +25,7 @@ from roost.server.clock import rfc3339
 EVERY_MS = 30_000
 """How often a job is foretold that nobody asked about."""
 SOON_S = 1.0
-MOST_HOLDERS = 50
+MAX_HOLDERS = 50
 
 
 class JobForecast(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ def _holding(cluster: Cluster, reasons: tuple[Reason, ...], now_ms: int) -> list
             since=rfc3339(active[job].since_ms),
             probably_until=rfc3339(end_ms),
         )
-        for end_ms, job in ends_ms[:MOST_HOLDERS]
+        for end_ms, job in ends_ms[:MAX_HOLDERS]
     ]
 
 

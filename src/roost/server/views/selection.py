@@ -9,7 +9,7 @@ from roost.core.states import UNKNOWN, Outcome, State
 from roost.store.listing import SORTS
 
 HINT = "12, 10-20, 12,15, @ (my last), all"
-MOST_IDS, MOST_RANGES = 30_000, 400
+MAX_IDS, MAX_RANGES = 30_000, 400
 """What a statement of the store can hold."""
 _PART = "(@|@~[0-9]{1,9}|[0-9]{1,17}(-[0-9]{1,17})?)"
 IDS_PATTERN = f"^([ ,]*(all|{_PART}([ ,]+{_PART})*)[ ,]*)?$"
@@ -75,7 +75,7 @@ def parse_ids(text: str) -> list[tuple[int, int] | int]:
         raise BadRequest(f"not a selection of jobs: {text!r}", HINT)
     found = list(dict.fromkeys(_parse(part) for part in parts))
     spans = sum(isinstance(item, tuple) and item[0] != item[1] for item in found)
-    if len(found) > MOST_IDS or spans > MOST_RANGES:
+    if len(found) > MAX_IDS or spans > MAX_RANGES:
         raise BadRequest(f"{len(found):,} ids and ranges are too many", "name ranges, a label or a state instead")
     return found
 

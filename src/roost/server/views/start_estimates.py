@@ -13,9 +13,9 @@ from collections.abc import Callable
 from roost.core.cluster import Cluster
 from roost.core.estimates.forecast import Misses, starts_ahead, twin
 
-MOST_STARTS = 300
+MAX_STARTS = 300
 """So many starts are looked ahead; whoever starts later has no estimate here."""
-MOST_COPIED = 2000
+MAX_COPIED = 2000
 PAUSE_MS, FIRST_PAUSE_MS = 5000, 500
 """How often it is looked ahead at most: while estimates are known, and while there are none."""
 PART = 50
@@ -58,7 +58,7 @@ class StartEstimates:
         try:
             starts: dict[int, int] = {}
             if self._cluster().open:
-                starts = await asyncio.to_thread(starts_ahead, twin(self._cluster(), 0, MOST_COPIED), now_ms, MOST_STARTS)
+                starts = await asyncio.to_thread(starts_ahead, twin(self._cluster(), 0, MAX_COPIED), now_ms, MAX_STARTS)
             self._take(now_ms, self._misses.middles(now_ms, starts))
         except Exception:
             _log.exception("no forecast")

@@ -372,7 +372,7 @@ def test_why_of_many_nodes_names_those_that_come_nearest() -> None:
     ]
     gpus = [{"code": "gpu_taken", "text": f"GPU n0:{n} is taken"} for n in range(8)]
     said = why.lines(job(13, reasons=[*gpus, *nodes]), NOW, Screen(80))
-    assert len(said) == 1 + why.MOST_REASONS + 1
+    assert len(said) == 1 + why.MAX_REASONS + 1
     assert said[1] == "  needs 4 GPUs at once on n3: 3 of 8 would do now"
     assert said[-1] == "  and 24 more nodes: --json lists everything"
 

@@ -9,7 +9,7 @@ from tests.builders import NOW, attach, cluster, job, node, start_all, submit
 from roost.core import events as ev
 from roost.core.cluster import Cluster
 from roost.core.estimates.alternatives import Instead, instead
-from roost.core.estimates.queue_ahead import MOST_COUNTED, ahead_of
+from roost.core.estimates.queue_ahead import MAX_COUNTED, ahead_of
 from roost.core.model import Conditions, GpuRules, Job, UserRules
 from roost.core.predictions import Ran
 from roost.core.states import Outcome
@@ -80,8 +80,8 @@ def test_many_are_counted_and_three_are_named() -> None:
     made = busy(*(job(n) for n in range(2, 12)))
     found = ahead_of(made, made.jobs[11], NOW)
     assert (found.count, [earlier.id for earlier in found.jobs]) == (9, [2, 3, 4])
-    many = busy(*(job(n) for n in range(2, MOST_COUNTED + 50)))
-    assert ahead_of(many, many.jobs[MOST_COUNTED + 40], NOW).count == MOST_COUNTED
+    many = busy(*(job(n) for n in range(2, MAX_COUNTED + 50)))
+    assert ahead_of(many, many.jobs[MAX_COUNTED + 40], NOW).count == MAX_COUNTED
 
 
 # -- what would start now -------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from roost.core import results as core
 from roost.core.errors import BadRequest
 from roost.node.runs import results as node
-from roost.node.runs.report_file import MOST_BYTES, ReportFile, make
+from roost.node.runs.report_file import MAX_BYTES, ReportFile, make
 from roost.node.runs.results import parse_lines, parse_value, problem_of
 
 
@@ -117,11 +117,11 @@ def test_written_anew_shorter_longer_and_with_the_same_beginning(report: ReportF
 
 
 def test_what_comes_too_fast_is_passed_over_to_the_end_of_a_line(report: ReportFile, tmp_path: Path) -> None:
-    (tmp_path / "report").write_text("early=1\n" + "loss=1\n" * MOST_BYTES + "loss=2\n")
+    (tmp_path / "report").write_text("early=1\n" + "loss=1\n" * MAX_BYTES + "loss=2\n")
     report.look()
     assert report.values == {"loss": 2} and report.problem is None
     with (tmp_path / "report").open("a") as file:
-        file.write("y" * MOST_BYTES * 2)
+        file.write("y" * MAX_BYTES * 2)
         file.flush()
         report.look()
         file.write("=1\nacc=3\n")

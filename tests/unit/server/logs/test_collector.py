@@ -52,7 +52,7 @@ def test_what_could_not_be_had_comes_again_after_growing_pauses_and_not_for_ever
 
 
 def test_what_is_wanted_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector, "MOST_WANTED", 3)
+    monkeypatch.setattr(collector, "MAX_WANTED", 3)
     wanted = CopyQueue()
     for job in range(5):
         wanted.add("a", job)

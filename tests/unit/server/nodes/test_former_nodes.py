@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from roost.core.accounts import NODE_CHANNEL, Channel
-from roost.server.nodes.former_nodes import MOST_PROGRAMS, Former, former
+from roost.server.nodes.former_nodes import MAX_PROGRAMS, Former, former
 
 
 def test_the_programs_of_names_that_no_node_has_are_told_to_end_their_runs() -> None:
@@ -29,4 +29,4 @@ def test_nonsense_is_nothing(said: Any) -> None:
 def test_nobody_is_asked_without_end() -> None:
     many = {f"n{i}": {"": ["1.1"] * 9999} for i in range(999)}
     found = former({"leftovers": many}, ())
-    assert len(found) == MOST_PROGRAMS and len(found[0].farewell) < 9999
+    assert len(found) == MAX_PROGRAMS and len(found[0].farewell) < 9999

@@ -72,7 +72,7 @@ def test_words_about_another_nodes_run_change_nothing(lab: FarNodes, state: str)
     lab.hello("evil", m.RunStarted(before.run, 1, NOW, gpus=["good-0"]))
     lab.hello("evil", m.RunExited(before.run, NOW, 0))
     assert lab.cluster.active[job] == before and not lab.results(job)
-    assert not lab.told("good") and not lab.cluster.haunted.keys() & {"good-0", "good-1", "gpu0"}
+    assert not lab.told("good") and not lab.cluster.orphaned.keys() & {"good-0", "good-1", "gpu0"}
 
 
 def test_gpus_that_another_node_has_stay_that_nodes(lab: FarNodes) -> None:
@@ -110,7 +110,7 @@ def test_ten_thousand_ghosts_of_one_node_leave_room_for_those_of_another(lab: Fa
     lab.hello("evil", *(m.RunStarted(f"{job}.{n}", 1, NOW) for n in range(2, 10_100)))
     lab.hello("good", started(f"{job}.1", gpus=["good-0", "good-1"]))
     assert lab.told("good") == [f"stop {job}.1"]
-    assert {"good-0", "good-1"} <= lab.cluster.haunted.keys()
+    assert {"good-0", "good-1"} <= lab.cluster.orphaned.keys()
 
 
 def test_the_same_program_under_two_names_does_not_end_the_runs_of_the_first(lab: FarNodes) -> None:
@@ -125,18 +125,18 @@ def test_the_same_program_under_two_names_does_not_end_the_runs_of_the_first(lab
 # -- an account's program, on a node or on the server's own machine -------------------------------------------------
 
 
-def test_an_accounts_program_haunts_no_gpu_that_its_run_never_had() -> None:
+def test_an_accounts_program_marks_no_gpu_that_its_run_never_had() -> None:
     with fresh_store() as store:
         lab = FarNodes(store, "good", each=True)
         job = lab.run_on("good", account="ada")
         held = lab.cluster.active[job].gpus
         lab.say("good", exited(f"{job}.1"), account="ada")
         lab.hello("good", m.RunStarted(f"{job}.1", 1, NOW, gpus=["good-0", "good-1"]), account="ada")
-        assert lab.cluster.haunted.keys() == set(held)
+        assert lab.cluster.orphaned.keys() == set(held)
         lab.hello(
             "good", *(m.RunStarted(f"{job}.{n}", 1, NOW, gpus=["good-0", "good-1"]) for n in range(2, 9)), account="ada"
         )
-        assert not lab.cluster.haunted
+        assert not lab.cluster.orphaned
 
 
 # -- times ----------------------------------------------------------------------------------------------------------
@@ -317,11 +317,11 @@ def test_no_word_breaks_a_round_or_reaches_another_node(seed: int) -> None:
             assert not any(lab.results(job) for job in before)
             assert set(lab.cluster.nodes["good"].gpus) == {"good-0", "good-1"}
             assert set(lab.cluster.nodes["n1"].gpus) == {"gpu0", "gpu1"}
-            assert {at for runs in lab.cluster.haunted.values() for at in runs.values()} <= {"evil"}
-            assert not lab.cluster.haunted.keys() & {"good-0", "good-1", "gpu0", "gpu1"}
+            assert {at for runs in lab.cluster.orphaned.values() for at in runs.values()} <= {"evil"}
+            assert not lab.cluster.orphaned.keys() & {"good-0", "good-1", "gpu0", "gpu1"}
         lab.ask(RemoveNode("root", "evil", force=True))
         assert not [a for a in lab.cluster.active.values() if a.node == "evil"]
-        assert not lab.cluster.haunted and not [key for key in lab.cluster.barred if key[0] == "evil"]
+        assert not lab.cluster.orphaned and not [key for key in lab.cluster.barred if key[0] == "evil"]
 
 
 def message_of(report: Any) -> dict[str, Any]:

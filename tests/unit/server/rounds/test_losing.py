@@ -77,14 +77,14 @@ def test_an_old_attempt_keeps_its_gpus_until_it_is_gone(lab: FarNodes, restart: 
     assert lab.cluster.active[other].node == "far"
 
 
-def test_a_gpu_that_falls_off_while_it_is_haunted_is_free_when_it_is_back(lab: FarNodes) -> None:
+def test_a_gpu_that_falls_off_while_it_is_orphaned_is_free_when_it_is_back(lab: FarNodes) -> None:
     job = lab.run_on("far", gpus=2)
     given_up(lab)
     lab.hello("far", started(f"{job}.1", gpus=["far-0", "far-1"]))
     lab.say("far", m.Inventory([m.GpuInfo("far-0", 0, "Sim", MEM)]))
     lab.say("far", exited(f"{job}.1", 143, "stale"))
     lab.hello("far")
-    assert not lab.cluster.haunted
+    assert not lab.cluster.orphaned
     assert lab.run_on("far", gpus=2)
 
 
@@ -95,7 +95,7 @@ def test_a_node_that_was_removed_and_is_added_again_ends_what_it_still_runs(lab:
     assert job in lab.cluster.jobs
     lab.ask(KnowNode("root", "far", Access("ssh://far")))
     lab.hello("far", started(f"{job}.1", gpus=["far-0"]))
-    assert lab.told("far") == [f"stop {job}.1"] and "far-0" in lab.cluster.haunted
+    assert lab.told("far") == [f"stop {job}.1"] and "far-0" in lab.cluster.orphaned
     lab.now += 60_000
     lab.round(lab.empty("far", list_of("far")))
     assert lab.cluster.active[job].attempt == 2 and "far-0" not in lab.cluster.active[job].gpus

@@ -276,7 +276,7 @@ async def check(server: Server, name: str, verb: Verb) -> None:
     known = {active.run for active in server.cluster.active.values()}
     assert known == ({"1.1"} if name == "trust" else set())
     await until("what is not known is ended", lambda: set(server.machine.alive) == known)
-    await until("nothing is haunted", lambda: not server.cluster.haunted)
+    await until("nothing is orphaned", lambda: not server.cluster.orphaned)
 
 
 @pytest.mark.parametrize("is_cut", [False, True])

@@ -95,7 +95,7 @@ def test_what_is_left_is_asked_of_the_program_that_has_it_and_goes_with_its_node
 
 def test_very_many_are_named_in_several_messages(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_removal, "AT_ONCE", 2)
-    monkeypatch.setattr(file_removal, "MOST_AT_HELLO", 5)
+    monkeypatch.setattr(file_removal, "MAX_AT_HELLO", 5)
     jobs = [server.submit() for _ in range(6)]
     for job in jobs:
         server.tell(exited(f"{job}.1"))

@@ -27,7 +27,7 @@ export const reasons = {
   "reasons.gpu_utilization": "GPU {gpu} is {util} % busy, at most {max_util} % was asked",
   "reasons.gpu_utilization_unknown": "GPU {gpu} does not report its utilization, at most {max_util} % was asked",
   "reasons.gpu_fault": "GPU {gpu} is set aside: {fault}",
-  "reasons.gpu_haunted": "GPU {gpu} still has {runs} on it, which was given up and is being ended",
+  "reasons.gpu_orphaned": "GPU {gpu} still has {runs} on it, which was given up and is being ended",
   "reasons.gpu_claimed": "GPU {gpu} is claimed by {by}'s Roost (pid {pid})",
   "reasons.gpu_claimed_unknown": "GPU {gpu} is claimed by {by}'s Roost",
   "reasons.gpu_unknown": "GPU {gpu} has not been read yet",

@@ -29,7 +29,7 @@ export const reasons: Record<keyof typeof en, string> = {
   "reasons.gpu_utilization": "GPU {gpu} 的利用率为 {util} %，要求不超过 {max_util} %",
   "reasons.gpu_utilization_unknown": "GPU {gpu} 不报告利用率，而要求不超过 {max_util} %",
   "reasons.gpu_fault": "GPU {gpu} 因故障被隔离：{fault}",
-  "reasons.gpu_haunted": "GPU {gpu} 上仍有已放弃的 {runs}，正在结束它",
+  "reasons.gpu_orphaned": "GPU {gpu} 上仍有已放弃的 {runs}，正在结束它",
   "reasons.gpu_claimed": "GPU {gpu} 已被 {by} 的 Roost 占用（进程 {pid}）",
   "reasons.gpu_claimed_unknown": "GPU {gpu} 已被 {by} 的 Roost 占用",
   "reasons.gpu_unknown": "尚未读取 GPU {gpu} 的状态",

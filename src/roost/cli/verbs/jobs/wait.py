@@ -13,7 +13,7 @@ from roost.client.client import Roost
 from roost.client.errors import EXIT_TIMED_OUT
 
 FEW = 10
-_MOST_LINES = 20
+_MAX_LINES = 20
 VERB = Verb(
     "wait",
     "wait until jobs have ended, exit as they did",
@@ -85,10 +85,10 @@ def _tell(jobs: list[Json]) -> None:
 
     many = len(jobs) > FEW
     told = [job for job in jobs if job.get("outcome") != "succeeded"] if many else jobs
-    for job in told[:_MOST_LINES]:
+    for job in told[:_MAX_LINES]:
         note(f"roost: {outcome_text(job)}")
-    if len(told) > _MOST_LINES:
-        note(f"roost: … and {len(told) - _MOST_LINES:,} more")
+    if len(told) > _MAX_LINES:
+        note(f"roost: … and {len(told) - _MAX_LINES:,} more")
     if many:
         note(f"roost: {len(jobs):,} jobs: {_summary(jobs)}")
 

@@ -10,7 +10,7 @@ from roost.cli.text.estimate_text import foreseen_lines
 from roost.cli.text.job_text import WAITING, constraints, gpus_text, moment, state_text, time_text, utc_now
 from roost.cli.text.output import Screen, clean, print_json, screen, wrap, write
 
-MOST_REASONS = 16
+MAX_REASONS = 16
 VERB = Verb(
     "why",
     "say why a job waits, until when, and what would start now",
@@ -57,11 +57,11 @@ def lines(job: Json, now: datetime, shown: Screen, foreseen: Json | None = None)
 def reason_lines(reasons: list[Json], shown: Screen) -> list[str]:
     """A line each; of a whole cluster of GPUs the sum of every node, and of many nodes those that come nearest."""
     left = 0
-    if len(reasons) > MOST_REASONS:
+    if len(reasons) > MAX_REASONS:
         kept = [reason for reason in reasons if not reason["code"].startswith("gpu_")]
         kept.sort(key=lambda reason: -reason.get("free", 1 << 30))
-        left = max(0, len(kept) - MOST_REASONS)
-        reasons = kept[:MOST_REASONS]
+        left = max(0, len(kept) - MAX_REASONS)
+        reasons = kept[:MAX_REASONS]
     found = []
     for reason in reasons:
         found += wrap(clean(reason["text"]).removeprefix("held: "), shown.width, "  ", "    ")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     Found = dict[str, dict[str, float]]
 
-_MOST_GPUS = 1_000_000
+_MAX_GPUS = 1_000_000
 _OF_A_TRACE = ("user_column", "only", "from", "to")
 VERB = Verb(
     "simulate",
@@ -122,8 +122,8 @@ def _of_server(args: Args) -> "tuple[Workload, tuple[int, ...]]":
 
 def _nodes(args: Args) -> tuple[int, ...]:
     count, gpus = _whole(args, "nodes", 100_000) or 1, _whole(args, "gpus", 1024) or 8
-    if count * gpus > _MOST_GPUS:
-        raise UsageError(f"{count:,} nodes with {gpus:,} GPUs are too many: {_MOST_GPUS:,} GPUs at most")
+    if count * gpus > _MAX_GPUS:
+        raise UsageError(f"{count:,} nodes with {gpus:,} GPUs are too many: {_MAX_GPUS:,} GPUs at most")
     return (gpus,) * count
 
 

@@ -6,7 +6,7 @@ from roost.client.client import Roost
 NAMES = Operand("names", "+", "NAME", "users, like ana bob")
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _FURTHER = _FIRST | frozenset(".-+@")
-_MOST_SAID = 5
+_MAX_SAID = 5
 
 
 def is_name(word: str) -> bool:
@@ -40,8 +40,8 @@ def names_in(text: str, source: str) -> dict[str, str | None]:
         else:
             found[words[0]] = words[1] if len(words) == 2 else None
     if wrong:
-        more = f"; and {len(wrong) - _MOST_SAID} more" if len(wrong) > _MOST_SAID else ""
-        raise UsageError(f"{source}: " + "; ".join(wrong[:_MOST_SAID]) + more, "a name a line; nobody was added")
+        more = f"; and {len(wrong) - _MAX_SAID} more" if len(wrong) > _MAX_SAID else ""
+        raise UsageError(f"{source}: " + "; ".join(wrong[:_MAX_SAID]) + more, "a name a line; nobody was added")
     if not found:
         raise UsageError(f"{source}: no name in it", "a name a line")
     return found
