@@ -5,10 +5,10 @@ Expected refusals inside the scheduler are values (`reasons`), not exceptions.
 
 from typing import Any, ClassVar
 
-from roost.messages import Message, hint_of, is_code, plain
+from roost.messages import Message, MessageError, hint_of, plain
 
 
-class RoostError(Exception):
+class RoostError(MessageError):
     """What was tried, why not, and what to do next: a code of the catalogues and its parameters, rendered at the edge.
 
     `index` is the position of the bad item where several were sent. The hint is `CODE.hint` of the catalogue, or given.
@@ -20,10 +20,9 @@ class RoostError(Exception):
     def __init__(
         self, message: str | Message, hint: str | Message | None = None, index: int | None = None, **params: Any
     ) -> None:
-        self.said = message if isinstance(message, Message) else _message(message, params)
+        super().__init__(message, **params)
         self.advice = plain(hint) if isinstance(hint, str) else hint or hint_of(self.said)
         self.index = index
-        super().__init__(self.said)
 
     @property
     def message(self) -> str:
@@ -34,11 +33,6 @@ class RoostError(Exception):
     def hint(self) -> str | None:
         """The hint in English."""
         return None if self.advice is None else str(self.advice)
-
-
-def _message(text: str, params: dict[str, Any]) -> Message:
-    """A message of that code; a text that is no code is said as it stands."""
-    return Message(text, **params) if is_code(text) else plain(text)
 
 
 class BadRequest(RoostError):

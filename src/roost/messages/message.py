@@ -12,14 +12,13 @@ Nothing that comes from elsewhere can make rendering fail: a missing parameter s
 with its parameters.
 """
 
-import json
-import re
-from string import Formatter
-from typing import Any
+from __future__ import annotations
 
-from roost.messages.catalog import Language, sentence
+from roost.messages.catalog import TYPE_CHECKING, Language, sentence
 
-_CODE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)+\Z")
+if TYPE_CHECKING:
+    from typing import Any
+
 PLAIN = "text.plain"
 """The code of a text that has no code: what a driver, ssh or an older node said."""
 
@@ -63,12 +62,16 @@ class Message:
 
     def as_text(self) -> str:
         """The message as one text, for a column of the store; a plain text is itself."""
+        import json
+
         return str(self) if self.code == PLAIN else json.dumps(self.as_data(), ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
-    def of_text(cls, text: str) -> "Message":
+    def of_text(cls, text: str) -> Message:
         """The message that `as_text` gave, or a text of before messages had codes."""
         if text.startswith('{"code":'):
+            import json
+
             try:
                 return cls.of_data(json.loads(text))
             except ValueError:
@@ -76,13 +79,26 @@ class Message:
         return plain(text)
 
     @classmethod
-    def of_data(cls, data: Any) -> "Message":
+    def of_data(cls, data: Any) -> Message:
         """The message that JSON had: what `as_data` gave, or a text of one that had no codes yet."""
         if isinstance(data, dict) and isinstance(data.get("code"), str) and isinstance(data.get("params", {}), dict):
             message = cls(data["code"])
             message.params.update({str(name): _of_data(value) for name, value in data.get("params", {}).items()})
             return message
         return plain(data if isinstance(data, str) else repr(data))
+
+
+class MessageError(Exception):
+    """An exception that says a message: `MessageError("job.not_found", job=12)`. Its text is the English one."""
+
+    def __init__(self, message: str | Message, /, **params: Any) -> None:
+        self.said = message if isinstance(message, Message) else message_of(message, params)
+        super().__init__(self.said)
+
+
+def message_of(text: str, params: dict[str, Any]) -> Message:
+    """A message of that code; a text that is no code is said as it stands."""
+    return Message(text, **params) if is_code(text) else plain(text)
 
 
 def plain(text: str) -> Message:
@@ -92,7 +108,7 @@ def plain(text: str) -> Message:
 
 def is_code(text: str) -> bool:
     """Whether that is a code of a catalogue, not a text."""
-    return _CODE.match(text) is not None and sentence(text, "en") is not None
+    return "." in text and " " not in text and sentence(text, "en") is not None
 
 
 def hint_of(message: Message) -> Message | None:
@@ -113,13 +129,31 @@ def render(message: Message, language: Language, depth: int = 0) -> str:
     if template is None or depth > MAX_DEPTH:
         shown = ", ".join(f"{name}={value}" for name, value in message.params.items() if not isinstance(value, Message))
         return f"{message.code} ({shown})" if shown else message.code
-    parts = []
-    for literal, name, form, _ in Formatter().parse(template):
-        parts.append(literal)
-        if name is not None:
-            value = message.params.get(name, f"{{{name}}}")
-            parts.append(_value(value, form or "", language, depth))
-    return "".join(parts)
+    return template.format_map(_Params(message.params, language, depth))
+
+
+class _Params(dict):  # type: ignore[type-arg]  # a subscript would need typing at run time
+    """The parameters of a message, each as something that can be put into a sentence."""
+
+    def __init__(self, params: dict[str, Any], language: Language, depth: int) -> None:
+        super().__init__({name: _Param(value, language, depth) for name, value in params.items()})
+
+    def __missing__(self, name: str) -> _Param:
+        return _Param(f"{{{name}}}", "en", 0)
+
+
+class _Param:
+    """A value that `format` renders: what stands after the colon says how."""
+
+    __slots__ = ("depth", "language", "value")
+
+    def __init__(self, value: Any, language: Language, depth: int) -> None:
+        self.value = value
+        self.language = language
+        self.depth = depth
+
+    def __format__(self, form: str) -> str:
+        return _value(self.value, form, self.language, self.depth)
 
 
 def size(mib: int) -> str:
