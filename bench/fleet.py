@@ -42,7 +42,7 @@ from roost.server.history.recorder import Recorder
 from roost.server.rounds.commands import Submit
 from roost.server.rounds.controller import STARTS_A_ROUND, Controller, Round
 from roost.server.rounds.loop import Inbox, RoundLoop
-from roost.server.rounds.reports import NodeReport
+from roost.server.rounds.node_reports import NodeReport
 from roost.server.rounds.turn import Reply, Send
 from roost.store.store import Store
 

@@ -17,7 +17,7 @@ from roost.core.states import Outcome
 from roost.links import messages as m
 from roost.server.rounds.commands import Act, Command, Submit
 from roost.server.rounds.controller import Controller, Input, Round
-from roost.server.rounds.reports import LinkLost, NodeReport
+from roost.server.rounds.node_reports import LinkLost, NodeReport
 from roost.server.rounds.turn import Reply
 from roost.store import reads
 from roost.store.rows import JobRow, ResultRow

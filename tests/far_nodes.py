@@ -12,7 +12,7 @@ from roost.core.nodes import shape_channel
 from roost.core.spec import JobSpec
 from roost.links import messages as m
 from roost.server.rounds.commands import KnowNode, Submit
-from roost.server.rounds.reports import LinkLost, NodeReport
+from roost.server.rounds.node_reports import LinkLost, NodeReport
 from roost.store.store import Store
 
 

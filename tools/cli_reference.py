@@ -10,9 +10,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from roost.cli.parse.catalog import ALIASES, GROUPS, load  # noqa: E402
 from roost.cli.parse.help_text import usage  # noqa: E402
 from roost.cli.parse.options import FLAG, Option, Verb  # noqa: E402
+from roost.cli.parse.verb_table import ALIASES, GROUPS, load  # noqa: E402
 
 TARGET = ROOT / "docs" / "reference" / "cli.md"
 HEAD = """\

@@ -139,14 +139,8 @@ SHARED: Mapping[str, str] = {
     "link.py": "the link between server and node: its two ends",
     "people.py": "users, tokens and sessions: what the server decides, and how it is stored",
     "reader.py": "logs, read by offset: on the node, and by the server through it",
+    "results.py": "results that a job reports: checked by the same rules on the node and by the server",
     "selection.py": "which jobs a request selects: written by the command line, read by the server",
-    "catalog.py": "TODO",
-    "message.py": "TODO",
-    "notices.py": "TODO",
-    "parameters.py": "TODO",
-    "reports.py": "TODO",
-    "results.py": "TODO",
-    "usage.py": "TODO",
 }
 
 

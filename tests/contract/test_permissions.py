@@ -12,7 +12,7 @@ from tests.verb_routes import VERBS
 
 from roost.api.app import TABLE
 from roost.api.edge.authentication import Right
-from roost.cli.parse.catalog import VERBS as TYPED
+from roost.cli.parse.verb_table import VERBS as TYPED
 from roost.core import events as ev
 from roost.core.model import Access
 from roost.server.identity.people import Caller

@@ -22,7 +22,7 @@ from tests.box import Box, Ran, until
 from tests.docs.typed import Typed
 from tests.hosts import Hosts
 
-from roost.cli.parse.catalog import verb_of
+from roost.cli.parse.verb_table import verb_of
 from roost.client.client import Roost
 from roost.client.errors import ApiError
 

@@ -14,8 +14,8 @@ import pytest
 from tests.box import Box
 from tests.docs.pages import ROOT, SKIP, blocks, code_spans, pages, read
 
-from roost.cli.parse.catalog import VERBS, load, verb_of
 from roost.cli.parse.options import HelpAsked, option_table, parse
+from roost.cli.parse.verb_table import VERBS, load, verb_of
 
 SET_UP = ("make", "export PATH=")
 SETTLE = """

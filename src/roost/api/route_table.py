@@ -27,7 +27,7 @@ from roost.api.edge.compression import compressed
 from roost.api.edge.language import language_for
 from roost.api.edge.request_body import read_body
 from roost.api.json_body import Fill, decoded
-from roost.api.parameters import Parameters
+from roost.api.request_parameters import Parameters
 from roost.core.errors import NotFound, RoostError
 
 API = "/api/v1"

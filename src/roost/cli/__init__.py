@@ -7,8 +7,8 @@ what they share, `parse` for the words of a command line.
 
 import sys
 
-from roost.cli.parse.catalog import ALIASES, VERBS, load, verb_of
 from roost.cli.parse.options import HelpAsked, Sequence, UsageError, parse
+from roost.cli.parse.verb_table import ALIASES, VERBS, load, verb_of
 from roost.client.errors import RoostError
 
 

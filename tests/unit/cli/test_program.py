@@ -13,10 +13,10 @@ from tests.unit.cli.conftest import Roost
 from tests.unit.client.fake_server import FakeServer
 
 from roost.cli import main
-from roost.cli.parse.catalog import GROUPS, VERBS, load, verb_of
 from roost.cli.parse.help_text import help_text, overview
 from roost.cli.parse.options import parse
 from roost.cli.parse.other_tools import FORMER
+from roost.cli.parse.verb_table import GROUPS, VERBS, load, verb_of
 
 ROOT = Path(__file__).resolve().parents[3]
 

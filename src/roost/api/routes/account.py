@@ -8,7 +8,7 @@ from roost.answers.login import Defaults, Link, Me, Token, TokenMade, Tokens, To
 from roost.answers.values import Nothing
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
-from roost.api.parameters import documented
+from roost.api.request_parameters import documented
 from roost.api.route_table import Routes
 from roost.core.errors import BadRequest, Conflict, Impossible, NotFound
 from roost.server.clock import rfc3339

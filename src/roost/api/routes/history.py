@@ -3,7 +3,7 @@
 from roost.answers.history import History, JobSamples, Run, Samples, UsageByWeek
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
-from roost.api.parameters import Attempt, Limit, OneUser, RowCursor, Scope, Since, SpanName, Weeks
+from roost.api.request_parameters import Attempt, Limit, OneUser, RowCursor, Scope, Since, SpanName, Weeks
 from roost.api.route_table import Routes
 from roost.core.errors import BadRequest, NotFound
 from roost.server.clock import parse_time_ms, rfc3339

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from roost.answers import jobs as answers
-from roost.api import parameters as given
+from roost.api import request_parameters as given
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
 from roost.api.job_defaults import filled_in

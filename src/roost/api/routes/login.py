@@ -8,7 +8,7 @@ from roost.answers.values import Nothing
 from roost.api.calls import Call
 from roost.api.edge import cookies
 from roost.api.edge.authentication import Right
-from roost.api.parameters import UserName
+from roost.api.request_parameters import UserName
 from roost.api.route_table import Routes
 from roost.core.errors import Conflict, NotFound
 from roost.server.identity.people import Caller

@@ -8,7 +8,7 @@ from starlette.responses import Response, StreamingResponse
 from roost.answers.encoding import encode
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
-from roost.api.parameters import Attempt, Lines, Offset
+from roost.api.request_parameters import Attempt, Lines, Offset
 from roost.api.route_table import Media, Routes
 from roost.core.errors import NotFound
 from roost.server.logs.reader import STREAMS, Followed

@@ -7,7 +7,7 @@ import msgspec
 from roost.answers.nodes import NodeChecked, NodeLogins, NodeLoginShown, NodeLost, Nodes, NodeShown
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
-from roost.api.parameters import UserName, documented
+from roost.api.request_parameters import UserName, documented
 from roost.api.route_table import Routes
 from roost.core.errors import Conflict, HostKeyUnknown, NotFound
 from roost.server.nodes.new_node import NewNode

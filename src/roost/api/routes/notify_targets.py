@@ -3,7 +3,7 @@
 from roost.answers.notify_targets import NotToldOf, TargetMade, TargetRemoved, Targets, TargetTested
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
-from roost.api.parameters import TargetId
+from roost.api.request_parameters import TargetId
 from roost.api.route_table import Routes
 from roost.core.errors import Conflict, NotFound, NotInstalled, NotPermitted
 from roost.server.notify.targets import NewTarget

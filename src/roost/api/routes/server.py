@@ -14,7 +14,7 @@ from roost.answers import settings as answers
 from roost.answers.gpus import Done, Gpus
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
-from roost.api.parameters import LogLines, documented
+from roost.api.request_parameters import LogLines, documented
 from roost.api.route_table import Media, Routes
 from roost.core import events as ev
 from roost.core import policy as policies

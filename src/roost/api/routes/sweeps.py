@@ -9,7 +9,7 @@ from roost.answers.sweeps import Results, ResultsKept, SweepLimited, SweepMade, 
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
 from roost.api.job_defaults import filled_in
-from roost.api.parameters import documented
+from roost.api.request_parameters import documented
 from roost.api.route_table import Routes
 from roost.core.errors import Conflict, Impossible, NotFound, OverQuota
 from roost.core.results import MAX_KEYS, Result

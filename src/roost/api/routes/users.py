@@ -9,7 +9,7 @@ from roost.answers.login import UserLink
 from roost.answers.users import Audit, AuditLine, NoticeShown, UserAdded, UserDeleted, Users, UsersAdded, UserShown
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
-from roost.api.parameters import Limit, RowCursor, Since, UserName, documented
+from roost.api.request_parameters import Limit, RowCursor, Since, UserName, documented
 from roost.api.route_table import Routes
 from roost.core.errors import BadRequest, Conflict, NotFound
 from roost.core.users import MAX_QUOTA, MAX_WEIGHT

@@ -6,8 +6,8 @@ Never on the way of a command that does something: importing argparse costs as m
 import argparse
 import os
 
-from roost.cli.parse.catalog import GROUPS, VERBS, load
 from roost.cli.parse.options import COMMAND, FLAG, MANY, TAIL, Any, Json, Operand, Option, Verb
+from roost.cli.parse.verb_table import GROUPS, VERBS, load
 
 _NARGS = {"*": "*", "+": "+", "?": "?", COMMAND: argparse.REMAINDER, TAIL: "*"}
 

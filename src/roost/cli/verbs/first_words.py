@@ -1,7 +1,7 @@
 """The first word of a group alone, like `roost node`: it lists or shows, and its help names the verbs of the group."""
 
-from roost.cli.parse.catalog import load
 from roost.cli.parse.options import JSON, Args, Option, TableVerb, Verb
+from roost.cli.parse.verb_table import load
 
 
 def _first(

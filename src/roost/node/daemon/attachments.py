@@ -20,7 +20,7 @@ from roost.node.daemon.uplink import Uplink
 from roost.node.gpus.driver import Inventory
 from roost.node.logs.followers import Followers
 from roost.node.runs.lifecycle import Lifecycle
-from roost.node.runs.usage import MemoryUse
+from roost.node.runs.run_usage import MemoryUse
 from roost.node.state_dir import StateDir
 from roost.node.system.event_loop import READABLE, Loop
 from roost.node.system.host import boot_id, host_load, wall_ms

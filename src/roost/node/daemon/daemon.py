@@ -20,8 +20,8 @@ from roost.node.daemon.uplink import Uplink
 from roost.node.gpus.driver import Inventory
 from roost.node.logs.reader import limit_logs
 from roost.node.runs.lifecycle import Lifecycle
-from roost.node.runs.notices import Notices
-from roost.node.runs.usage import MemoryUse, keep_usage
+from roost.node.runs.notice_pipe import Notices
+from roost.node.runs.run_usage import MemoryUse, keep_usage
 from roost.node.system import cgroup
 from roost.node.system.cgroup import Cgroups
 from roost.node.system.event_loop import READABLE, Loop

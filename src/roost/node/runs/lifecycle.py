@@ -14,8 +14,8 @@ from roost.node.claims.claims import Claims
 from roost.node.protocol import CANNOT_START, REFUSED, TIME, Message
 from roost.node.runs import adoption, exit_status, run_dir
 from roost.node.runs.adoption import Source
+from roost.node.runs.job_reports import Reports
 from roost.node.runs.processes import Members
-from roost.node.runs.reports import Reports
 from roost.node.runs.run import ENDED, ENDING, RUNNING, STARTING, Run
 from roost.node.runs.run_dir import Record
 from roost.node.runs.runner import Runners

@@ -10,13 +10,13 @@ from roost.node.claims.claims import Claims
 from roost.node.gpus.driver import Inventory
 from roost.node.protocol import Message
 from roost.node.runs.adoption import Source
+from roost.node.runs.job_reports import Reports
 from roost.node.runs.lifecycle import Lifecycle
-from roost.node.runs.notices import Notices, open_notice_pipe
-from roost.node.runs.reports import Reports
+from roost.node.runs.notice_pipe import Notices, open_notice_pipe
 from roost.node.runs.run import Run
+from roost.node.runs.run_usage import MemoryUse
 from roost.node.runs.runner import Runners
 from roost.node.runs.spawn import Spawner
-from roost.node.runs.usage import MemoryUse
 from roost.node.system.cgroup import Cgroups
 from roost.node.system.event_loop import Loop
 

@@ -15,10 +15,10 @@ from roost.core.notify_events import GPU_FREE, IDLE, NONE, is_wanted
 from roost.server.clock import now_ms
 from roost.server.identity.people import People
 from roost.server.logs.reader import LogReader
-from roost.server.notify import message as text
+from roost.server.notify import notification_text as text
 from roost.server.notify.gpu_watch import FreeWatch, Idle, IdleWatch
-from roost.server.notify.message import Facts
-from roost.server.notify.message_facts import facts_of, idle_facts, log_lines
+from roost.server.notify.notification_facts import facts_of, idle_facts, log_lines
+from roost.server.notify.notification_text import Facts
 from roost.server.notify.sender_process import NoSender, SenderProcess
 from roost.server.rounds.engine import Engine
 from roost.server.store_reader import StoreReader

@@ -10,9 +10,9 @@ from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotInsta
 from roost.core.notify_events import DEFAULT, LANGUAGES, check_events
 from roost.server.clock import now_ms, rfc3339
 from roost.server.identity.people import People
-from roost.server.notify import message as text
+from roost.server.notify import notification_text as text
 from roost.server.notify import urls
-from roost.server.notify.message import Facts
+from roost.server.notify.notification_text import Facts
 from roost.server.notify.notifier import Notifier
 from roost.server.notify.sender_process import NoSender
 from roost.server.rounds.commands import Who

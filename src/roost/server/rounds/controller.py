@@ -22,9 +22,9 @@ from roost.server.rounds.actions import make_room
 from roost.server.rounds.audit_lines import describe
 from roost.server.rounds.commands import Command, Submit
 from roost.server.rounds.handlers import obey
+from roost.server.rounds.node_reports import LinkLost, NodeReport, lose, take_in
 from roost.server.rounds.orphans import Orphans
 from roost.server.rounds.queue_changes import intend
-from roost.server.rounds.reports import LinkLost, NodeReport, lose, take_in
 from roost.server.rounds.start_message import Where, start_message
 from roost.server.rounds.turn import Reply, Send, Turn
 from roost.store import reads

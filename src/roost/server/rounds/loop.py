@@ -24,7 +24,7 @@ from roost.core.errors import RoostError
 from roost.core.results import Result
 from roost.links.messages import Inventory, Report, RunReported
 from roost.server.rounds.controller import STARTS_A_ROUND, Controller, Input, Round
-from roost.server.rounds.reports import LinkLost, NodeReport
+from roost.server.rounds.node_reports import LinkLost, NodeReport
 from roost.server.rounds.turn import Reply, Send
 from roost.store.rows import JobRow
 from roost.store.store import CommitFailed

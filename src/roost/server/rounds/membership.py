@@ -6,7 +6,7 @@ from roost.core import events as ev
 from roost.core.errors import Conflict, NotFound
 from roost.core.nodes import Node
 from roost.server.rounds.commands import EmptyNode, KnowNode, LoseNode, RemoveNode, SetLogin
-from roost.server.rounds.reports import give_up
+from roost.server.rounds.node_reports import give_up
 from roost.server.rounds.turn import Turn
 
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roost.cli.parse import values
-from roost.cli.parse.catalog import VERBS, load
 from roost.cli.parse.help_text import parser_of
 from roost.cli.parse.options import COMMAND, FLAG, MANY, ONE, TAIL, HelpAsked, Operand, Option, UsageError, Verb, parse
+from roost.cli.parse.verb_table import VERBS, load
 from roost.cli.verbs.jobs import ls
 
 SUBMIT = load("submit").VERB

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from roost.cli import dispatch
-from roost.cli.parse.catalog import VERBS, verb_of
 from roost.cli.parse.options import UsageError
 from roost.cli.parse.other_tools import FORMER, TWO_WORDS
+from roost.cli.parse.verb_table import VERBS, verb_of
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from roost.cli.parse.catalog import VERBS
+from roost.cli.parse.verb_table import VERBS
 
 ROOT = Path(__file__).resolve().parents[4]
 

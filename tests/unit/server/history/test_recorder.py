@@ -16,7 +16,7 @@ from roost.core.history.thinning import LEVELS, Block, Point
 from roost.links import messages as m
 from roost.server.history.observations import GPU_COLUMNS, GROUP_COLUMNS, columns_of
 from roost.server.history.recorder import Recorder, write
-from roost.server.rounds.reports import NodeReport
+from roost.server.rounds.node_reports import NodeReport
 from roost.store import samples
 from roost.store.store import CommitFailed, Store
 

@@ -9,7 +9,7 @@ from tests.builders import Server, exited, started
 
 from roost.answers.jobs import Job
 from roost.core.states import State
-from roost.server.rounds.reports import NodeReport
+from roost.server.rounds.node_reports import NodeReport
 from roost.server.views import job_views
 from roost.store import reads
 from roost.store.rows import AttemptRow, JobRow

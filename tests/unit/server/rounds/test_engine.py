@@ -21,7 +21,7 @@ from roost.server.clock import now_ms, rfc3339
 from roost.server.rounds.commands import Command, Submit
 from roost.server.rounds.controller import Controller
 from roost.server.rounds.engine import Engine, EngineInbox
-from roost.server.rounds.reports import _TAKE
+from roost.server.rounds.node_reports import _TAKE
 from roost.store import reads
 from roost.store.store import CommitFailed
 from roost.store.writes import Batch

@@ -18,7 +18,7 @@ from roost.core.errors import Impossible
 from roost.core.states import State
 from roost.links import messages as m
 from roost.server.rounds.commands import LoseNode, RemoveNode
-from roost.server.rounds.reports import NodeReport
+from roost.server.rounds.node_reports import NodeReport
 from roost.store import reads
 
 FAR = 1 << 53

@@ -13,7 +13,7 @@ from tests.stores import fresh_store
 
 from roost.links import messages as m
 from roost.server.rounds.commands import Report
-from roost.server.rounds.reports import NodeReport
+from roost.server.rounds.node_reports import NodeReport
 from roost.store import reads
 from roost.store.store import CommitFailed
 

@@ -12,7 +12,7 @@ from roost.core.states import State
 from roost.links import messages as m
 from roost.server.rounds.commands import Act, Submit
 from roost.server.rounds.controller import STARTS_A_ROUND
-from roost.server.rounds.reports import NodeReport
+from roost.server.rounds.node_reports import NodeReport
 from roost.store import reads
 from roost.store.store import CommitFailed
 

@@ -6,7 +6,7 @@ from tests.builders import Server, exited, started
 
 from roost.links import messages as m
 from roost.server.rounds.commands import Act
-from roost.server.rounds.reports import NodeReport
+from roost.server.rounds.node_reports import NodeReport
 
 
 def test_a_start_that_was_stopped_in_the_same_round_is_never_sent(server: Server) -> None:

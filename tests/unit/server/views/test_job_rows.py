@@ -14,7 +14,7 @@ from roost.core.cluster import Cluster
 from roost.core.model import Job
 from roost.core.plan.planner import explain
 from roost.core.reasons import Reason
-from roost.server.rounds.reports import NodeReport
+from roost.server.rounds.node_reports import NodeReport
 from roost.server.views import job_rows
 from roost.server.views.job_rows import Moment, fixed
 from roost.store.overview import Lengths, look

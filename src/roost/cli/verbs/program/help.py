@@ -1,7 +1,7 @@
 """roost help: what there is, and how one verb is used."""
 
-from roost.cli.parse.catalog import VERBS, load, verb_of
 from roost.cli.parse.options import Args, Operand, UsageError, Verb
+from roost.cli.parse.verb_table import VERBS, load, verb_of
 
 VERB = Verb(
     "help",

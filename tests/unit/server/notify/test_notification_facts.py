@@ -10,8 +10,8 @@ from tests.builders import NOW, Server, exited, started
 
 from roost.core.errors import TryLater
 from roost.server.logs.reader import LogReader
-from roost.server.notify import message_facts
-from roost.server.notify.message import Facts
+from roost.server.notify import notification_facts
+from roost.server.notify.notification_text import Facts
 from roost.store import outbox, reads
 
 
@@ -32,8 +32,8 @@ class Away:
 
 @pytest.mark.parametrize("hangs", [True, False])
 async def test_a_node_that_does_not_answer_costs_the_log_lines_only(hangs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_facts, "LOG_S", 0.05)
-    assert await message_facts.log_lines(cast(LogReader, Away(hangs)), Facts("failed", 1, 1), 20) == []
+    monkeypatch.setattr(notification_facts, "LOG_S", 0.05)
+    assert await notification_facts.log_lines(cast(LogReader, Away(hangs)), Facts("failed", 1, 1), 20) == []
 
 
 def test_an_end_has_its_run_and_how_long_it_waited(server: Server) -> None:
@@ -43,7 +43,7 @@ def test_an_end_has_its_run_and_how_long_it_waited(server: Server) -> None:
     server.tell(exited(f"{job}.1", 3, peak_mem_mib=100))
     (notice,) = server.store.read(outbox.notices, 10)
     row, attempts = server.store.read(reads.jobs, [job])[job], server.store.read(reads.attempts, [job])[job]
-    known = message_facts.facts_of(notice, row, attempts)
+    known = notification_facts.facts_of(notice, row, attempts)
     assert (known.kind, known.job, known.name, known.user, known.node, known.gpus) == (
         "failed",
         job,
@@ -61,6 +61,6 @@ def test_of_a_job_that_is_gone_the_notice_says_enough(server: Server) -> None:
     job = server.submit(name="train", hold=True)
     server.act("kill", job)
     (notice,) = server.store.read(outbox.notices, 10)
-    known = message_facts.facts_of(notice, None, [])
+    known = notification_facts.facts_of(notice, None, [])
     assert (known.kind, known.name, known.node, known.ran_ms, known.waited_ms) == ("killed", "train", "", None, None)
     assert known.error == "ended before it started"

@@ -1,4 +1,4 @@
-"""What a message needs to know, gathered from rows, the cluster and a job's log."""
+"""What a notification needs to know, gathered from rows, the cluster and a job's log."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from roost.core.errors import RoostError
 from roost.core.notify_events import GPU_FREE, START
 from roost.server.logs.reader import LogReader
 from roost.server.notify.gpu_watch import Idle
-from roost.server.notify.message import Facts, last_lines
+from roost.server.notify.notification_text import Facts, last_lines
 from roost.store.notices import Told
 from roost.store.outbox import MORE
 from roost.store.rows import AttemptRow, JobRow, NoticeRow

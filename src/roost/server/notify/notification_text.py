@@ -1,4 +1,4 @@
-"""What a message says, in English or Chinese. Pure: facts and the end of a log in, subject and body out.
+"""What a notification says, in English or Chinese. Pure: facts and the end of a log in, subject and body out.
 
 All that comes from a job (its name, its error, its log) is cleaned: no control character reaches a subject or a terminal.
 """

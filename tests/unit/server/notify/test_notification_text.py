@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from roost.core.notify_events import OF_A_JOB
 from roost.core.states import Outcome
-from roost.server.notify.message import MAX_LOG, MAX_SUBJECT, Facts, body, duration, last_lines, subject
+from roost.server.notify.notification_text import MAX_LOG, MAX_SUBJECT, Facts, body, duration, last_lines, subject
 from roost.server.notify.phrases import PHRASES
 
 FAILED = Facts(
