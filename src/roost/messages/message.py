@@ -23,6 +23,7 @@ PLAIN = "text.plain"
 """The code of a text that has no code: what a driver, ssh or an older node said."""
 
 MAX_DEPTH = 8
+_UNCOUNTABLE = float("inf")
 _UNITS = {
     "en": (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)),
     "zh": (("天", 86_400), ("小时", 3_600), ("分钟", 60), ("秒", 1)),
@@ -192,7 +193,7 @@ def _value(value: Any, form: str, language: Language, depth: int) -> str:
         return _listed([_value(one, "", language, depth) for one in value], form, language)
     if form == "word":
         return sentence(f"word.{value}", language) or str(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _UNCOUNTABLE:
         return _number(value, form, language)
     return str(value)
 

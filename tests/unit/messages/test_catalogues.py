@@ -1,18 +1,27 @@
-"""The catalogues: every sentence is used somewhere, and every code in the source has a sentence."""
+"""The catalogues: every sentence is used, every code in the source has a sentence, and every sentence can be rendered."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import pytest
 
 import roost
 from roost.core.settings import TABLE
+from roost.messages import LANGUAGES, Message, plain, render
 from roost.messages.catalog import topic
 
 SOURCE = Path(roost.__file__).parent
 CODE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)+\Z")
+
+NOT_CODES: Mapping[str, str] = {}
+"""Texts in the source that begin like a code and are none: each with what it is. An entry that is not needed fails."""
 
 
 @cache
@@ -22,40 +31,51 @@ def english() -> frozenset[str]:
 
 
 @cache
-def literals() -> frozenset[str]:
-    """Every text in the source, catalogues aside; of an f-string, what is before its first hole, with a star."""
-    found: set[str] = set()
+def literals() -> dict[str, str]:
+    """Every text in the source and where it stands; of an f-string, what is before its first hole, with a star."""
+    found: dict[str, str] = {}
     for path in SOURCE.rglob("*.py"):
-        if "messages" in path.relative_to(SOURCE).parts:
+        where = path.relative_to(SOURCE)
+        if "messages" in where.parts[:1]:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.add(node.value)
+                found[node.value] = f"{where}:{node.lineno}"
             elif isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
-                found.add(f"{node.values[0].value!s}*")
-    return frozenset(found)
+                found[f"{node.values[0].value!s}*"] = f"{where}:{node.lineno}"
+    return found
 
 
 def test_every_sentence_is_used() -> None:
-    stems = tuple(text[:-1] for text in literals() if text.endswith("*") and "." in text)
+    """A code that is built from parts counts as used if the text before its first hole begins it: `f"reason.{tag}"`."""
+    stems = ("word.", *(text[:-1] for text in literals() if text.endswith("*") and CODE.match(f"{text[:-1]}x")))
     bare = {code: code.removesuffix(".hint") for code in english()}
-    assert [code for code, base in bare.items() if base not in literals() and not base.startswith(stems)] == []
+    unused = [code for code, base in bare.items() if not {code, base} & literals().keys() and not base.startswith(stems)]
+    assert unused == []
 
 
 def test_every_code_in_the_source_has_a_sentence() -> None:
     topics = {code.partition(".")[0] for code in english()}
-    known = english() | {row.key for row in TABLE}
-    missing = []
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant) and _says(node.func):
-                code = node.args[0].value
-                if isinstance(code, str) and CODE.match(code) and code.partition(".")[0] in topics:
-                    missing += [f"{path}:{node.lineno}: {code}"] if code not in known else []
-    assert missing == []
+    known = english() | {row.key for row in TABLE} | NOT_CODES.keys()
+    looks_like = {text for text in literals() if CODE.match(text) and text.partition(".")[0] in topics}
+    assert [f"{literals()[text]}: {text}" for text in sorted(looks_like - known)] == []
+    assert [text for text in NOT_CODES if text not in looks_like or text in english()] == []
 
 
-def _says(function: ast.expr) -> bool:
-    """Whether that call makes a message: Message itself or an exception."""
-    name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
-    return name[:1].isupper()
+def test_no_code_is_also_the_key_of_a_setting() -> None:
+    assert english() & {row.key for row in TABLE} == set()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_sentence_can_be_rendered_whatever_its_parameters_are(language: str) -> None:
+    numbers = (True, -1, 0, 10**30, 1.5, float("nan"), float("inf"))
+    odd: tuple[Any, ...] = (*numbers, None, "{x}", [], [1, [2]], {"a": 1}, plain("t"))
+    for path in (SOURCE / "messages" / language).glob("*.txt"):
+        for code, sentence in topic(language, path.stem).items():  # type: ignore[arg-type]
+            for _, name, _, conversion in Formatter().parse(sentence):
+                assert conversion is None, code
+                assert name is None or name.isidentifier(), code
+            assert render(Message(code), language), code  # type: ignore[arg-type]
+            for value in odd:
+                params = {name: value for _, name, _, _ in Formatter().parse(sentence) if name}
+                assert isinstance(render(Message(code, **params), language), str), code  # type: ignore[arg-type]
