@@ -1,8 +1,9 @@
 # Three commands do it all: `make demo`, `make check` and `make test`. Each sets up what it needs.
 VENV := .venv
+SITE := .cache/docs-site
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := setup
-.PHONY: setup dev pages demo check test test-long docs screenshots bench clean
+.PHONY: setup dev pages demo check test test-long docs docs-site screenshots bench clean
 
 setup: $(VENV)/.installed pages   ## the program, in .venv/bin/roost
 dev: $(VENV)/.dev                ## and what the tests need
@@ -31,6 +32,10 @@ test-long: dev                   ## every case of what `make test` takes samples
 docs: dev                        ## the pages that are made from the code
 	@$(BIN)/python tools/cli_reference.py && $(BIN)/python tools/state_chart.py && $(BIN)/python tools/settings_page.py && \
 	  $(BIN)/python tools/openapi_file.py
+
+docs-site: dev                   ## the documentation as a site, English and Chinese; nothing on it is loaded from another host
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q --strict --site-dir "$(abspath $(SITE))"
+	@echo "$(SITE)/index.html"
 
 screenshots: dev pages           ## every page, light and dark, English and Chinese, desktop and phone
 	@$(BIN)/python tools/screenshots.py
