@@ -82,15 +82,14 @@ class Fleet:
         return self._show(asked.name)
 
     def _check_machine(self, access: Access, found: Json) -> None:
-        """Raise when it is a node already: the same host key, and the same boot; or the same address, while nobody answers
-        there for the node."""
+        """Raise when it is a node already: the same host key, and the same address or boot. A boot alone does not tell two
+        machines apart: one that has just rebooted has another, and its link has not noticed yet."""
         for name, node in sorted(self._cluster.nodes.items()):
             link, known = self._links.get(name), node.access
             if known is None or access.host_key is None or known.host_key != access.host_key:
                 continue
             hello = link.hello if link is not None else None
-            is_same = hello.boot == found.get("boot") if hello is not None else _address(known) == _address(access)
-            if is_same:
+            if _address(known) == _address(access) or (hello is not None and hello.boot == found.get("boot")):
                 raise Conflict(f"that machine is a node already: {name}", f"roost node show {name}")
 
     async def _end_former(self, node: str, access: Access, found: Json) -> None:

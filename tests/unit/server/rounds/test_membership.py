@@ -12,6 +12,7 @@ from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
+import msgspec
 import pytest
 from tests.builders import MEM
 from tests.servers import NoLinks
@@ -279,13 +280,16 @@ async def check(server: Server, name: str, verb: Verb) -> None:
     await until("nothing is orphaned", lambda: not server.cluster.orphaned)
 
 
-@pytest.mark.parametrize("is_cut", [False, True])
-async def test_a_machine_is_not_added_twice_also_while_nobody_answers_for_the_node(is_cut: bool) -> None:
+@pytest.mark.parametrize("link", ["attached", "cut", "rebooted unnoticed"])
+async def test_a_machine_is_not_added_twice_whatever_its_link_knows(link: str) -> None:
     with fresh_store() as store:
         server = Server(store, Machine())
         await prepare(server, "add", VERBS["rm"])
-        if is_cut:  # only the link: the machine itself can be asked
-            cast(Wire, server.get(FAR)).hello = None
+        wire = cast(Wire, server.get(FAR))
+        if link == "cut":  # only the link: the machine itself can be asked
+            wire.hello = None
+        elif link == "rebooted unnoticed":
+            wire.hello = msgspec.structs.replace(cast(m.Hello, wire.hello), boot="the boot before")
         with pytest.raises(Conflict, match="is a node already: far"):
             await server.fleet.add(ROOT, NewNode("other", "ssh://ana@far"))
         assert set(server.cluster.nodes) == {FAR}
