@@ -70,7 +70,7 @@ async def test_a_waiting_job_says_why_with_data_and_words(api: Api) -> None:
     assert set(why) == WHY and why["outcome"] is None
     assert [r["code"] for r in why["reasons"]] == ["gpus_busy", "gpu_taken", "gpu_taken"]
     assert why["reasons"][1]["holders"] == [{"job": 1, "user": why["reasons"][1]["holders"][0]["user"], "state": "starting"}]
-    assert "is taken by job 1" in why["text"]
+    assert "is in use by job 1" in why["text"]
 
 
 async def test_the_gpus(api: Api) -> None:
@@ -121,7 +121,10 @@ async def test_a_dry_run_of_several_gives_nothing_away_twice(api: Api) -> None:
     said = (await api.post("/jobs", {"jobs": jobs, "dry_run": True}))["jobs"]
     assert [job["would"] for job in said] == ["start", "wait", "start", "wait"]
     assert sorted(said[0]["gpus"] + said[2]["gpus"]) == [0, 1]
-    assert [job["reasons"][0]["text"] for job in (said[1], said[3])] == ["1 job is ahead of it", "2 jobs are ahead of it"]
+    assert [job["reasons"][0]["text"] for job in (said[1], said[3])] == [
+        "1 job ahead in the queue",
+        "2 jobs ahead in the queue",
+    ]
 
 
 async def test_what_was_asked_for_can_be_asked_for_again(api: Api) -> None:

@@ -10,7 +10,7 @@ from roost.core.cluster import Cluster
 from roost.core.model import Request
 from roost.core.plan.placement import Space, cpu_slots, is_named
 from roost.core.plan.planner import Start, explain, first_users, plan
-from roost.core.reasons import Ahead, NobodyElse
+from roost.core.reasons import Ahead, BehindUser
 
 # -- what is given away ---------------------------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ def test_explanations_agree_with_what_happens(what: History) -> None:
         for job in world.cluster.jobs.values():
             said = [type(reason) for reason in explain(world.cluster, job, world.now_ms)]
             assert said, "every no has a reason"
-            follows = said == [NobodyElse] and world.cluster.user(job.shape.user).weight >= 0  # when the others have started
+            follows = said == [BehindUser] and world.cluster.user(job.shape.user).weight >= 0  # when the others have started
             assert job.id not in starting or said == [Ahead] or follows
 
 

@@ -14,6 +14,7 @@ from roost.core.events import Usage
 from roost.core.model import Conditions
 from roost.core.results import Result
 from roost.core.spec import JobSpec
+from roost.messages import Message
 
 
 class Request(msgspec.Struct, kw_only=True):
@@ -259,7 +260,7 @@ class Why(Estimate, Versioned, kw_only=True):
     state: StateName
     outcome: OutcomeName | None
     reasons: list[Reason]
-    text: str
+    text: Message
 
 
 class Would(msgspec.Struct, kw_only=True):

@@ -6,13 +6,14 @@ from msgspec import UNSET, UnsetType
 from roost.core import reasons
 from roost.core.model import Claimant, Process
 from roost.core.reasons import Holder
+from roost.messages import Message
 
 
 class Reason(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Why a job waits: a code, the words, and the numbers behind them, which depend on the code."""
 
     code: str
-    text: str
+    text: Message
     node: str | UnsetType = UNSET
     gpu: str | UnsetType = UNSET
     job: int | UnsetType = UNSET
@@ -52,4 +53,9 @@ class Reason(msgspec.Struct, kw_only=True, omit_defaults=True):
 def shown(reason: reasons.Reason) -> Reason:
     """A reason with its code and its words."""
     code = str(reason.__struct_config__.tag)
-    return Reason(code=code, text=reason.text(), **msgspec.structs.asdict(reason))
+    return Reason(code=code, text=reason.message(), **msgspec.structs.asdict(reason))
+
+
+def text_of(shown: list[Reason]) -> Message:
+    """All of them in one line."""
+    return Message("reason.all", reasons=[reason.text for reason in shown])

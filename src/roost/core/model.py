@@ -8,6 +8,7 @@ import msgspec
 
 from roost.core.accounts import SERVER_ACCOUNT, Account, Channel
 from roost.core.states import Outcome, State
+from roost.messages import Message
 
 RANK_STEP = 1 << 32
 """Distance between the ranks of two jobs submitted one after the other: room to move others between them."""
@@ -200,15 +201,22 @@ class Process(msgspec.Struct, frozen=True):
     run: str | None = None
 
 
+UNKNOWN_USER = "somebody"
+"""What a node says of a user that it cannot find out."""
+
+
 class Claimant(msgspec.Struct, frozen=True):
     """Whose Roost has claimed a GPU of the same machine; the pid of its node program, where that is known."""
 
     user: str
     pid: int | None = None
 
-    def text(self) -> str:
+    def message(self) -> Message:
         """`ana's Roost (pid 4711)`."""
-        return f"{self.user}'s Roost" + (f" (pid {self.pid})" if self.pid is not None else "")
+        if self.user == UNKNOWN_USER:
+            return Message("claim.somebody") if self.pid is None else Message("claim.somebody_pid", pid=self.pid)
+        claimed = Message("claim.roost", user=self.user)
+        return claimed if self.pid is None else Message("claim.roost_pid", user=self.user, pid=self.pid)
 
 
 class Observation(msgspec.Struct, frozen=True):

@@ -1,26 +1,35 @@
-"""Why not: every refusal as data, and its words.
+"""Why not: every refusal as data, and the message that it is.
 
-A reason is made where the no is made. It carries what was asked and what there was. `text` is its English, the same
-for CLI, API and pages; other languages have a sentence for each code, in `web/src/words`.
+A reason is made where the no is made. It carries what was asked and what there was. Its sentences are in the catalogues
+(`messages/LANGUAGE/reason.txt`), most under its own code; `message` says which, and what it is given.
 """
-
-from typing import ClassVar
 
 import msgspec
 
 from roost.core.model import Claimant, Process
-from roost.messages import size, span
+from roost.messages import Message
+
+MAX_HOLDERS = 4
+"""Jobs and processes of each GPU that are named."""
 
 
 class Reason(msgspec.Struct, frozen=True, tag_field="code", kw_only=True):
     """One answer to "why does it wait?" or "why not there?"."""
 
-    words: ClassVar[str] = ""
-    """Its text, with the names of its fields in braces; for those that need no more."""
+    def message(self) -> Message:
+        """The reason in a sentence; its fields are the parameters, unless its kind says otherwise."""
+        return self._said()
 
     def text(self) -> str:
-        """The reason in a line of plain words."""
-        return self.words.format_map(msgspec.structs.asdict(self))
+        """The reason in a line of plain English."""
+        return str(self.message())
+
+    def _said(self, variant: str = "", /, **params: object) -> Message:
+        """The sentence of this code, or of a variant of it, with the fields and these parameters."""
+        message = Message(f"reason.{self.__struct_config__.tag}{variant}")
+        message.params.update(msgspec.structs.asdict(self))
+        message.params.update(params)
+        return message
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -32,11 +41,11 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class Held(Reason, frozen=True, tag="held"):
-    words = "held: it waits for `roost release`"
+    pass
 
 
 class SchedulingPaused(Reason, frozen=True, tag="scheduling_paused"):
-    words = "scheduling is paused: `roost scheduler resume` goes on"
+    pass
 
 
 class WaitsForJob(Reason, frozen=True, tag="waits_for_job"):
@@ -44,9 +53,8 @@ class WaitsForJob(Reason, frozen=True, tag="waits_for_job"):
     wants: str
     state: str
 
-    def text(self) -> str:
-        how = {"any": "to end", "success": "to succeed", "failure": "to fail"}[self.wants]
-        return f"waits for job {self.job} {how} (it is {self.state})"
+    def message(self) -> Message:
+        return self._said(f"_{self.wants}")
 
 
 class NotBefore(Reason, frozen=True, tag="not_before"):
@@ -55,16 +63,13 @@ class NotBefore(Reason, frozen=True, tag="not_before"):
     attempts: int = 0
     """How often it was tried already: then it pauses before the next attempt."""
 
-    def text(self) -> str:
-        if self.attempts:
-            return f"pauses for {span(self.left_s)} before attempt {self.attempts + 1}"
-        return f"not before its begin time, in {span(self.left_s)}"
+    def message(self) -> Message:
+        return self._said("_retry", attempt=self.attempts + 1) if self.attempts else self._said()
 
 
-class NodeAway(Reason, frozen=True, tag="node_unreachable"):
+class NodeUnreachable(Reason, frozen=True, tag="node_unreachable"):
     node: str
     why: str
-    words = "{node} cannot be reached: {why}"
 
 
 class NodeBarred(Reason, frozen=True, tag="node_barred"):
@@ -72,37 +77,32 @@ class NodeBarred(Reason, frozen=True, tag="node_barred"):
 
     node: str
     why: str
-    words = "{node} cannot run it: {why}"
 
 
-class NodeIsDrained(Reason, frozen=True, tag="node_drained"):
+class NodeDrained(Reason, frozen=True, tag="node_drained"):
     node: str
-    words = "{node} is drained: `roost undrain {node}` opens it"
 
 
-class NodeKept(Reason, frozen=True, tag="node_kept"):
+class NodeHeld(Reason, frozen=True, tag="node_kept"):
     """It would fit there, but the node is kept free for a wide job that has waited long."""
 
     node: str
     job: int
     until_ms: int
-    words = "{node} is kept free for job {job}, which needs more at once and has waited long"
 
 
 class QuotaReached(Reason, frozen=True, tag="quota"):
-    """The user has as much as he may have at once."""
+    """The user has as much as they may have at once."""
 
     user: str
     what: str
+    """`GPUs` or `jobs`."""
     has: int
     most: int
     asked: int = 1
 
-    def text(self) -> str:
-        rules = f"(`roost user show {self.user}`)"
-        if self.asked > self.most:
-            return f"it asks for {self.asked} {self.what}, and {self.user} may never have more than {self.most} {rules}"
-        return f"{self.user} has {self.has} {self.what} running, {self.most} are allowed {rules}"
+    def message(self) -> Message:
+        return self._said(f"_{self.what.lower()}" + ("_never" if self.asked > self.most else ""))
 
 
 class SweepFull(Reason, frozen=True, tag="sweep_limit"):
@@ -111,14 +111,12 @@ class SweepFull(Reason, frozen=True, tag="sweep_limit"):
     sweep: int
     running: int
     most: int
-    words = "{running} jobs of sweep {sweep} run, {most} may (`roost sweep limit {sweep} N`)"
 
 
-class NobodyElse(Reason, frozen=True, tag="nobody_else"):
+class BehindUser(Reason, frozen=True, tag="nobody_else"):
     """While a job of a user with a negative weight waits, nobody else's starts."""
 
     user: str
-    words = "a job of {user} waits, and nobody else's starts before it (negative weight)"
 
 
 class HostMemory(Reason, frozen=True, tag="host_memory"):
@@ -126,20 +124,14 @@ class HostMemory(Reason, frozen=True, tag="host_memory"):
     available_mib: int
     floor_mib: int
 
-    def text(self) -> str:
-        return (
-            f"{self.node} has {size(self.available_mib)} of memory available, under the floor of {size(self.floor_mib)} "
-            "(safety.host_mem)"
-        )
-
 
 class CpuSlots(Reason, frozen=True, tag="cpu_slots"):
     node: str
     slots: int
     holders: tuple[Holder, ...] = ()
 
-    def text(self) -> str:
-        return f"all {self.slots} CPU slots of {self.node} are taken{_by(self.holders)}"
+    def message(self) -> Message:
+        return self._said("_of", by=_users(self.holders)) if self.holders else self._said()
 
 
 class TooFewGpus(Reason, frozen=True, tag="gpus_busy"):
@@ -149,10 +141,6 @@ class TooFewGpus(Reason, frozen=True, tag="gpus_busy"):
     asked: int
     free: int
     total: int
-
-    def text(self) -> str:
-        gpus = "1 GPU" if self.asked == 1 else f"{self.asked} GPUs at once"
-        return f"needs {gpus} on {self.node}: {self.free} of {self.total} would do now"
 
 
 class GpuReason(Reason, frozen=True, kw_only=True):
@@ -166,17 +154,16 @@ class GpuTaken(GpuReason, frozen=True, tag="gpu_taken"):
     slots: int
     holders: tuple[Holder, ...]
 
-    def text(self) -> str:
-        what = "is taken" if self.slots == 1 else f"has all {self.slots} slots taken"
-        return f"GPU {self.gpu} {what}{_by(self.holders)}"
+    def message(self) -> Message:
+        variant = ("_slots" if self.slots > 1 else "") + ("_of" if self.holders else "")
+        return self._said(variant, by=_users(self.holders))
 
 
 class GpuForeign(GpuReason, frozen=True, tag="gpu_foreign"):
     procs: tuple[Process, ...]
 
-    def text(self) -> str:
-        who = "; ".join(f"pid {p.pid} of {p.user}, {size(p.mem_mib)}: {p.command}" for p in self.procs)
-        return f"GPU {self.gpu} is used by others: {who}"
+    def message(self) -> Message:
+        return self._said(by=_users((), self.procs))
 
 
 class GpuMemory(GpuReason, frozen=True, tag="gpu_memory"):
@@ -186,28 +173,20 @@ class GpuMemory(GpuReason, frozen=True, tag="gpu_memory"):
     holders: tuple[Holder, ...] = ()
     procs: tuple[Process, ...] = ()
 
-    def text(self) -> str:
-        held = f"; held{_by(self.holders)}" if self.holders else ""
-        others = "".join(f"; pid {p.pid} of {p.user} has {size(p.mem_mib)}: {p.command}" for p in self.procs)
-        return (
-            f"GPU {self.gpu} has {size(self.free_mib)} of {size(self.total_mib)} free, {size(self.asked_mib)} needed"
-            f"{held}{others}"
-        )
+    def message(self) -> Message:
+        return self._said("_of" if self.holders or self.procs else "", by=_users(self.holders, self.procs))
 
 
 class GpuBusy(GpuReason, frozen=True, tag="gpu_utilization"):
     util: int | None
     max_util: int
 
-    def text(self) -> str:
-        if self.util is None:
-            return f"GPU {self.gpu} does not report its utilization, at most {self.max_util} % was asked"
-        return f"GPU {self.gpu} is {self.util} % busy, at most {self.max_util} % was asked"
+    def message(self) -> Message:
+        return self._said("_unknown" if self.util is None else "")
 
 
 class GpuFault(GpuReason, frozen=True, tag="gpu_fault"):
     fault: str
-    words = "GPU {gpu} is set aside: {fault}"
 
 
 class GpuClaimed(GpuReason, frozen=True, tag="gpu_claimed"):
@@ -215,8 +194,8 @@ class GpuClaimed(GpuReason, frozen=True, tag="gpu_claimed"):
 
     by: Claimant
 
-    def text(self) -> str:
-        return f"GPU {self.gpu} is claimed by {self.by.text()}"
+    def message(self) -> Message:
+        return self._said(by=self.by.message())
 
 
 class GpuOrphaned(GpuReason, frozen=True, tag="gpu_orphaned"):
@@ -224,31 +203,28 @@ class GpuOrphaned(GpuReason, frozen=True, tag="gpu_orphaned"):
 
     runs: tuple[str, ...]
 
-    def text(self) -> str:
-        return f"GPU {self.gpu} still has {', '.join(self.runs)} on it, which was given up and is being ended"
-
 
 class GpuUnknown(GpuReason, frozen=True, tag="gpu_unknown"):
-    words = "GPU {gpu} has not been read yet"
+    pass
 
 
 class GpuClosed(GpuReason, frozen=True, tag="gpu_drained"):
     how: str
+    """`drained` or `disabled`."""
 
-    def text(self) -> str:
-        verb = "undrain" if self.how == "drained" else "gpu enable"
-        return f"GPU {self.gpu} is {self.how}: `roost {verb} {self.gpu}` opens it"
+    def message(self) -> Message:
+        return self._said("_disabled" if self.how == "disabled" else "")
 
 
 class GpuNotAsked(GpuReason, frozen=True, tag="gpu_not_asked"):
     asked: tuple[str, ...]
 
-    def text(self) -> str:
-        return f"GPU {self.gpu} was not asked for (--gpu-id {','.join(self.asked)})"
+    def message(self) -> Message:
+        return self._said(asked=",".join(self.asked))
 
 
 class NoNodes(Reason, frozen=True, tag="no_nodes"):
-    words = "no node is known yet"
+    pass
 
 
 class Ahead(Reason, frozen=True, tag="behind"):
@@ -256,10 +232,19 @@ class Ahead(Reason, frozen=True, tag="behind"):
 
     jobs: int | None
 
-    def text(self) -> str:
-        if not self.jobs:
-            return "it would fit now: it starts in a moment" if self.jobs == 0 else "many jobs are ahead of it"
-        return f"{self.jobs} job{'s are' if self.jobs > 1 else ' is'} ahead of it"
+    def message(self) -> Message:
+        return self._said("" if self.jobs else "_many" if self.jobs is None else "_none")
+
+
+def with_commands_hidden(text: Message, pids: set[int], shown: str) -> Message:
+    """The message of a reason, with `shown` instead of what these processes run."""
+    hidden = Message(text.code)
+    hidden.params.update(text.params)
+    hidden.params["by"] = [
+        Message(one.code, **{**one.params, "command": shown}) if one.params.get("pid") in pids else one
+        for one in text.params["by"]
+    ]
+    return hidden
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -268,12 +253,15 @@ class Refusal(msgspec.Struct, frozen=True):
     reasons: tuple[Reason, ...]
 
     def text(self) -> str:
-        """All of it in one line."""
+        """All of it in one line of English."""
         return "; ".join(reason.text() for reason in self.reasons)
 
 
-def _by(holders: tuple[Holder, ...]) -> str:
-    if not holders:
-        return ""
-    named = ", ".join(f"job {h.job} of {h.user}" for h in holders[:4])
-    return f" by {named}" + (f" and {len(holders) - 4} more" if len(holders) > 4 else "")
+def _users(holders: tuple[Holder, ...], procs: tuple[Process, ...] = ()) -> list[Message]:
+    """Who has it: the first jobs, then the first processes, each with how many more there are."""
+    return [
+        *(Message("reason.holder", job=one.job, user=one.user) for one in holders[:MAX_HOLDERS]),
+        *([Message("reason.more_jobs", more=more)] if (more := len(holders) - MAX_HOLDERS) > 0 else ()),
+        *(Message("reason.process", pid=p.pid, user=p.user, mib=p.mem_mib, command=p.command) for p in procs[:MAX_HOLDERS]),
+        *([Message("reason.more_processes", more=more)] if (more := len(procs) - MAX_HOLDERS) > 0 else ()),
+    ]

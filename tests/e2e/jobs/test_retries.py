@@ -47,7 +47,7 @@ def test_cuda_out_of_memory_is_tried_again_alone(box: Box) -> None:
     assert found["attempts"][0]["outcome"] == "out_of_memory"
 
     def look() -> str | None:
-        return None if "pauses for" in (said := box.why(job)) else said
+        return None if "before attempt" in (said := box.why(job)) else said
 
     said = until("its pause is over", look, shown=lambda: box.why(job))
     assert box.state(job) == "queued" and f"taken by job {neighbour}" in said and found["retry"] in " ".join(said.split())

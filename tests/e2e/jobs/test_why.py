@@ -50,7 +50,7 @@ def test_a_dry_run_says_the_same_of_a_job_that_does_not_exist(box: Box) -> None:
     assert box.do("submit", "--dry-run", "-g", 2, *FOREVER).startswith("would start now on GPU 0,1 of ")
     box.comes_to(box.submit("-g", 4, *FOREVER), "running")
     said = box.do("submit", "--dry-run", "-g", 2, *FOREVER)
-    assert said.startswith("would wait: needs 2 GPUs at once on ")
+    assert said.startswith("would wait: needs 2 free GPUs on ")
     assert "who holds it:" in said and "it starts probably between " in said
     (answer,) = json.loads(box.do("submit", "--json", "--dry-run", "-g", 2, *FOREVER))["jobs"]
     assert answer["would"] == "wait" and answer["eta"]["p90_s"] >= answer["eta"]["p50_s"]

@@ -69,7 +69,7 @@ def test_an_answer_that_is_not_declared_fails(status: int, body: Any) -> None:
 
 
 def test_a_field_that_is_not_declared_fails_deep_inside_too() -> None:
-    reason = {"code": "behind", "text": "1 job is ahead of it", "jobs": 1}
+    reason = {"code": "behind", "text": "1 job ahead in the queue", "jobs": 1}
     check_component("Reason", reason)
     with pytest.raises(Undeclared, match="colour"):
         check_component("LiveChange", {"at": "2026-01-01T00:00:00Z", "jobs": [{"id": 1, "reason": reason | {"colour": 1}}]})

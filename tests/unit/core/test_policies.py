@@ -134,7 +134,7 @@ def test_while_a_job_of_a_negative_weight_waits_nobody_elses_starts(policy: str)
         submit(here, waiting)
     assert order(here) == []
     assert [r.text() for r in explain(here, here.jobs[3], NOW)] == [
-        "a job of minus waits, and nobody else's starts before it (negative weight)"
+        "jobs of minus go first (negative weight), and one of them is waiting"
     ]
     here.apply(ev.JobHeld(2, NOW))  # a held one does not wait for GPUs
     assert sorted(order(here)) == [3, 4]

@@ -31,9 +31,9 @@ def said(here: Cluster, id: int) -> list[str]:
 @pytest.mark.parametrize(
     ("rules", "starts", "reason"),
     [
-        ({"max_gpus": 3}, [1, 2], "ada has 3 GPUs running, 3 are allowed (`roost user show ada`)"),
-        ({"max_jobs": 1}, [1], "ada has 1 jobs running, 1 are allowed (`roost user show ada`)"),
-        ({"max_gpus": 0}, [], "it asks for 1 GPUs, and ada may never have more than 0 (`roost user show ada`)"),
+        ({"max_gpus": 3}, [1, 2], "ada is at their limit of 3 GPUs (3 in use; see `roost user show ada`)"),
+        ({"max_jobs": 1}, [1], "ada is at their limit of running jobs (1 of 1; see `roost user show ada`)"),
+        ({"max_gpus": 0}, [], "needs 1 GPU, above the limit of ada, 0 (see `roost user show ada`)"),
         ({"max_queued": 1}, [1, 2, 3], None),
     ],
 )
@@ -70,7 +70,7 @@ def test_a_sweep_runs_no_more_at_once_than_it_may() -> None:
     here = cluster(*(of_sweep(i) for i in (1, 2, 3)), of_sweep(4, sweep=9), gpus=8)
     here.apply(ev.GroupLimited(3, 2))
     assert [s.job.id for s in start_all(here)] == [1, 2, 4]
-    assert said(here, 3) == ["2 jobs of sweep 3 run, 2 may (`roost sweep limit 3 N`)"]
+    assert said(here, 3) == ["sweep 3 is at its limit (2 of 2 running); change it with `roost sweep limit 3 N`"]
     here.apply(ev.GroupLimited(3, None))
     assert starting(here) == [3]
 

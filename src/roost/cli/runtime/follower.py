@@ -114,7 +114,7 @@ class Waiting:
         """The job's state and reasons as the server tells them."""
         reasons = item.get("reasons") or []
         state = item.get("state") or "queued"
-        self._text = f"{state}: {reasons[0]['text'].removeprefix('held: ')}" if reasons else state
+        self._text = f"{state}: {reasons[0]['text']}" if reasons else state
         if item.get("retry"):
             self._text = f"{state}: {item['retry'].removeprefix('queued again: ')}"
         if len(reasons) > 1:

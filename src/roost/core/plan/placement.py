@@ -346,14 +346,14 @@ class Space:
             active = [a for a in self.cluster.active.values() if a.node == node.name and not a.gpus]
             yield r.CpuSlots(node=node.name, slots=cpu_slots(self.cluster, node), holders=tuple(map(_holder, active)))
         elif (keeping := self.cluster.keeping) is not None and node.name in self.kept:
-            yield r.NodeKept(node=node.name, job=keeping.job, until_ms=keeping.until_ms)
+            yield r.NodeHeld(node=node.name, job=keeping.job, until_ms=keeping.until_ms)
 
     def _gpu_reasons(self, node: Node, request: Request) -> Iterator[r.Reason]:
         kind = self.kind(request)
         refused = [why for gpu in node.gpus.values() if (why := self.refuses(node, gpu, kind)) is not None]
         free = len(node.gpus) - len(refused)
         if free >= request.gpus and (keeping := self.cluster.keeping) is not None and node.name in self.kept:
-            yield r.NodeKept(node=node.name, job=keeping.job, until_ms=keeping.until_ms)
+            yield r.NodeHeld(node=node.name, job=keeping.job, until_ms=keeping.until_ms)
             return
         yield r.TooFewGpus(node=node.name, asked=request.gpus, free=free, total=len(node.gpus))
         yield from (reason for reason in refused if not isinstance(reason, r.GpuNotAsked))
@@ -361,9 +361,9 @@ class Space:
     def closed(self, node: Node) -> r.Reason | None:
         """Why nothing at all may start on that node now."""
         if not node.attached:
-            return r.NodeAway(node=node.name, why=node.reason)
+            return r.NodeUnreachable(node=node.name, why=node.reason)
         if node.drained:
-            return r.NodeIsDrained(node=node.name)
+            return r.NodeDrained(node=node.name)
         if (host := node.host) is not None:
             floor = int(self.cluster.number("safety.host_mem") * host.mem_mib)
             if host.mem_available_mib < floor:

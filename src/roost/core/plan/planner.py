@@ -312,7 +312,7 @@ def explain(
         reasons.append(over)
     first = first_users(cluster)
     if first and job.shape.user not in first:
-        reasons.append(r.NobodyElse(user=min(first)))
+        reasons.append(r.BehindUser(user=min(first)))
     reasons.extend(r.NodeBarred(node=node, why=why) for node, why in sorted(nodes_barred(cluster, job.shape).items()))
     on_kept = may_use_kept(cluster, cluster.keeping, job, now_ms)
     found = Space.of(cluster).place(effective(cluster, job.shape), on_kept)

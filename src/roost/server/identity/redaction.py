@@ -10,10 +10,12 @@ from roost.answers.gpus import Foreign, Gpus
 from roost.answers.history import Run
 from roost.answers.jobs import BriefJob, BriefPage, DryRun, End, HiddenEvent, Job, JobPage, JobShown, Why
 from roost.answers.live import Tile
-from roost.answers.reasons import Reason
+from roost.answers.reasons import Reason, text_of
 from roost.answers.sweeps import Sweep, SweepShown
 from roost.core.events import JobEvent
 from roost.core.model import Process
+from roost.core.reasons import with_commands_hidden
+from roost.messages import plain
 from roost.server.identity.people import Caller
 from roost.store.rows import Filter, JobRow
 
@@ -98,10 +100,8 @@ class Redaction:
         """A reason names processes: what they run is their users' own business."""
         if not reason.procs:
             return reason
-        text = reason.text
-        for process in reason.procs:
-            if self.hides(process.user) and process.command:
-                text = text.replace(process.command, HIDDEN)
+        hidden = {process.pid for process in reason.procs if self.hides(process.user)}
+        text = with_commands_hidden(reason.text, hidden, HIDDEN)
         return replace(reason, text=text, procs=tuple(self._process(process) for process in reason.procs))
 
     def why(self, why: Why, user: str) -> Why:
@@ -109,9 +109,9 @@ class Redaction:
         if not self.is_down:
             return why
         if self.hides(user):
-            return replace(why, reasons=[], text=HIDDEN)
+            return replace(why, reasons=[], text=plain(HIDDEN))
         reasons = [self._reason(reason) for reason in why.reasons]
-        return replace(why, reasons=reasons, text="; ".join(reason.text for reason in reasons) or why.text)
+        return replace(why, reasons=reasons, text=text_of(reasons) if reasons else why.text)
 
     def dry_run(self, answer: DryRun) -> DryRun:
         """What would become of jobs: the reasons name others' processes."""

@@ -23,6 +23,7 @@ from roost.core.plan.retries import difference
 from roost.core.settings import Setting, Value, unit_of
 from roost.core.spec import JobSpec, display_command
 from roost.core.states import ACTIVE, UNKNOWN, WAITING
+from roost.messages import Message
 from roost.server.clock import rfc3339
 from roost.server.rounds.attempt_end import retry_words
 from roost.store.rows import AttemptRow, JobRow
@@ -179,7 +180,7 @@ def reasons_view(cluster: Cluster, job: int, now_ms: int, place: int | None = No
 
 def why_view(job: JobAnswer, estimate: Estimate | None) -> Why:
     """Why a job waits, from its whole view and its estimate, which is None unless it waits."""
-    text = "; ".join(reason.text for reason in job.reasons) or _where_it_is(job)
+    text = reason_answers.text_of(job.reasons) if job.reasons else _where_it_is(job)
     foreseen = msgspec.structs.asdict(estimate or NO_ESTIMATE)
     return Why(id=job.id, state=job.state, outcome=job.outcome, reasons=job.reasons, text=text, **foreseen)
 
@@ -189,15 +190,16 @@ NO_ESTIMATE = Estimate(
 )
 
 
-def _where_it_is(job: JobAnswer) -> str:
+def _where_it_is(job: JobAnswer) -> Message:
     """The one thing to say of a job that does not wait."""
     if job.outcome is not None:
-        return f"it has ended: {job.outcome.replace('_', ' ')}" + (f", {job.error}" if job.error else "")
+        ended = Message("reason.job_ended", outcome=job.outcome)
+        return Message("reason.job_ended_error", outcome=job.outcome, error=job.error) if job.error else ended
     if not job.attempts:  # it has just been started, and that was not yet on the disk when it was read
-        return f"it is {job.state}"
-    last = job.attempts[-1]
-    gpus = f", GPU {','.join(map(str, last.gpu_indices))}" if last.gpu_indices else ""
-    return f"it is {job.state} on {job.node}{gpus}"
+        return Message("reason.job_active", state=job.state)
+    gpus = job.attempts[-1].gpu_indices
+    at = Message("reason.job_active_on", state=job.state, node=job.node)
+    return Message("reason.job_active_gpus", state=job.state, node=job.node, gpus=gpus) if gpus else at
 
 
 def gpus_view(cluster: Cluster, names: dict[int, str]) -> list[GpuAnswer]:
@@ -280,7 +282,7 @@ def gpu_state(cluster: Cluster, node: str, gpu: Gpu) -> tuple[str, str | None]:
     if gpu.uuid in cluster.claims:
         return "used", None
     if seen.claimed_by is not None:
-        return "claimed", f"claimed by {seen.claimed_by.text()}"
+        return "claimed", f"claimed by {seen.claimed_by.message()}"
     if seen.foreign:
         return "foreign", f"used by pid {', '.join(str(p.pid) for p in seen.foreign)}"
     return "free", None

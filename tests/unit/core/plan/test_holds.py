@@ -15,7 +15,7 @@ from roost.core.plan.holds import NODE_HOURS, SAVED_FOR_S, SAVED_HOURS, Keeper
 from roost.core.plan.placement import Space, impossible
 from roost.core.plan.planner import explain, plan
 from roost.core.predictions import Ran
-from roost.core.reasons import Ahead, NodeKept
+from roost.core.reasons import Ahead, NodeHeld
 from roost.core.states import Outcome
 
 WIDE = 10
@@ -184,7 +184,7 @@ def test_only_guests_that_will_be_gone_in_time() -> None:
     end(here, 1)
     submit(here, narrow(20, "long"))
     assert carry_out(here) == []
-    assert isinstance(explain(here, here.jobs[20], NOW)[0], NodeKept)
+    assert isinstance(explain(here, here.jobs[20], NOW)[0], NodeHeld)
     submit(here, narrow(21, "short"))
     assert carry_out(here) == [21]
 

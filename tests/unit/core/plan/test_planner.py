@@ -23,7 +23,7 @@ def test_a_higher_priority_goes_first() -> None:
 def test_a_small_job_passes_a_big_one_that_cannot_run_now() -> None:
     here = cluster(job(1), job(2, gpus=3), job(3), gpus=3)
     assert [s.job.id for s in start_all(here)] == [1, 3]
-    assert "needs 3 GPUs at once on n1: 1 of 3 would do now" in explain(here, here.jobs[2], NOW)[0].text()
+    assert "needs 3 free GPUs on n1; 1 of 3 is free" in explain(here, here.jobs[2], NOW)[0].text()
 
 
 def test_a_job_of_two_gpus_gets_two_of_one_node() -> None:
@@ -72,7 +72,7 @@ def test_a_foreign_process_keeps_its_gpu_and_is_named() -> None:
     here = cluster(job(1), gpus=1)
     observe(here, "n1-0", foreign_mib=500)
     (_, reason) = explain(here, here.jobs[1], NOW)
-    assert isinstance(reason, GpuForeign) and "pid 4242 of eve, 500 MiB: python mine.py" in reason.text()
+    assert isinstance(reason, GpuForeign) and "pid 4242 of eve (500 MiB, python mine.py)" in reason.text()
 
 
 def test_a_sharing_job_sits_beside_a_foreign_process_when_the_memory_is_there() -> None:
@@ -119,7 +119,9 @@ def test_nothing_starts_while_scheduling_is_paused_and_the_reason_says_so() -> N
     here = cluster(job(1))
     here.apply(ev.SchedulingSwitched(True))
     assert plan(here, NOW).starts == []
-    assert [r.text() for r in explain(here, here.jobs[1], NOW)] == ["scheduling is paused: `roost scheduler resume` goes on"]
+    assert [r.text() for r in explain(here, here.jobs[1], NOW)] == [
+        "scheduling is paused; continue with `roost scheduler resume`"
+    ]
 
 
 def test_a_job_waits_for_another_and_for_its_time() -> None:
@@ -128,7 +130,7 @@ def test_a_job_waits_for_another_and_for_its_time() -> None:
     start_all(here)
     assert [r.text() for r in explain(here, here.jobs[2], NOW)] == [
         "waits for job 1 to end (it is starting)",
-        "not before its begin time, in 5 s",
+        "starts after its begin time, in 5 s",
     ]
     end(here, 1, "failed")
     assert plan(here, NOW).starts == []
@@ -150,7 +152,7 @@ def test_a_host_short_of_memory_starts_nothing() -> None:
     here = cluster(job(1))
     here.apply(ev.SettingChanged("safety.host_mem", 0.95))
     assert plan(here, NOW).starts == []
-    assert "under the floor of 59.4 GiB" in explain(here, here.jobs[1], NOW)[0].text()
+    assert "below the minimum of 59.4 GiB" in explain(here, here.jobs[1], NOW)[0].text()
 
 
 def test_a_node_that_comes_opens_its_gpus() -> None:

@@ -14,6 +14,7 @@ from roost.core.cluster import Cluster
 from roost.core.model import Job
 from roost.core.plan.planner import explain
 from roost.core.reasons import Reason
+from roost.messages import Message
 from roost.server.rounds.node_reports import NodeReport
 from roost.server.views import job_rows
 from roost.server.views.job_rows import Moment, fixed
@@ -54,13 +55,13 @@ def test_a_reason_of_its_own_comes_first(server: Server) -> None:
     assert shown[first].reason is None and shown[first].queue_position is None
 
 
-def test_whoever_would_fit_is_told_his_own_place(server: Server) -> None:
+def test_a_job_that_would_fit_is_told_its_place(server: Server) -> None:
     server.cluster.is_paused = True
     server.submit(times=3)
     server.cluster.is_paused = False
     assert [row.reason for row in rows(server).values()][1:] == [
-        ReasonAnswer(code="behind", text="1 job is ahead of it", jobs=1),
-        ReasonAnswer(code="behind", text="2 jobs are ahead of it", jobs=2),
+        ReasonAnswer(code="behind", text=Message("reason.behind", jobs=1), jobs=1),
+        ReasonAnswer(code="behind", text=Message("reason.behind", jobs=2), jobs=2),
     ]
 
 

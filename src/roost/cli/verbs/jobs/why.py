@@ -64,7 +64,7 @@ def reason_lines(reasons: list[Json], shown: Screen) -> list[str]:
         reasons = kept[:MAX_REASONS]
     found = []
     for reason in reasons:
-        found += wrap(clean(reason["text"]).removeprefix("held: "), shown.width, "  ", "    ")
+        found += wrap(clean(reason["text"]), shown.width, "  ", "    ")
     return [*found, f"  and {left:,} more nodes: --json lists everything"] if left else found
 
 

@@ -77,9 +77,9 @@ def test_of_several_reasons_the_first_is_said_and_where_the_rest_are(
 ) -> None:
     said = threading.Event()
     monkeypatch.setattr("roost.cli.runtime.follower.Waiting.say", said_and(said))
-    held = {"state": "held", "reasons": [{"text": "held: it waits for `roost release`"}, {"text": "needs 2 GPUs"}]}
+    held = {"state": "held", "reasons": [{"text": "waiting for `roost release`"}, {"text": "needs 2 GPUs"}]}
     follows(server, held, lambda: said.wait(10), end())
-    assert roost("run", "x", "y").err == "roost: job 12 is held: it waits for `roost release`; more: roost why 12\n"
+    assert roost("run", "x", "y").err == "roost: job 12 is held: waiting for `roost release`; more: roost why 12\n"
 
 
 def said_and(event: threading.Event) -> Any:
