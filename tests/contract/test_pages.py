@@ -151,6 +151,14 @@ async def test_the_language_is_asked_for_remembered_or_the_browsers(api: Api) ->
     assert odd.status == 200 and "<script" not in odd.text
 
 
+async def test_the_api_answers_in_the_language_of_the_request_whatever_the_cookie_says(api: Api) -> None:
+    await add_user(api, "ana")
+    browser = await Browser(api).logged_in("ana")
+    await browser.get("/login?lang=en")
+    assert "没有任务 7" in (await browser.get("/api/v1/jobs/7", accept_language="zh")).text
+    assert "there is no job 7" in (await browser.get("/api/v1/jobs/7", accept_language="en")).text
+
+
 async def test_the_stylesheet_is_kept_and_nothing_else_is(api: Api) -> None:
     browser = Browser(api)
     page = await browser.get("/login")

@@ -50,7 +50,9 @@ async def test_a_waiting_job_is_told_when_and_after_whom(api: Api) -> None:
 async def test_what_would_start_now(api: Api) -> None:
     await api.submit()
     job = await api.submit(gpus=2)
-    assert (await why(api, job))["instead"] == [{"change": "with 1 GPU instead of 2", "node": "n1", "gpus": [1]}]
+    assert (await why(api, job))["instead"] == [
+        {"change": "with 1 GPU instead of 2", "ask": {"gpus": 1}, "node": "n1", "gpus": [1]}
+    ]
 
 
 async def test_where_nothing_has_ended_it_is_called_a_guess(api: Api) -> None:

@@ -1,7 +1,7 @@
 // Which page is at which path. The overview comes with the first load, the others when they are opened.
 import type { Component } from "svelte";
 import type { IconName } from "./parts/Icon.svelte";
-import type { Word } from "./lib/words.svelte";
+import type { Word } from "./lib/i18n";
 import Overview from "./pages/Overview.svelte";
 
 /** A page, and for a page of one thing which one. */

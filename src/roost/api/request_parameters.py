@@ -54,6 +54,7 @@ Offset = Annotated[int, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER, description="a negat
 Lines = Annotated[int, Meta(ge=0, le=MAX_NUMBER, description="only the last so many lines")] | None
 LogLines = Annotated[int, Meta(ge=0, le=100_000)]
 Scope = Annotated[str, Meta(description="cluster, node:NAME or gpu:UUID"), documented(pattern="^(cluster|(node|gpu):.+)$")]
+LanguageName = Literal["en", "zh"]
 SpanName = Literal["hour", "day", "week", "month", "year"]
 Weeks = Annotated[int, Meta(ge=1, le=MAX_WEEKS, description="the last so many, this one included")]
 OneUser = Annotated[str, Meta(description="this one alone"), documented(pattern=NAME_PATTERN, maxLength=MAX_NAME)] | None

@@ -4,7 +4,7 @@ import type { IconName } from "../parts/Icon.svelte";
 import { get, send, type Schemas } from "./api";
 import type { BriefJob } from "./doc";
 import { count } from "./format";
-import { said, speech, t, type Word } from "./words.svelte";
+import { t, type Word } from "./i18n";
 
 export type ActionName = "rerun" | "clone" | "hold" | "release" | "pause" | "resume" | "move" | "start" | "preempt" | "kill" | "rm";
 export type Actable = Pick<BriefJob, "id" | "user" | "state"> & { preemptible?: boolean };
@@ -144,20 +144,25 @@ export function doneWords(word: Word, acted: Acted): string {
   return acted.later?.length ? `${done} · ${t("act.later", { n: count(acted.later.length) })}` : done;
 }
 
-/** What was not done, put together by why. */
+/** Reasons in which the server names the job: one sentence for all of them. */
+const REASONS: Record<string, Word> = { not_permitted: "act.not_yours", not_found: "act.gone" };
+
+/** What was not done, grouped by the reason. */
 export function reasonsOf(acted: Acted): { reason: string; ids: number[] }[] {
   const found = new Map<string, number[]>();
   for (const skipped of acted.skipped) {
-    const reason = skipReason(skipped);
+    const word = REASONS[skipped.code];
+    const reason = word ? t(word) : skipped.reason;
     found.set(reason, [...(found.get(reason) ?? []), skipped.id]);
   }
   return [...found].map(([reason, ids]) => ({ reason, ids })).sort((a, b) => b.ids.length - a.ids.length);
 }
 
-/** What the server said; in Chinese what it says of each job anew is said once for all of them. */
-function skipReason(skipped: { code: string; reason: string }): string {
-  if (speech.language === "en") return skipped.reason;
-  if (skipped.code === "not_permitted") return t("act.not_yours");
-  if (skipped.code === "not_found") return t("act.gone");
-  return said(skipped.reason);
+/** An action that the server did not do to the job, with its reason. */
+export class Skipped extends Error {}
+
+/** The same for one job. Raises `Skipped` when it was not done. */
+export async function actOn(job: number, action: string, more: Record<string, unknown>): Promise<void> {
+  const { skipped } = await send<Acted>("POST", "/jobs/actions", { action, select: { ids: String(job) }, ...more });
+  if (skipped[0]) throw new Skipped(skipped[0].reason);
 }

@@ -2,36 +2,27 @@
 // session that has ended: then the password is asked for, and what was asked is asked again, so that no form is lost.
 import type { components } from "../api/schema";
 import { session } from "./session.svelte";
-import { said, speech } from "./words.svelte";
+import { i18n } from "./i18n";
 
 export type Schemas = components["schemas"];
 export type Json = Record<string, unknown>;
 type Params = Record<string, string | number | boolean | null | undefined>;
 
-/** What the server refused. Its words are shown in the reader's language; what it said itself is `english`. */
+/** A request that the server refused, in its own words: they are in the language of the page. */
 export class Refused extends Error {
-  readonly #hint: string | null;
-
   constructor(
     readonly status: number,
     readonly code: string,
-    readonly english: string,
-    hint: string | null,
+    message: string,
+    readonly hint: string | null,
     /** Where several jobs were sent: the position of the bad one. */
     readonly index: number | null = null,
-    /** The key that a node has, which nobody has said to be right. */
+    /** The host key of a node, which has not been confirmed. */
     readonly hostKey: string | null = null,
+    /** The code of the message: `spec.label_too_long`. */
+    readonly reason: string | null = null,
   ) {
-    super();
-    this.#hint = hint;
-  }
-
-  override get message(): string {
-    return said(this.english);
-  }
-
-  get hint(): string | null {
-    return this.#hint === null ? null : said(this.#hint);
+    super(message);
   }
 }
 
@@ -63,7 +54,7 @@ async function ask<T>(method: string, path: string, body?: unknown, signal?: Abo
 
 /** The bare answer, for what is no JSON. */
 export async function raw(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
-  const headers: Record<string, string> = {};
+  const headers: Record<string, string> = { "Accept-Language": i18n.language };
   if (method !== "GET") {
     headers["Content-Type"] = "application/json";
     if (session.csrf) headers["Roost-CSRF"] = session.csrf;
@@ -80,10 +71,9 @@ export async function raw(method: string, path: string, body?: unknown, signal?:
 }
 
 export async function refusalOf(answer: Response): Promise<Refused> {
-  await speech.saying(); // many who catch it copy its words
   try {
-    const { error } = (await answer.json()) as { error: { code: string; message: string; hint: string | null; index?: number; host_key?: string } };
-    return new Refused(answer.status, error.code, error.message, error.hint, error.index ?? null, error.host_key ?? null);
+    const { error } = (await answer.json()) as { error: { code: string; message: string; hint: string | null; index?: number; host_key?: string; reason?: string } };
+    return new Refused(answer.status, error.code, error.message, error.hint, error.index ?? null, error.host_key ?? null, error.reason ?? null);
   } catch {
     return new Refused(answer.status, "error", answer.statusText || `HTTP ${answer.status}`, null);
   }

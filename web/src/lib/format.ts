@@ -1,5 +1,5 @@
 // Amounts as people read them. Pure, but for the language.
-import { speech, t } from "./words.svelte";
+import { i18n, t } from "./i18n";
 
 const KIB = 1024;
 
@@ -29,7 +29,7 @@ export function bytes(count: number): string {
 }
 
 export function count(value: number): string {
-  return new Intl.NumberFormat(speech.language === "zh" ? "zh-CN" : "en").format(value);
+  return new Intl.NumberFormat(i18n.language === "zh" ? "zh-CN" : "en").format(value);
 }
 
 /** How long: the two largest units, "2 h 05 min". */
@@ -65,7 +65,7 @@ export function between(from: string | null | undefined, to: string | null | und
 export function time(at: string | null | undefined, now = Date.now()): string {
   if (!at) return "–";
   const when = new Date(at);
-  const tag = speech.language === "zh" ? "zh-CN" : "en-GB";
+  const tag = i18n.language === "zh" ? "zh-CN" : "en-GB";
   const isToday = new Date(now).toDateString() === when.toDateString();
   const options: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", hour12: false };
   if (!isToday) Object.assign(options, { month: "short", day: "numeric" });
@@ -75,5 +75,5 @@ export function time(at: string | null | undefined, now = Date.now()): string {
 
 /** All of it, for a title. */
 export function exactly(at: string | null | undefined): string {
-  return at ? new Date(at).toLocaleString(speech.language === "zh" ? "zh-CN" : "en-GB", { dateStyle: "medium", timeStyle: "medium" }) : "";
+  return at ? new Date(at).toLocaleString(i18n.language === "zh" ? "zh-CN" : "en-GB", { dateStyle: "medium", timeStyle: "medium" }) : "";
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commandLine, defaultsOf, EMPTY, fieldOf, fieldsOf, read, type Fields } from "./jobform";
+import { commandLine, defaultsOf, EMPTY, fieldOf, fieldsOf, fieldsToChange, read, type Fields } from "./jobform";
 
 const now = new Date("2026-11-20T12:00:00Z");
 const of = (fields: Partial<Fields>): Fields => ({ ...EMPTY, ...fields });
@@ -22,7 +22,7 @@ describe("what is asked for", () => {
   it("has variables, those of another job first", () => expect(read(of({ command: "x", env: "A=2\nB=3", env_of: 7 }), {}, now, { A: "1", C: "4" }).spec.env).toEqual({ A: "2", B: "3", C: "4" }));
   it("says which field cannot be read", () =>
     expect(read(of({ command: "x", mem: "8", time: "soon", after: "a", cwd: "here", gpus: "-1", env: "A", args: "", umask: "9" }), {}, now).problems).toEqual({
-      mem: "submit.meant_size", time: "submit.meant_time", after: "submit.meant_ids", cwd: "submit.meant_path", gpus: "submit.meant_count", env: "submit.meant_variable", umask: "submit.meant_umask",
+      mem: "submit.expected_size", time: "submit.expected_time", after: "submit.expected_ids", cwd: "submit.expected_path", gpus: "submit.expected_count", env: "submit.expected_variable", umask: "submit.expected_umask",
     }));
 });
 
@@ -70,4 +70,12 @@ describe("what a refusal is about", () => {
     ["--exclusive takes whole GPUs, --mem shares them: choose one", "mem"], ["asked for 1 GPU of model X: 0 would do; there are 4 of Sim (24.0G)", "gpu_models"], ["something else", null],
     ["a priority above 100 is for administrators (job.max_priority), not 200", "priority"],
   ])("%s", (message, field) => expect(fieldOf(message)).toBe(field));
+});
+
+describe("what would start now", () => {
+  it("sets the fields of what it asks for, and empties those of a condition that it drops", () => {
+    expect(fieldsToChange({ gpus: 1 })).toEqual({ gpus: "1" });
+    expect(fieldsToChange({ mem_mib: 10_240, exclusive: false })).toEqual({ mem: "10G", exclusive: false });
+    expect(fieldsToChange({ gpu_models: [], min_gpu_mem_mib: null })).toEqual({ gpu_models: "", min_gpu_mem: "" });
+  });
 });

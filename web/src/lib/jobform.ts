@@ -1,7 +1,7 @@
 // The form of a job: what is typed into it, the job that it asks for, and the command line that asks for the same. Pure.
 import type { Json, Schemas } from "./api";
-import * as typed from "./typed";
-import type { Word } from "./words.svelte";
+import * as typed from "./parse";
+import type { Word } from "./i18n";
 
 export type Spec = Partial<Schemas["JobSpec"]> & Pick<Schemas["JobSpec"], "command">;
 
@@ -120,12 +120,12 @@ const OF_GPUS = ["mem_mib", "mem_auto", "gpu_ids", "prefer_gpus", "gpu_models", 
 const BY_KEY = new Map<string, Name>([...ROWS.map((one) => [one.key, one.field] as const), ["mem_auto", "mem"], ["notify", "notify"], ["open", "open"], ["env", "env"], ["script", "script"], ["command", "command"], ...FLAGS.map((flag) => [flag, flag] as const)]);
 
 function absolute(value: string): string {
-  if (!value.trim().startsWith("/")) throw new typed.Mistyped("submit.meant_path");
+  if (!value.trim().startsWith("/")) throw new typed.ParseError("submit.expected_path");
   return value.trim();
 }
 
 function octal(value: string): number {
-  if (!/^0?[0-7]{1,3}$/.test(value.trim())) throw new typed.Mistyped("submit.meant_umask");
+  if (!/^0?[0-7]{1,3}$/.test(value.trim())) throw new typed.ParseError("submit.expected_umask");
   return parseInt(value, 8);
 }
 
@@ -154,7 +154,7 @@ export function read(fields: Fields, defaults: Json, now: Date, env: Record<stri
       try {
         asked[key] = read(typedText, now);
       } catch (error) {
-        if (error instanceof typed.Mistyped) problems[field] = error.word;
+        if (error instanceof typed.ParseError) problems[field] = error.word;
       }
     } else if (defaults[key] !== undefined) asked[key] = plain;
   }
@@ -183,7 +183,7 @@ function readCommand(fields: Fields, asked: Json, problems: Read["problems"]): v
   try {
     asked.command = [fields.name.trim() || "script", ...typed.words(fields.args)];
   } catch (error) {
-    if (error instanceof typed.Mistyped) problems.args = error.word;
+    if (error instanceof typed.ParseError) problems.args = error.word;
   }
 }
 
@@ -192,7 +192,7 @@ function readEnv(fields: Fields, env: Record<string, string>, asked: Json, probl
     const own = typed.variables(fields.env);
     if (fields.env_of !== null || Object.keys(own).length) asked.env = { ...env, ...own };
   } catch (error) {
-    if (error instanceof typed.Mistyped) problems.env = error.word;
+    if (error instanceof typed.ParseError) problems.env = error.word;
   }
 }
 
@@ -223,8 +223,20 @@ export function fieldsOf(spec: Json): Fields {
   return fields as unknown as Fields;
 }
 
-/** The fields in which something is said. */
-export const saidIn = (fields: Fields, names: Name[]): Name[] => names.filter((name) => String(fields[name] ?? "") !== String(EMPTY[name] ?? ""));
+/** The fields that a change of what is asked for sets; empty where a condition is dropped. */
+export function fieldsToChange(ask: Json): Partial<Fields> {
+  const fields: Json = {};
+  for (const [key, value] of Object.entries(ask)) {
+    const row = ROWS.find((one) => one.key === key);
+    const isNone = value === null || (Array.isArray(value) && !value.length);
+    if (row) fields[row.field] = isNone ? "" : (row.show as (value: unknown) => string)(value);
+    else if ((FLAGS as readonly string[]).includes(key)) fields[key] = value;
+  }
+  return fields as Partial<Fields>;
+}
+
+/** The fields that are not at their default. */
+export const setIn = (fields: Fields, names: Name[]): Name[] => names.filter((name) => String(fields[name] ?? "") !== String(EMPTY[name] ?? ""));
 
 /** What the fields say of any job, as a user's defaults. */
 export function defaultsOf(fields: Fields, now: Date): { defaults: Json; problems: Read["problems"] } {

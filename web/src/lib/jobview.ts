@@ -1,8 +1,8 @@
 // A job as its page shows it: what was asked against what was used, what to say about that, and its story. Pure.
 import type { Schemas } from "./api";
 import { memory, span } from "./format";
-import { sizeText } from "./typed";
-import { said, type Word } from "./words.svelte";
+import { sizeText } from "./parse";
+import { type Word } from "./i18n";
 
 export type Attempt = Schemas["Attempt"];
 export type JobView = Schemas["JobShown"];
@@ -97,7 +97,7 @@ export function storyOf(job: JobView): Step[] {
     const why = event.why ?? "";
     const word = event.kind === "StopAsked" ? (STOPS[why] ?? (why.startsWith("preempt") ? "job.story_preempt" : "job.story_stop"))
       : event.kind === "Requeued" ? (REQUEUED[why] ?? "job.story_requeued") : KINDS[event.kind];
-    if (word) steps.push({ at: event.at, word, values: { reason: said(event.reason ?? ""), attempt: event.attempt ?? 0 }, actor: event.actor });
+    if (word) steps.push({ at: event.at, word, values: { reason: event.reason ?? "", attempt: event.attempt ?? 0 }, actor: event.actor });
   }
   const isOver = job.ended_at && !job.attempts.some((attempt) => attempt.ended_at && attempt.started_at && Math.abs(Date.parse(attempt.ended_at) - Date.parse(job.ended_at!)) < 2000);
   if (isOver) steps.push({ at: job.ended_at!, word: "job.story_ended_waiting", values: {}, actor: null, outcome: job.outcome });

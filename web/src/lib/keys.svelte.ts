@@ -1,5 +1,5 @@
 // Keys. A page says which it takes; the frame has some everywhere. Nothing is taken from somebody who is typing.
-import type { Word } from "./words.svelte";
+import type { Word } from "./i18n";
 
 export interface Key {
   keys: string;

@@ -3,7 +3,7 @@
 import { get } from "./api";
 import type { BriefJob, Change } from "./doc";
 import { live } from "./live.svelte";
-import { mayMatch, moves, paramsOf, PER_PAGE, selectOf, type Wanted } from "./wanted";
+import { mayMatch, moves, paramsOf, PER_PAGE, selectOf, type JobQuery } from "./jobquery";
 
 interface Page {
   jobs: BriefJob[];
@@ -41,7 +41,7 @@ export class Listing {
   /** Others are awaited than those shown. */
   isLoading = $state(false);
   problem = $state.raw<unknown>(null);
-  #wanted: Wanted | null = null;
+  #wanted: JobQuery | null = null;
   #asking: AbortController | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #due = Infinity;
@@ -50,7 +50,7 @@ export class Listing {
   #waitsSince = 0;
 
   /** Show those. What is known of them is shown at once. */
-  want(wanted: Wanted): void {
+  want(wanted: JobQuery): void {
     this.#wanted = wanted;
     const known = seen.get(keyOf(wanted));
     if (known) this.#take(known, wanted);
@@ -95,7 +95,7 @@ export class Listing {
     };
   }
 
-  #take(page: Page, wanted: Wanted): void {
+  #take(page: Page, wanted: JobQuery): void {
     this.shown = filterOf(wanted);
     const old = new Map(this.rows.map((row) => [row.id, row]));
     this.rows = page.jobs.map((job) => same(old.get(job.id), job));
@@ -127,7 +127,7 @@ export class Listing {
   }
 
   /** A job that is not on this page may now belong to it. */
-  #mayEnter(wanted: Wanted, row: Told): boolean {
+  #mayEnter(wanted: JobQuery, row: Told): boolean {
     const whole = row.submitted_at ? (row as BriefJob) : live.job(row.id);
     if (!moves(wanted, row) && !row.submitted_at) return false;
     return whole ? mayMatch(wanted, whole) : true;
@@ -168,8 +168,8 @@ export class Listing {
 }
 
 /** What stays the same from page to page. */
-export const filterOf = (wanted: Wanted): string => JSON.stringify(selectOf(wanted));
-const keyOf = (wanted: Wanted): string => JSON.stringify(paramsOf(wanted));
+export const filterOf = (wanted: JobQuery): string => JSON.stringify(selectOf(wanted));
+const keyOf = (wanted: JobQuery): string => JSON.stringify(paramsOf(wanted));
 
 function keep(key: string, page: Page): void {
   seen.delete(key);

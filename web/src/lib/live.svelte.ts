@@ -3,6 +3,7 @@
 import { raw } from "./api";
 import { setClock } from "./clock.svelte";
 import { apply, empty, type BriefJob, type Change, type Doc, type Tile } from "./doc";
+import { i18n } from "./i18n";
 import { session } from "./session.svelte";
 
 export type { BriefJob, Tile };
@@ -41,7 +42,7 @@ class Live {
   open(): void {
     this.#isResting = false;
     this.#source?.close();
-    const source = new EventSource("/api/v1/live");
+    const source = new EventSource(`/api/v1/live?lang=${i18n.language}`);
     this.#source = source;
     source.addEventListener("state", (event) => this.#state(event.data as string));
     source.addEventListener("change", (event) => this.#change(event.data as string));

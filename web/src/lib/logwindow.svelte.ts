@@ -6,7 +6,7 @@ import { Pending } from "./logpending";
 import { follow, isPassing, pause, read, type Piece, type Stream, type Which } from "./logsource";
 import { Lines, type Line } from "./loglines";
 import { Terminal } from "./terminal";
-import { t } from "./words.svelte";
+import { t } from "./i18n";
 
 export type Shown = Stream | "both";
 export type Phase = "loading" | "following" | "reconnecting" | "apart" | "over" | "refused" | "failed";

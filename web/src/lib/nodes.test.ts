@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { bodyOf, clockOff, loginOf, nodesFor } from "./nodes";
 import type { Node } from "./doc";
-import { bodyOf, clockOff, isKeyInDoubt, loginOf, nodesFor } from "./nodes";
 
 const node = (more: Partial<Node>): Node => ({ name: "lab3", state: "up", reason: null, target: "ssh://root@10.0.0.3", clock_ms: 0, ...more }) as Node;
 
@@ -8,12 +8,6 @@ test("clocks that differ by more than a second are told, those of nodes that are
   expect(clockOff(node({ clock_ms: 900 }))).toBeNull();
   expect(clockOff(node({ clock_ms: -1500 }))).toBe(-1.5);
   expect(clockOff(node({ clock_ms: 90_000, state: "unreachable" }))).toBeNull();
-});
-
-test("a changed key is told from a cable that is out", () => {
-  expect(isKeyInDoubt(node({ state: "unreachable", reason: "the host key of lab3 has changed: it is SHA256:x (ED25519) now, so nothing was sent there" }))).toBe(true);
-  expect(isKeyInDoubt(node({ state: "unreachable", reason: "ssh: connect to host 10.0.0.3 port 22: No route to host" }))).toBe(false);
-  expect(isKeyInDoubt(node({}))).toBe(false);
 });
 
 test("the login is read from an address that has one", () => {

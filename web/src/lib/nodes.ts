@@ -9,9 +9,6 @@ export const isAway = (node: Node): boolean => node.state === "unreachable";
 /** The server's own machine cannot be removed, and needs no check. */
 export const isOwn = (node: Node): boolean => (node.target ?? null) === null;
 
-/** Whether it is its host key that keeps it away: then a person must look. The server says so in words only. */
-export const isKeyInDoubt = (node: Node): boolean => isAway(node) && /\bhost key\b/.test(node.reason ?? "");
-
 /** The account in `ssh://account@host`; null when ssh's own configuration says it. */
 export function loginOf(target: string | null | undefined): string | null {
   return /^ssh:\/\/([^@/]+)@/.exec(target ?? "")?.[1] ?? null;

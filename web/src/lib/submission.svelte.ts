@@ -5,15 +5,11 @@ import { moment } from "./clock.svelte";
 import type { Reason } from "./doc";
 import { commandLine, EMPTY, fieldOf, fieldsOf, read, type Fields, type Name, type Spec } from "./jobform";
 import { session } from "./session.svelte";
-import { commands, spans } from "./typed";
-import { t } from "./words.svelte";
+import { commands, spans } from "./parse";
+import { t } from "./i18n";
 
 export type Mode = "one" | "many" | "sweep";
-export interface Instead {
-  change: string;
-  node: string;
-  gpus: number[];
-}
+export type Instead = Schemas["Instead"];
 export interface Would {
   would: "start" | "wait";
   gpus: number[];
@@ -74,7 +70,7 @@ export class Submission {
   line = $derived(this.mode === "one" ? commandLine(this.fields, this.defaults, this.now) : "");
   /** Whether there is anything to ask for. */
   isSaid = $derived(this.mode === "many" ? this.commands.length > 0 : Boolean((this.fields.isScript ? this.fields.script : this.fields.command).trim()));
-  isMistyped = $derived(Object.keys(this.read.problems).some((field) => !(this.mode === "many" && field === "args")));
+  hasErrors = $derived(Object.keys(this.read.problems).some((field) => !(this.mode === "many" && field === "args")));
   /** All of it as one text: when this changes, what was said of it holds no longer. */
   text = $derived(JSON.stringify([this.mode, this.fields, this.mode === "many" ? this.lines : "", this.mode === "sweep" ? this.points : ""]));
 
@@ -82,7 +78,7 @@ export class Submission {
   problem(name: Name): string | null {
     const word = this.read.problems[name];
     if (word) return t(word);
-    return this.refusal && fieldOf(this.refusal.english) === name ? this.refusal.message : null;
+    return this.refusal && fieldOf(this.refusal.message) === name ? this.refusal.message : null;
   }
 
   /** Fill the form: from a job, from what was left in it, or from the user's defaults. */
@@ -151,7 +147,7 @@ export class Submission {
 
   /** Ask what would become of it. What was said before stays until the answer is here. */
   async check(signal: AbortSignal): Promise<void> {
-    if (!this.isSaid || this.isMistyped) return this.#said({});
+    if (!this.isSaid || this.hasErrors) return this.#said({});
     this.isChecking = true;
     try {
       if (this.mode === "many") this.#said({ checked: await checkLines(this.commands, (some) => this.#ask(some, signal)) });

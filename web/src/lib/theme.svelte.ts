@@ -1,5 +1,5 @@
 // Light or dark: as the system says, unless somebody chose.
-import { recall, remember } from "./kept";
+import { recall, remember } from "./storage";
 
 export type Choice = "auto" | "light" | "dark";
 const system = matchMedia("(prefers-color-scheme: dark)");

@@ -1,6 +1,6 @@
 // What has just happened, in a line that goes by itself; errors stay until they are read.
 import { Refused, Unreachable } from "./api";
-import { t } from "./words.svelte";
+import { t } from "./i18n";
 
 export interface Toast {
   id: number;

@@ -11,7 +11,6 @@ import { users } from "./en/users";
 import { settings } from "./en/settings";
 import { audit } from "./en/audit";
 import { me } from "./en/me";
-import { reasons } from "./en/reasons";
 
 export const en = {
   ...frame,
@@ -26,5 +25,4 @@ export const en = {
   ...settings,
   ...audit,
   ...me,
-  ...reasons,
 } as const satisfies Record<string, string>;

@@ -1,5 +1,5 @@
 // 界面的全部中文，与英文一一对应；缺少任何一条都无法通过类型检查。
-import type { Words } from "../lib/words.svelte";
+import type { Words } from "../lib/i18n";
 import { frame } from "./zh/frame";
 import { overview } from "./zh/overview";
 import { jobs } from "./zh/jobs";
@@ -12,7 +12,6 @@ import { users } from "./zh/users";
 import { settings } from "./zh/settings";
 import { audit } from "./zh/audit";
 import { me } from "./zh/me";
-import { reasons } from "./zh/reasons";
 
 export const zh: Words = {
   ...frame,
@@ -27,5 +26,4 @@ export const zh: Words = {
   ...settings,
   ...audit,
   ...me,
-  ...reasons,
 };

@@ -12,6 +12,7 @@ from roost.answers.live import LiveBye, LiveChange, LiveState
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
 from roost.api.edge.compression import accepts_gzip
+from roost.api.request_parameters import LanguageName
 from roost.api.route_table import Media, Routes
 from roost.server.views.dashboard_feed import DashboardFeed, Event, Listener
 
@@ -32,10 +33,12 @@ EVENT = {
 
 
 @routes.get("/live", Right.USER, media=Media("text/event-stream", schema=EVENT))
-async def listen(call: Call) -> Response:
-    """Server-sent events for a dashboard: `state`, all that it shows; then `change`s of it, at most two a second; `bye`."""
+async def listen(call: Call, lang: LanguageName | None = None) -> Response:
+    """Server-sent events for a dashboard: `state`, all that it shows; then `change`s of it, at most two a second; `bye`.
+
+    `lang` is for browsers, whose event sources cannot set `Accept-Language`."""
     hub, is_packed = call.server.live, accepts_gzip(call.request.scope)
-    return LiveResponse(hub, await hub.join(call.caller, call.language), call.request.state.give_up_seat, is_packed)
+    return LiveResponse(hub, await hub.join(call.caller, lang or call.language), call.request.state.give_up_seat, is_packed)
 
 
 class LiveResponse(Response):

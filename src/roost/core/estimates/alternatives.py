@@ -10,15 +10,17 @@ from roost.core.cluster import Cluster
 from roost.core.model import Job, Request
 from roost.core.plan.placement import Place, Space
 from roost.core.plan.planner import effective, first_users, over_quota, own_reasons
+from roost.messages import Message
 
 SIZES_GIB = (64, 48, 40, 32, 24, 20, 16, 12, 10, 8, 6, 4, 2)
 """Memory that is tried for a job that would share its GPUs, the most first."""
 
 
 class Instead(msgspec.Struct, frozen=True):
-    """What to ask for, and where it would start."""
+    """A change of the request, and where the job would then start; `ask`: what to change, as a submission has it."""
 
-    change: str
+    change: Message
+    ask: dict[str, Any]
     node: str
     gpus: tuple[int, ...]
 
@@ -36,7 +38,7 @@ def instead(cluster: Cluster, job: Job, now_ms: int) -> list[Instead]:
     return [each for each in found if each is not None]
 
 
-Tried = tuple[str, Request]
+Tried = tuple[Message, dict[str, Any], Request]
 
 
 class _Trying:
@@ -56,10 +58,10 @@ class _Trying:
 
     def first(self, tried: Iterable[Tried]) -> Instead | None:
         """The first that would start."""
-        for change, request in tried:
+        for change, ask, request in tried:
             if (place := self.place(request)) is not None:
                 nodes, node_of = self.cluster.nodes, self.cluster.node_of
-                return Instead(change, place.node, tuple(nodes[node_of[u]].gpus[u].index for u in place.gpus))
+                return Instead(change, ask, place.node, tuple(nodes[node_of[u]].gpus[u].index for u in place.gpus))
         return None
 
     def shared(self, request: Request) -> Iterator[Tried]:
@@ -70,7 +72,8 @@ class _Trying:
         sizes = [gib for gib in SIZES_GIB if self.least_mib <= 1024 * gib < most_mib]
         at = bisect_left(sizes, True, key=lambda gib: self.place(_with_memory(request, gib)) is not None)
         if at < len(sizes):
-            yield f"with --mem {sizes[at]}G", _with_memory(request, sizes[at])
+            change = Message("alternative.share", mem=f"{sizes[at]}G")
+            yield change, {"mem_mib": 1024 * sizes[at], "exclusive": False}, _with_memory(request, sizes[at])
 
 
 def _with_memory(request: Request, gib: int) -> Request:
@@ -80,21 +83,21 @@ def _with_memory(request: Request, gib: int) -> Request:
 def _fewer(request: Request) -> Iterator[Tried]:
     """The most GPUs that are less than were asked."""
     for gpus in range(request.gpus - 1, 0, -1):
-        words = f"with {gpus} GPU{'s' * (gpus > 1)} instead of {request.gpus}"
-        yield words, msgspec.structs.replace(request, gpus=gpus)
+        change = Message("alternative.fewer_gpus", gpus=gpus, asked=request.gpus)
+        yield change, {"gpus": gpus}, msgspec.structs.replace(request, gpus=gpus)
 
 
 def _freer(request: Request) -> Iterator[Tried]:
-    """Without one of the bonds to some GPUs or nodes."""
-    bonds: dict[str, dict[str, Any]] = {
-        "on any GPU": {"gpu_ids": ()},
-        "with any model of GPU": {"models": ()},
-        "without --min-gpu-mem": {"min_gpu_mem_mib": None},
-        "on any node": {"nodes": ()},
-        "without --max-util": {"max_util": None},
-        "without --exclusive": {"exclusive": False},
-    }
-    for words, without in bonds.items():
-        freer = msgspec.structs.replace(request, **without)
+    """Without one of its conditions on GPUs or nodes."""
+    conditions: tuple[tuple[Message, str, Any], ...] = (
+        (Message("alternative.any_gpu"), "gpu_ids", ()),
+        (Message("alternative.any_model"), "models", ()),
+        (Message("alternative.any_gpu_memory"), "min_gpu_mem_mib", None),
+        (Message("alternative.any_node"), "nodes", ()),
+        (Message("alternative.any_utilization"), "max_util", None),
+        (Message("alternative.not_exclusive"), "exclusive", False),
+    )
+    for change, name, value in conditions:
+        freer = msgspec.structs.replace(request, **{name: value})
         if freer != request:
-            yield words, freer
+            yield change, {"gpu_models" if name == "models" else name: value}, freer

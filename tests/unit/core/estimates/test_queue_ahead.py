@@ -13,6 +13,7 @@ from roost.core.estimates.queue_ahead import MAX_COUNTED, ahead_of
 from roost.core.model import Conditions, GpuRules, Job, UserRules
 from roost.core.predictions import Ran
 from roost.core.states import Outcome
+from roost.messages import Message
 
 
 def busy(*waiting: Job, policy: str = "swift", gpus: int = 1) -> Cluster:
@@ -94,13 +95,15 @@ def would(made: Cluster, id: int) -> list[Instead]:
 def test_fewer_gpus() -> None:
     made = cluster(job(1, 5), job(2, 4), gpus=8)
     start_all(made)
-    assert would(made, 2) == [Instead("with 3 GPUs instead of 4", "n1", (5, 6, 7))]
+    assert would(made, 2) == [Instead(Message("alternative.fewer_gpus", gpus=3, asked=4), {"gpus": 3}, "n1", (5, 6, 7))]
 
 
 def test_less_memory_but_no_less_than_its_like_needed() -> None:
     made = cluster(job(1, mem_mib=12_000), job(2))
     start_all(made)
-    assert would(made, 2) == [Instead("with --mem 10G", "n1", (0,))]
+    assert would(made, 2) == [
+        Instead(Message("alternative.share", mem="10G"), {"mem_mib": 10240, "exclusive": False}, "n1", (0,))
+    ]
     made.learned.take(Ran("ada", "", 1, 0, 0.0, 60.0, peak_mib=11_000))
     assert would(made, 2) == []
 
@@ -108,17 +111,17 @@ def test_less_memory_but_no_less_than_its_like_needed() -> None:
 def test_another_gpu_model_or_node() -> None:
     made = cluster(job(1, nodes=("n1",)), job(2, nodes=("n1",)), nodes=(node("n1"), node("n2")))
     start_all(made)
-    assert would(made, 2) == [Instead("on any node", "n2", (0,))]
+    assert would(made, 2) == [Instead(Message("alternative.any_node"), {"nodes": ()}, "n2", (0,))]
     submit(made, job(3, gpu_ids=("n1:0",)))
-    assert would(made, 3) == [Instead("on any GPU", "n2", (0,))]
+    assert would(made, 3) == [Instead(Message("alternative.any_gpu"), {"gpu_ids": ()}, "n2", (0,))]
     submit(made, job(4, models=("H100",)))
-    assert would(made, 4) == [Instead("with any model of GPU", "n2", (0,))]
+    assert would(made, 4) == [Instead(Message("alternative.any_model"), {"gpu_models": ()}, "n2", (0,))]
 
 
 def test_a_quota_leaves_room_for_fewer() -> None:
     made = cluster(job(1, 4), gpus=8)
     made.apply(ev.UserRuled("ada", UserRules(max_gpus=2)))
-    assert would(made, 1) == [Instead("with 2 GPUs instead of 4", "n1", (0, 1))]
+    assert would(made, 1) == [Instead(Message("alternative.fewer_gpus", gpus=2, asked=4), {"gpus": 2}, "n1", (0, 1))]
 
 
 def test_nothing_is_proposed_where_it_would_not_help() -> None:

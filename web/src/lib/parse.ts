@@ -1,8 +1,8 @@
-// What people type: sizes, durations, times, lists, as the command line takes them. Pure. What cannot be read is a `Mistyped`
+// What people type: sizes, durations, times, lists, as the command line takes them. Pure. What cannot be read is a `ParseError`
 // with the word for what is meant.
-import type { Word } from "./words.svelte";
+import type { Word } from "./i18n";
 
-export class Mistyped extends Error {
+export class ParseError extends Error {
   constructor(readonly word: Word) {
     super(word);
   }
@@ -21,17 +21,17 @@ export function seconds(text: string): number {
   if (BARE.test(word)) total = Math.round(Number(word) * 60);
   else if (word.includes(":") || /^\d+-\d+$/.test(word)) total = clock(word);
   else total = units(word.replaceAll(" ", ""));
-  if (total > MAX_S) throw new Mistyped("submit.meant_time");
+  if (total > MAX_S) throw new ParseError("submit.expected_time");
   return total;
 }
 
 function units(word: string): number {
   const parts = [...word.matchAll(/(\d+\.?\d*|\.\d+)([a-z]+)/g)];
-  if (!parts.length || parts.map((part) => part[0]).join("") !== word) throw new Mistyped("submit.meant_time");
+  if (!parts.length || parts.map((part) => part[0]).join("") !== word) throw new ParseError("submit.expected_time");
   let total = 0;
   for (const [, number, name] of parts) {
     const unit = UNIT_S[name!] ? name! : LONG_UNITS[name!.replace(/s$/, "")];
-    if (!unit) throw new Mistyped("submit.meant_time");
+    if (!unit) throw new ParseError("submit.expected_time");
     total += Number(number) * UNIT_S[unit]!;
   }
   return Math.round(total);
@@ -40,7 +40,7 @@ function units(word: string): number {
 /** Slurm's: `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`, `D-HH:MM:SS`. */
 function clock(word: string): number {
   const match = /^(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?$/.exec(word);
-  if (!match) throw new Mistyped("submit.meant_time");
+  if (!match) throw new ParseError("submit.expected_time");
   const numbers = match.slice(2).filter((part) => part !== undefined).map(Number);
   if (match[1] !== undefined) {
     const [hours = 0, minutes = 0, rest = 0] = numbers;
@@ -54,20 +54,20 @@ function clock(word: string): number {
 export function mebibytes(text: string): number {
   const match = /^(\d+\.?\d*|\.\d+)\s*([kmgt])(?:i?b)?$/.exec(text.trim().toLowerCase());
   const size = match ? Number(match[1]) * MIB[match[2]!]! : 0;
-  if (size < 1 || size >= 2 ** 40) throw new Mistyped("submit.meant_size");
+  if (size < 1 || size >= 2 ** 40) throw new ParseError("submit.expected_size");
   return Math.round(size);
 }
 
 export function whole(text: string, low: number, high: number): number {
   const value = Number(text.trim());
-  if (!/^[+-]?\d+$/.test(text.trim()) || value < low || value > high) throw new Mistyped(low < 0 ? "submit.meant_whole" : "submit.meant_count");
+  if (!/^[+-]?\d+$/.test(text.trim()) || value < low || value > high) throw new ParseError(low < 0 ? "submit.expected_whole" : "submit.expected_count");
   return value;
 }
 
 /** 0 to 100, with or without the sign. */
 export function percent(text: string): number {
   const word = text.trim().replace(/\s*%$/, "");
-  if (!/^\d+$/.test(word) || Number(word) > 100) throw new Mistyped("submit.meant_percent");
+  if (!/^\d+$/.test(word) || Number(word) > 100) throw new ParseError("submit.expected_percent");
   return Number(word);
 }
 
@@ -87,7 +87,7 @@ export function ids(text: string): number[] {
   for (const item of text.split(/[,\s，]+/).filter(Boolean)) {
     const match = /^(\d{1,12})(?:-(\d{1,12}))?$/.exec(item);
     const [low, high] = match ? [Number(match[1]), Number(match[2] ?? match[1])] : [1, 0];
-    if (low > high || high - low >= 1000) throw new Mistyped("submit.meant_ids");
+    if (low > high || high - low >= 1000) throw new ParseError("submit.expected_ids");
     for (let id = low; id <= high; id++) found.push(id);
   }
   return [...new Set(found)];
@@ -115,7 +115,7 @@ export function moment(text: string, now: Date): string {
   if (day) return rfc3339(onDay(now, day[1] === "tomorrow" || day[1] === "明天" ? 1 : 0, day[2] || "0:00"));
   if (/^\d{4}-\d\d-\d\d/.test(word)) {
     const at = new Date(text.trim().toUpperCase().replace(/ +/, "T").replace(/^(\d{4}-\d\d-\d\d)$/, "$1T00:00"));
-    if (Number.isNaN(at.getTime())) throw new Mistyped("submit.meant_moment");
+    if (Number.isNaN(at.getTime())) throw new ParseError("submit.expected_moment");
     return rfc3339(at);
   }
   const today = onDay(now, 0, word);
@@ -125,7 +125,7 @@ export function moment(text: string, now: Date): string {
 function onDay(now: Date, days: number, text: string): Date {
   const match = /^(\d{1,2}):(\d\d)(?::(\d\d))?$/.exec(text);
   const [hour, minute, second] = match ? [Number(match[1]), Number(match[2]), Number(match[3] ?? 0)] : [24, 0, 0];
-  if (hour! > 23 || minute! > 59 || second! > 59) throw new Mistyped("submit.meant_moment");
+  if (hour! > 23 || minute! > 59 || second! > 59) throw new ParseError("submit.expected_moment");
   return new Date(now.getFullYear(), now.getMonth(), now.getDate() + days, hour, minute, second);
 }
 
@@ -138,7 +138,7 @@ export function variables(text: string): Record<string, string> {
     const word = line.trim().replace(/^export\s+/, "");
     if (!word || word.startsWith("#")) continue;
     const [, name, value] = /^([^=\s]+)=(.*)$/.exec(word) ?? [];
-    if (name === undefined || value === undefined) throw new Mistyped("submit.meant_variable");
+    if (name === undefined || value === undefined) throw new ParseError("submit.expected_variable");
     found[name] = unquoted(value);
   }
   return found;
@@ -157,7 +157,7 @@ export function words(line: string): string[] {
   let word: string | null = null;
   for (const text = line.trim(); piece.lastIndex < text.length; ) {
     const match = piece.exec(text);
-    if (!match) throw new Mistyped("submit.meant_words");
+    if (!match) throw new ParseError("submit.expected_words");
     const part = match[1] ?? match[2]?.replace(/\\(["\\$`])/g, "$1") ?? match[3] ?? match[4];
     if (part === undefined) {
       if (word !== null) found.push(word);

@@ -2,7 +2,7 @@
 import { send, type Schemas } from "../../lib/api";
 import { toasts } from "../../lib/toasts.svelte";
 import { quotaOf, weightOf } from "../../lib/usage";
-import { t } from "../../lib/words.svelte";
+import { t } from "../../lib/i18n";
 import { confirm } from "../Confirm.svelte";
 
 export type User = Schemas["User"];

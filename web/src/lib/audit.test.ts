@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { en } from "../words/en";
-import { ACTIONS, piecesOf, sinceOf, wordOf, type Line } from "./auditing";
+import { ACTIONS, piecesOf, sinceOf, wordOf, type Line } from "./audit";
 
 const line = (action: string, target: string): Line => ({ id: 1, at: "", user: "ana", via: "session", address: "", action, target, detail: "" });
 

@@ -3,7 +3,7 @@ import { get, type Schemas } from "./api";
 import { Fetched } from "./fetched.svelte";
 import type { Seen } from "./jobview";
 
-export class Course extends Fetched<Schemas["JobSamples"]> {
+export class JobSamples extends Fetched<Schemas["JobSamples"]> {
   get seen(): Seen {
     const found = this.value;
     const most = (values: (number | null)[]): number | null => values.reduce<number | null>((top, value) => (value !== null && value > (top ?? -1) ? value : top), null);
@@ -16,6 +16,6 @@ export class Course extends Fetched<Schemas["JobSamples"]> {
   }
 }
 
-export function courseOf(job: number, attempt: number): Course {
-  return new Course(() => get<Schemas["JobSamples"]>(`/jobs/${job}/samples`, { attempt }));
+export function jobSamples(job: number, attempt: number): JobSamples {
+  return new JobSamples(() => get<Schemas["JobSamples"]>(`/jobs/${job}/samples`, { attempt }));
 }

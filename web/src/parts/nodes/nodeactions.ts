@@ -2,7 +2,7 @@
 import { Refused, send, type Schemas } from "../../lib/api";
 import type { Node } from "../../lib/doc";
 import { toasts } from "../../lib/toasts.svelte";
-import { t } from "../../lib/words.svelte";
+import { t } from "../../lib/i18n";
 import { confirm } from "../Confirm.svelte";
 
 export type Checks = Schemas["NodeChecked"];

@@ -6,7 +6,7 @@ export const PER_PAGE = 50;
 /** The server skips no more than so many. */
 const FARTHEST = 100_000;
 
-export interface Wanted {
+export interface JobQuery {
   /** Those of these numbers: `12-31,40`. */
   ids: string;
   search: string;
@@ -37,7 +37,7 @@ const SORTS = new Set<string>(["queue", ...KEYS.flatMap((key) => [key, `-${key}`
 /** Numbers and times are wanted from the last, names from the first. */
 const FROM_THE_FIRST = new Set<string>(["name", "user"]);
 
-export function readQuery(query: URLSearchParams): Wanted {
+export function readQuery(query: URLSearchParams): JobQuery {
   const sweep = Number(query.get("sweep"));
   const sort = query.get("sort") ?? "queue";
   const page = Math.floor(Number(query.get("page")));
@@ -66,7 +66,7 @@ export function writeStates(states: readonly string[]): string {
   return [...whole.map((group) => group.states[0]!), ...states.filter((state) => !whole.some((group) => group.states.includes(state)))].join(",");
 }
 
-export function paramsOf(wanted: Wanted): Record<string, string | number | boolean | null> {
+export function paramsOf(wanted: JobQuery): Record<string, string | number | boolean | null> {
   return {
     brief: true, all: true, limit: PER_PAGE,
     ids: wanted.ids,
@@ -82,7 +82,7 @@ export function paramsOf(wanted: Wanted): Record<string, string | number | boole
 }
 
 /** All that match, for an action. */
-export function selectOf(wanted: Wanted): Select {
+export function selectOf(wanted: JobQuery): Select {
   return {
     all: true,
     ...(wanted.ids && { ids: wanted.ids }),
@@ -96,7 +96,7 @@ export function selectOf(wanted: Wanted): Select {
 }
 
 /** The same on the command line. */
-export function commandOf(wanted: Wanted): string {
+export function commandOf(wanted: JobQuery): string {
   const words = ["roost", "ls", ...(wanted.ids ? [wanted.ids] : ["--all"])];
   if (wanted.states.length) words.push("--state", wanted.states.join(","));
   if (wanted.user) words.push(option("--user", wanted.user));
@@ -113,7 +113,7 @@ function option(name: string, word: string): string {
   return word.startsWith("-") ? `${name}=${quoted}` : `${name} ${quoted}`;
 }
 
-export function isNarrowed(wanted: Wanted, besidesState = false): boolean {
+export function isNarrowed(wanted: JobQuery, besidesState = false): boolean {
   const others = Boolean(wanted.ids || wanted.search.trim() || wanted.user || wanted.label || wanted.node || wanted.sweep !== null);
   return others || (!besidesState && wanted.states.length > 0);
 }
@@ -126,7 +126,7 @@ export function nextSort(now: string, key: SortKey): string {
 }
 
 /** Whether a job may be among those wanted: the server knows for sure. */
-export function mayMatch(wanted: Wanted, job: BriefJob): boolean {
+export function mayMatch(wanted: JobQuery, job: BriefJob): boolean {
   if (wanted.states.length && !isIn(wanted.states, job)) return false;
   if (wanted.ids && !isAmong(wanted.ids, job.id)) return false;
   if (wanted.user && job.user !== wanted.user) return false;
@@ -154,7 +154,7 @@ const FIELDS: Record<string, (keyof BriefJob)[]> = {
 };
 
 /** Whether a change of these fields can take a job to another place of the listing, or out of it. */
-export function moves(wanted: Wanted, changed: object): boolean {
+export function moves(wanted: JobQuery, changed: object): boolean {
   const fields = [...(FIELDS[wanted.sort.replace("-", "")] ?? [])];
   if (wanted.states.length) fields.push("state", "outcome");
   if (wanted.node) fields.push("node");

@@ -3,7 +3,7 @@ import { send } from "../../lib/api";
 import type { Node, Tile } from "../../lib/doc";
 import { memory } from "../../lib/format";
 import { toasts } from "../../lib/toasts.svelte";
-import { said, t } from "../../lib/words.svelte";
+import { t } from "../../lib/i18n";
 import { confirm } from "../Confirm.svelte";
 
 export type GpuAction = "drain" | "undrain" | "disable" | "enable" | "release";
@@ -16,11 +16,11 @@ export const modelOf = (gpu: Tile): string => gpu.model.replace(/^NVIDIA (GeForc
 /** Why it cannot be used: the server's words, but for what is known here in the reader's own. */
 export function reasonOf(gpu: Tile): string | null {
   if (gpu.state === "unreachable") return null; // its node says it, once for all
-  if (gpu.state !== "foreign" || !gpu.procs.length) return gpu.reason === null ? null : said(gpu.reason);
+  if (gpu.state !== "foreign" || !gpu.procs.length) return gpu.reason;
   return gpu.procs.map((process) => `${process.user ?? "?"} (${process.pid}, ${memory(process.mem_mib)})`).join(", ");
 }
 
-export async function ruleGpu(gpu: Tile, action: GpuAction): Promise<boolean> {
+export async function actOnGpu(gpu: Tile, action: GpuAction): Promise<boolean> {
   try {
     await send("POST", "/gpus/actions", { action, gpus: [gpu.uuid] });
     toasts.good(t(`nodes.did.${action}`, { what: nameOf(gpu) }));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { BriefJob } from "./doc";
-import { commandOf, mayMatch, moves, nextSort, paramsOf, readQuery, selectOf, writeStates } from "./wanted";
+import { commandOf, mayMatch, moves, nextSort, paramsOf, readQuery, selectOf, writeStates } from "./jobquery";
 
 const read = (text: string) => readQuery(new URLSearchParams(text));
 const job = { id: 7, name: "Heron", user: "ada", state: "queued", outcome: null, command_line: "true", labels: ["night"], node: null, sweep: null } as unknown as BriefJob;
