@@ -14,6 +14,7 @@ from tests.stores import fresh_store
 
 from roost.core.errors import BadRequest, NotKnown, NotPermitted
 from roost.core.settings import DEFAULTS
+from roost.messages import Message
 from roost.server.identity import pam as adapter
 from roost.server.identity import unix_accounts
 from roost.server.identity.login import Login
@@ -54,7 +55,7 @@ class Door:
 
     async def refuses(self, user: str, password: str) -> None:
         """Must not come in."""
-        with pytest.raises(NotKnown, match="user or password is wrong"):
+        with pytest.raises(NotKnown, match="wrong user name or password"):
             await self.tries(user, password)
 
 
@@ -178,7 +179,7 @@ async def test_a_missing_package_is_said_in_one_line(door: Door, account: Accoun
 
     monkeypatch.setattr(adapter, "_library", missing)
     said = door.pam.complaint()
-    assert said == "login.pam is passwd, but the package python-pam is not installed: pip install 'roost[pam]'"
+    assert said == Message("login.pam_no_package", service="passwd")
     await door.refuses(account.name, SECRET)
 
 

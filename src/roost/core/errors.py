@@ -54,22 +54,21 @@ class Conflict(RoostError):
 
 
 class HostKeyUnknown(RoostError):
-    """Nobody has said that a node's key is the right one."""
+    """A node's host key has not been confirmed."""
 
     code, status = "host_key_unknown", 409
 
     def __init__(self, node: str, host_key: str, kind: str, was: str | None = None) -> None:
-        what = f"is {host_key} ({kind})" if was is None else f"has changed from {was} to {host_key} ({kind})"
-        super().__init__(
-            f"the host key of {node} {what}, and nobody has said that this is right",
-            f"compare it on {node} itself (ssh-keygen -lf /etc/ssh/ssh_host_{kind.lower()}_key.pub), "
-            f"then say: --host-key {host_key}",
-        )
+        key: dict[str, Any] = {"node": node, "host_key": host_key, "kind": kind, "file": f"ssh_host_{kind.lower()}_key.pub"}
+        if was is None:
+            super().__init__("node.host_key_unknown", **key)
+        else:
+            super().__init__("node.host_key_changed", Message("node.host_key_unknown.hint", **key), was=was, **key)
         self.host_key = host_key
 
 
 class NotKnown(RoostError):
-    """Nobody says who is asking."""
+    """The caller is not known: no valid token, session or socket."""
 
     code, status = "not_known", 401
 
@@ -91,9 +90,9 @@ class OverQuota(RoostError):
 class TooFast(RoostError):
     code, status = "too_fast", 429
 
-    def __init__(self, message: str, after_s: float) -> None:
-        super().__init__(message, f"try again in {max(1, round(after_s))} s")
+    def __init__(self, message: str, after_s: float, **params: Any) -> None:
         self.after_s = max(1, round(after_s))
+        super().__init__(message, Message("login.retry_after", seconds=self.after_s), **params)
 
 
 class NotInstalled(RoostError):

@@ -91,7 +91,7 @@ def test_users_from_a_file(own: Box) -> None:
     [
         ("new none\nbad name here\n", 2, "line 2: a name and perhaps a UNIX account are meant"),
         ("new none\n-x\n", 2, "line 2: not a name: '-x'"),
-        ("new none\nthere none\n", 1, "there is there already"),
+        ("new none\nthere none\n", 1, "user there already exists"),
         ("new no-such-account\n", 2, "this machine has no account no-such-account"),
         (f"new {ME}\nold {ME}\n", 1, f"{ME} cannot be tied to new and to old"),
     ],
@@ -107,9 +107,9 @@ def test_wrong_names_are_refused_before_anything_is_done(box: Box) -> None:
     for verb in ("lock", "admin", "del", "link"):
         assert "there is no user not-here" in box.refused(2, "user", verb, "ana", "not-here")
     assert "not a name of a user" in box.refused(2, "user", "add", "eve", "a/b")
-    assert "ana is there already" in box.refused(1, "user", "add", "eve", "ana", "--unix", "none")
-    assert "you would lock yourself out" in box.refused(1, "user", "lock", ME)
-    assert "you would delete yourself" in box.refused(1, "user", "del", "-y", ME)
+    assert "user ana already exists" in box.refused(1, "user", "add", "eve", "ana", "--unix", "none")
+    assert "you cannot lock yourself" in box.refused(1, "user", "lock", ME)
+    assert "you cannot delete yourself" in box.refused(1, "user", "del", "-y", ME)
     (ana,) = [user for user in box.json("users")["users"] if user["added"]]
     assert (ana["user"], ana["locked"], ana["admin"]) == ("ana", False, False)
 
@@ -129,7 +129,7 @@ def test_a_token_speaks_for_its_user_until_it_is_revoked(box: Box) -> None:
     assert token not in box.do("token", "ls", "--json") + box.do("audit", "--json")
     box.do("token", "revoke", listed["id"])
     refused = there("ls")
-    assert (refused.code, refused.err.splitlines()[0]) == (77, "roost: this token is not valid, or not any more")
+    assert (refused.code, refused.err.splitlines()[0]) == (77, "roost: this token is not valid, or has expired")
     assert "there is no token" in box.refused(2, "token", "revoke", listed["id"])
 
 
@@ -169,7 +169,7 @@ def test_whoever_guesses_is_slowed_down(own: Box) -> None:
     own.do("password", text=PASSWORD + "\n")
     there = elsewhere(own)
     tries = [there("login", own.url, text=f"wrong password {n}\n") for n in range(5)]
-    assert {(ran.code, ran.err.splitlines()[0]) for ran in tries} == {(77, "roost: user or password is wrong")}
+    assert {(ran.code, ran.err.splitlines()[0]) for ran in tries} == {(77, "roost: wrong user name or password")}
 
     def slowed_down() -> Ran | None:
         ran = there("login", own.url, text="wrong again\n")
@@ -189,7 +189,7 @@ def test_a_user_like_all_others_sees_all_and_rules_nothing(own: Box) -> None:
     for words in (["user", "add", "eve"], ["audit"], ["notice", "x"], ["set", "queue.max", "1"], ["user", "admin", "ana"]):
         assert there(*words).code == 77, words
     assert there("kill", job).code != 0 and own.state(job) == "held"
-    assert "no UNIX account is tied to ana" in there("submit", "true").err
+    assert "no UNIX account is linked to ana" in there("submit", "true").err
     assert "you:        ana, no job can run: no UNIX account is tied" in there("status").out.splitlines()
     changed = there("password", text=f"{PASSWORD}\nsome other nine words\n")
     assert changed.code == 0, changed

@@ -1,6 +1,6 @@
-"""Coming in from elsewhere: a password, or a one-time link. Slowed down for whoever guesses.
+"""Logging in from elsewhere: by a password or a one-time link. Guessing is slowed down.
 
-Ways to check a password stand behind one small port, `Checks`: Roost's own hashes, and PAM for UNIX accounts.
+Ways to check a password are behind one small port, `Checks`: Roost's own hashes, and PAM for UNIX accounts.
 """
 
 import asyncio
@@ -12,26 +12,26 @@ from typing import Protocol
 
 from roost.core.errors import BadRequest, NotKnown, NotPermitted, TooFast
 from roost.core.users import check_user
-from roost.server.identity.passwords import hashed, is_right, why_weak
+from roost.server.identity.passwords import MIN_LENGTH, hashed, is_right, why_weak
 from roost.server.identity.people import FIRST, LOGIN, Caller, People
 from roost.server.identity.throttle import Throttle, block
 from roost.server.rounds.commands import Who
 
-WAITING, WAITING_FROM_ONE = 50, 10
-"""Logins that may be under way at once, from everywhere and from one address; more are asked to come later."""
+MAX_WAITING, MAX_WAITING_FROM_ONE = 50, 10
+"""Logins that may be under way at once, from everywhere and from one address; more are told to try again later."""
 
 
 class Checks(Protocol):
-    """A way to check passwords. Called in threads of its own: what it waits for, others do not wait for."""
+    """A way to check passwords. Each has threads of its own, so that a slow one does not delay the others."""
 
     at_once: int
     """How many passwords it may check at the same time."""
 
     def is_on(self) -> bool:
-        """Whether it is asked at all. It must be so for all names or for none: who is asked must not show in the time."""
+        """Whether it is used at all: for all names or for none, so that timing does not reveal which names exist."""
 
     def is_right(self, user: str, password: str) -> bool:
-        """Whether that is the user's password. Must not raise for a wrong one, and take as long for an unknown name."""
+        """Whether that is the user's password. Must not raise for a wrong one, and must take as long for an unknown name."""
 
 
 class Own:
@@ -51,7 +51,7 @@ class Own:
 
 
 class Login:
-    """The entrance of one server."""
+    """Logins of one server."""
 
     def __init__(self, people: People, *others: Checks) -> None:
         self._people = people
@@ -63,29 +63,29 @@ class Login:
         self._under_way: Counter[str] = Counter()
 
     async def by_password(self, user: str, password: str, address: str) -> str:
-        """The user's name, when that is his password. Says the same of a wrong name and a wrong password."""
+        """The user's name, when that is their password. A wrong name and a wrong password are refused alike."""
         check_user(user)
         if not await self._try(user, password, address, self._people.was_here(user, address)):
             await self._people.note(Who(user, False, "password", address), "login refused", user)
-            raise NotKnown("user or password is wrong", "roost web on the server's machine makes a link to log in with")
+            raise NotKnown("login.wrong")
         row = self._people.accounts.get(user)
         if row is not None and row.is_locked:
-            raise NotPermitted(f"{user} is locked", "ask an administrator")
+            raise NotPermitted("user.locked", user=user)
         return user
 
     async def _try(self, user: str, password: str, address: str, is_known: bool) -> bool:
-        """Whether that is the password; `TooFast` for who has tried too often."""
+        """Whether that is the password. Raises `TooFast` after too many tries."""
         place = block(address)
-        if self._under_way[place] >= WAITING_FROM_ONE or self._under_way.total() >= WAITING:
-            raise TooFast("too many logins at once", 5)
+        if self._under_way[place] >= MAX_WAITING_FROM_ONE or self._under_way.total() >= MAX_WAITING:
+            raise TooFast("login.too_many", 5)
         if (wait_s := self._throttle.begin(user, address, self.now_s(), is_known)) > 0:
-            raise TooFast("too many wrong passwords", wait_s)
+            raise TooFast("login.too_many_wrong", wait_s)
         self._under_way[place] += 1
         try:
             fits = await self._is_right(user, password)
         finally:
             self._under_way[place] -= 1
-            self._under_way += Counter()  # forget who has none any more
+            self._under_way += Counter()  # drop addresses with none left
         if fits:
             self._throttle.succeeded(user, address)
         return fits
@@ -98,11 +98,11 @@ class Login:
         return False
 
     async def by_link(self, code: str, name: str | None, password: str | None, address: str) -> str:
-        """Use a one-time link; the name of whoever is logged in by it."""
+        """Use a one-time link; the name of the user that it logs in."""
         link = self._people.link(code)
         user = link.user or name
         if user is None:
-            raise BadRequest("the first administrator needs a name", "name, and a password of your choice")
+            raise BadRequest("login.no_name")
         check_user(user)
         if link.purpose == LOGIN:
             await self._people.use_link(code)
@@ -116,7 +116,7 @@ class Login:
         return user
 
     async def _make_first(self, by: Who, user: str) -> None:
-        """The first administrator. On a server that is one account's, he is that account's user."""
+        """Make the first administrator. On a server without root they are the user of the server's account."""
         people = self._people
         if user not in people.accounts:
             await people.add(by, [user], None if people.is_root else people.own.name, is_admin=True)
@@ -124,16 +124,16 @@ class Login:
             await people.change(by, user, is_admin=True)
 
     async def change_password(self, caller: Caller, old: str | None, new: str) -> None:
-        """A new password for the caller. Whom a secret let in must know the old one, if there is one."""
+        """A new password for the caller. Callers with a token or session must know the old one, if there is one."""
         row = self._people.accounts.get(caller.name)
         is_asked = caller.secret is not None and row is not None and row.password is not None
         if is_asked and not await self._try(caller.name, old or "", caller.address, is_known=True):
-            raise NotPermitted("the old password is wrong", "roost web, on the server's machine")
+            raise NotPermitted("login.wrong_old")
         await self._people.set_password(caller.who, caller.name, await self._new_hash(caller.name, new), caller.secret)
 
     async def _new_hash(self, user: str, password: str | None) -> str:
         if password is None:
-            raise BadRequest("a password is needed", "choose one of at least ten characters")
+            raise BadRequest("login.no_password", least=MIN_LENGTH)
         if (weak := why_weak(password, user)) is not None:
-            raise BadRequest(f"this password cannot be set: {weak}", "several words that do not belong together are good")
+            raise BadRequest("login.weak", why=weak)
         return await asyncio.get_running_loop().run_in_executor(self._threads[self._own], hashed, password)

@@ -1,7 +1,7 @@
-"""PAM: the passwords of this machine's own accounts, checked by the machine's own rules. Behind `Checks`.
+"""PAM: passwords of this machine's own accounts, checked by the machine's own rules. Behind `Checks`.
 
-Called from threads: a wrong password takes PAM two seconds and more. Nothing of a password is kept, and no session is
-opened: who comes in is the user whom the kernel knows by that account.
+Called from threads: for a wrong password PAM takes two seconds or more. No password is kept and no PAM session is opened:
+the user is the one linked to that account.
 """
 
 import importlib
@@ -13,13 +13,14 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from roost.messages import Message
 from roost.server.identity.passwords import MAX_LENGTH
 from roost.server.identity.people import People
 
 _SERVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _PLACES = ("/etc/pam.d", "/usr/lib/pam.d", "/usr/etc/pam.d")
 _DISALLOW_NULL = 1
-"""PAM_DISALLOW_NULL_AUTHTOK: an account without a password lets nobody in from elsewhere."""
+"""PAM_DISALLOW_NULL_AUTHTOK: nobody can log in as an account without a password."""
 _log = logging.getLogger("roost.pam")
 
 
@@ -30,7 +31,7 @@ class Pam:
 
     def __init__(self, people: People, setting: Callable[[str], Any]) -> None:
         self._people, self._setting = people, setting
-        self._told = ""
+        self._logged: Message | None = None
 
     @property
     def service(self) -> str:
@@ -41,24 +42,24 @@ class Pam:
         """Whether it is switched on and can work; a reason why not is logged once."""
         if not self.service:
             return False
-        if (reason := self.complaint()) and reason != self._told:
+        if (reason := self.complaint()) is not None and reason != self._logged:
             _log.warning("%s", reason)
-        self._told = reason or ""
+        self._logged = reason
         return reason is None
 
-    def complaint(self) -> str | None:
-        """Why it cannot work though it is switched on, in one line; None when it can, or is off."""
+    def complaint(self) -> Message | None:
+        """Why it cannot work although it is switched on; None when it can, or is off."""
         service = self.service
         if not service:
             return None
         if not _SERVICE.fullmatch(service):
-            return f"login.pam is {service!r}, which is not the name of a PAM service"
+            return Message("login.pam_name", service=repr(service))
         if not any(os.path.exists(f"{place}/{service}") for place in _PLACES):
-            return f"login.pam is {service}, but /etc/pam.d/{service} is not there"
+            return Message("login.pam_no_service", service=service)
         try:
             _library()
         except ImportError:
-            return f"login.pam is {service}, but the package python-pam is not installed: pip install 'roost[pam]'"
+            return Message("login.pam_no_package", service=service)
         return None
 
     def is_right(self, user: str, password: str) -> bool:
@@ -66,11 +67,11 @@ class Pam:
         account = self._account(user)
         if not password or len(password) > MAX_LENGTH or "\0" in password:
             return False
-        # A name that nobody has takes PAM as long as one whose password is wrong.
+        # For a name that no account has PAM takes as long as for a wrong password.
         return self._asked(account or f"roost-{secrets.token_hex(6)}", password) and account is not None
 
     def _account(self, user: str) -> str | None:
-        """The UNIX account to ask about. Without root a server can check its own alone; root's is checked by root's."""
+        """The UNIX account to ask about. Without root a server can only check its own account."""
         people = self._people
         unix = people.same_unix(user)
         if unix is None or not (people.is_root or unix.uid == people.own.uid):

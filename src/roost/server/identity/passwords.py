@@ -1,8 +1,10 @@
-"""Passwords: argon2id, and none that anybody would guess first. Slow on purpose: call from a thread."""
+"""Passwords: hashed with argon2id, and checked against those that are guessed first. Slow on purpose: call from a thread."""
 
 from functools import cache
 from importlib import resources
 from typing import Any
+
+from roost.messages import Message
 
 MIN_LENGTH, MAX_LENGTH = 10, 1024
 _LEET = str.maketrans("013457@$!", "oieastasi")
@@ -15,28 +17,28 @@ _ROWS = (
 )
 
 
-def why_weak(password: str, user: str) -> str | None:
-    """Why that password must not be set; None when it may."""
+def why_weak(password: str, user: str) -> Message | None:
+    """Why that password is not accepted; None when it is."""
     if len(password) < MIN_LENGTH:
-        return f"it has {len(password)} characters, at least {MIN_LENGTH} are needed"
+        return Message("login.weak_short", count=len(password), least=MIN_LENGTH)
     if len(password) > MAX_LENGTH:
-        return f"it has {len(password):,} characters, at most {MAX_LENGTH:,} are taken"
+        return Message("login.weak_long", count=len(password), most=MAX_LENGTH)
     low = password.casefold()
     if len(user) >= 3 and user.casefold() in low:
-        return "it holds the user's own name"
+        return Message("login.weak_name")
     if len(set(low)) < 5:
-        return "it repeats a few characters"
+        return Message("login.weak_repeats")
     bare = low.translate(_LEET).strip("0123456789!@#$%^&*()-_=+.,;:?/ '\"oie")
     core = low.strip("0123456789!@#$%^&*()-_=+.,;:?/ '\"")
     if {low, core, bare, low.translate(_LEET)} & _common():
-        return "it is one of the most common passwords, with at most some digits around it"
+        return Message("login.weak_common")
     if _is_row(low):
-        return "it is a row of keys or letters"
+        return Message("login.weak_row")
     return None
 
 
 def _is_row(low: str) -> bool:
-    """Whether all of it runs along the keyboard or the alphabet, forwards or backwards, perhaps twice."""
+    """Whether it runs along the keyboard or the alphabet, forwards or backwards, perhaps twice."""
     half = low[: len(low) // 2]
     parts = (low, half) if low == half * 2 else (low,)
     return any(part in row or part[::-1] in row for part in parts for row in _ROWS)
@@ -49,21 +51,21 @@ def _common() -> frozenset[str]:
 
 
 def hashed(password: str) -> str:
-    """The hash to keep."""
+    """The hash to store."""
     return str(_hasher().hash(password))
 
 
 def is_right(password: str, known: str | None) -> bool:
-    """Whether it is the password. Takes as long for somebody who has none."""
+    """Whether it is the password. Takes as long for a user without one."""
     if len(password) > MAX_LENGTH:
         return False
-    fits = bool(_hasher().verify(password, known or _nobody()))
+    fits = bool(_hasher().verify(password, known or _nobodys()))
     return fits and known is not None
 
 
 @cache
-def _nobody() -> str:
-    return hashed("nobody has this password, and nobody ever will")
+def _nobodys() -> str:
+    return hashed("a password that no user has")
 
 
 @cache

@@ -1,8 +1,8 @@
-"""People: who may speak to this server, what each may, and as which UNIX account his jobs run.
+"""People: who may use this server, what each user may do, and the UNIX account that their jobs run as.
 
-Everything about them is in memory, as the store has it; a change is written first and known after. The kernel's word on a
-UNIX socket needs no secret; from elsewhere it is a token, or a session that a password or a one-time link began. Only the
-hashes of secrets are kept. Knows nothing of HTTP and of jobs.
+Everything is in memory, as the store has it; a change is written first and applied after. On a UNIX socket the kernel says
+who calls and no secret is needed; from elsewhere it is a token, or a session that a password or a one-time link began. Only
+hashes of secrets are stored. Knows nothing of HTTP and of jobs.
 """
 
 import asyncio
@@ -18,8 +18,9 @@ from sqlalchemy import Executable
 from roost.answers.login import You
 from roost.answers.users import Notice
 from roost.core.accounts import NO_ACCOUNT, SERVER_ACCOUNT, Account
-from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotKnown, NotPermitted, TryLater
+from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotKnown, NotPermitted, RoostError, TryLater
 from roost.core.users import check_user
+from roost.messages import Message
 from roost.server.clock import rfc3339
 from roost.server.identity.unix_accounts import Unix, unix_name, unix_of_uid
 from roost.server.rounds.commands import Who
@@ -30,14 +31,14 @@ from roost.store.store import CommitFailed, Store
 
 TOKEN_PREFIX = "roost_"
 PASSWORD, LOGIN, FIRST = "password", "login", "first"
-"""What a one-time link is for: to choose a password, to log in once, to become the first administrator."""
+"""What a one-time link is for: choosing a password, logging in once, becoming the first administrator."""
 LINK_LIVES_MS = {PASSWORD: 7 * 86_400_000, LOGIN: 300_000, FIRST: 86_400_000}
 MAX_TOKENS = 100
 """Of one user."""
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who asks, by whose word, and what he may."""
+    """Who asks, how they are known, and what they may do."""
 
     name: str
     is_admin: bool
@@ -49,7 +50,7 @@ class Caller(msgspec.Struct, frozen=True):
     unix: str | None = None
     csrf: str | None = None
     secret: str | None = None
-    """The digest of the token or session by which he is known; None: the kernel knows him."""
+    """The digest of the token or session that they used; None: the kernel said who they are."""
 
     @property
     def who(self) -> Who:
@@ -58,7 +59,7 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class People:
-    """Everybody of this server."""
+    """All users of this server."""
 
     def __init__(self, store: Store, setting: Callable[[str], Any], now_ms: Callable[[], int]) -> None:
         self._store, self._setting, self._now_ms = store, setting, now_ms
@@ -72,17 +73,17 @@ class People:
         self.defaults: dict[str, dict[str, Any]] = {user: msgspec.json.decode(data) for user, data in found.defaults.items()}
         notice = store.meta().get("notice")
         self.notice: dict[str, Any] | None = msgspec.json.decode(notice) if notice is not None else None
-        """What everybody is to see: `text`, `by`, `at_ms`."""
+        """The notice that all users see: `text`, `by`, `at_ms`."""
         self._used: dict[int, int] = {}
         self._seen: dict[str, int] = {}
         self.on_leave: set[Callable[[str], None]] = set()
-        """Told whose sessions and tokens have just ended."""
+        """Called with each user whose sessions and tokens have just ended."""
         self.on_change: set[Callable[[], None]] = set()
-        """Told that something about people has been written, once it is known here too."""
+        """Called after something about people was written and applied here."""
 
     @property
     def itself(self) -> Caller:
-        """The server, where it acts of its own accord."""
+        """The server itself, for what it does without being asked."""
         return Caller(self.own.name, True, "server", "", self.own.home, SERVER_ACCOUNT, self.own.name)
 
     # -- who is it --------------------------------------------------------------------------------------------------
@@ -95,42 +96,39 @@ class People:
             name = row.name if row is not None else unix.name
             return Caller(name, True, "socket", "", unix.home, SERVER_ACCOUNT, unix.name)
         if not self.is_root:
-            raise NotPermitted(f"this server belongs to {self.own.name}", "`roost up` starts one of your own")
+            raise NotPermitted("user.server_of", user=self.own.name)
         return self._served(unix)
 
     def _served(self, unix: Unix) -> Caller:
         if not unix.is_named:
-            raise NotPermitted(f"uid {unix.uid} has no account on this machine", "its administrator makes one: useradd")
+            raise NotPermitted("user.uid_without_account", uid=unix.uid)
         row = self._row_of(unix.name)
         if row is None and (same := self.accounts.get(unix.name)) is not None:
-            raise NotPermitted(
-                f"the name {same.name} is another's here",
-                f"an administrator ties it: roost user set {same.name} --unix {unix.name}",
-            )
+            raise NotPermitted("user.linked_elsewhere", user=same.name, unix=unix.name)
         if row is None and self._setting("users.admit") == "known":
-            raise NotPermitted(f"{unix.name} is not known here", f"an administrator adds you: roost user add {unix.name}")
+            raise NotPermitted("user.not_admitted", user=unix.name)
         self._check_lock(row)
         name = row.name if row is not None else unix.name
         return Caller(name, row is not None and row.is_admin, "socket", "", unix.home, Account(unix.name), unix.name)
 
     def by_token(self, secret: str, address: str) -> Caller:
-        """Who has that token."""
+        """The user of that token."""
         row = self.tokens.get(digest_of(secret))
         now = self._now_ms()
         if row is None or (row.expires_ms is not None and row.expires_ms <= now):
-            raise NotKnown("this token is not valid, or not any more", "roost token new, on the server's own machine")
+            raise NotKnown("token.not_valid")
         self._used[row.id] = now
         return self._known(row.user, f"token {row.label}", address, secret=row.digest)
 
     def by_session(self, secret: str, address: str) -> Caller | None:
-        """Whose session it is; None when there is none any more."""
+        """The user of that session; None when it has ended."""
         row = self._sessions.get(digest_of(secret))
         if row is None or row.expires_ms <= self._now_ms():
             return None
         return self._known(row.user, "session", address, row.csrf, row.digest)
 
     def _known(self, name: str, via: str, address: str, csrf: str | None = None, secret: str | None = None) -> Caller:
-        """Somebody whom a secret names. He is what he would be on the machine itself."""
+        """The user that a secret names, with the same rights as on the machine itself."""
         row = self.accounts.get(name)
         self._check_lock(row)
         unix = self.unix_of(name)
@@ -141,41 +139,43 @@ class People:
         )
 
     def saw(self, caller: Caller) -> None:
-        """He is here now."""
+        """Note that they are here now."""
         self._seen[caller.name] = self._now_ms()
 
     def last_seen(self) -> dict[str, int]:
-        """When each was last here: since the server started, else by his logins and tokens."""
+        """When each was last here: since the server started, else by their logins and tokens."""
         logins = [(row.user, row.created_ms) for row in self._sessions.values()]
         tokens = [(row.user, row.used_ms) for row in self.tokens.values() if row.used_ms is not None]
         found = dict(sorted([*logins, *tokens], key=lambda pair: pair[1]))
         return found | self._seen
 
     def is_administrator(self, name: str) -> bool:
-        """Whether he may act on all: by an administrator's word, or because the server is his, or he is root."""
+        """Whether they may act on everything: an administrator said so, or they own the server, or are root."""
         row = self.accounts.get(name)
-        return row.is_admin if row is not None else self._is_ruler(name)
+        return row.is_admin if row is not None else self._always_rules(name)
 
-    def _is_ruler(self, name: str) -> bool:
-        """Whether that is the name of the server's own account, or root's. Being tied to it does not make one so."""
+    def _always_rules(self, name: str) -> bool:
+        """Whether that is the name of the server's own account, or root. Being linked to that account is not enough."""
         unix = unix_name(name)
         return unix is not None and unix.uid in (0, self.own.uid)
 
     def _fresh(self, name: str) -> AccountRow:
-        """A row for somebody whom only the kernel knows so far."""
+        """A row for a user that only the kernel knows so far."""
         unix = unix_name(name)
-        return AccountRow(name, unix.name if unix is not None else None, None, self._is_ruler(name), False, self._now_ms())
+        return AccountRow(
+            name, unix.name if unix is not None else None, None, self._always_rules(name), False, self._now_ms()
+        )
 
     def is_admitted(self, name: str) -> bool:
-        """Whether the kernel's word alone would let somebody of that name in, were he not known."""
+        """Whether an account of that name would be let in even if it were not a known user."""
         return self.is_root and self._setting("users.admit") == "everybody" and unix_name(name) is not None
 
     def is_current(self, caller: Caller) -> bool:
-        """Whether he would still be let in: for streams that outlive the request that began them."""
+        """Whether they would still be let in: for streams that outlive the request that began them."""
         return self.why_gone(caller) is None
 
     def why_gone(self, caller: Caller) -> str | None:
-        """Why he would not be let in any more: `locked`, `expired` or `ended`; None: he would."""
+        """Why they would no longer be let in: `locked`, `expired` or `ended`; None: they would."""
         account = self.accounts.get(caller.name)
         if account is not None and account.is_locked and not (caller.via == "socket" and caller.account == SERVER_ACCOUNT):
             return "locked"
@@ -188,7 +188,7 @@ class People:
         return "expired" if row.expires_ms is not None and row.expires_ms <= self._now_ms() else None
 
     def now_rules(self, caller: Caller) -> bool:
-        """Whether he is an administrator now, whatever he was when he came."""
+        """Whether they are an administrator now, whatever they were when they came."""
         return (
             caller.is_admin
             if caller.via == "socket" and caller.account == SERVER_ACCOUNT
@@ -196,7 +196,7 @@ class People:
         )
 
     def _row_of(self, unix: str) -> AccountRow | None:
-        """Who is tied to that UNIX account."""
+        """The user linked to that UNIX account."""
         row = self.accounts.get(unix)
         if row is not None and row.unix == unix:
             return row
@@ -204,7 +204,7 @@ class People:
 
     def _check_lock(self, row: AccountRow | None) -> None:
         if row is not None and row.is_locked:
-            raise NotPermitted(f"{row.name} is locked", "ask an administrator: roost user unlock " + row.name)
+            raise NotPermitted("user.locked", user=row.name)
 
     def you(self, caller: Caller) -> You:
         """Who the caller is, what they may do, and as which account their jobs run; None: no account, they are refused."""
@@ -212,20 +212,20 @@ class People:
         return You(user=caller.name, admin=caller.is_admin, via=caller.via, unix=caller.unix, runs_as=runs_as)
 
     def shown_notice(self) -> Notice | None:
-        """What everybody is to see."""
+        """The notice that all users see."""
         found = self.notice
         return None if found is None else Notice(found["text"], found["by"], rfc3339(found["at_ms"]))
 
     def check_known(self, name: str) -> None:
-        """Raise `NotFound` unless there is such a user, or an account on this machine that may become one."""
+        """Raise `NotFound` unless there is such a user, or an account on this machine that could become one."""
         check_user(name)
         if name not in self.accounts and self.unix_of(name) is None:
-            raise NotFound(f"there is no user {name}", f"roost user add {name}")
+            raise NotFound("user.not_found", user=name)
 
-    # -- as whom ----------------------------------------------------------------------------------------------------
+    # -- UNIX accounts ----------------------------------------------------------------------------------------------
 
     def unix_of(self, name: str) -> Unix | None:
-        """The UNIX account that a user is tied to: by an administrator's word, or because the kernel knows him so."""
+        """The UNIX account that a user is linked to: by an administrator, or because it has the user's name."""
         row = self.accounts.get(name)
         if row is not None:
             return unix_name(row.unix) if row.unix is not None else None
@@ -237,22 +237,22 @@ class People:
         return Account(unix.name) if unix is not None and self.is_root else NO_ACCOUNT
 
     def same_unix(self, name: str) -> Unix | None:
-        """The UNIX account whose password is this user's too: his own, tied to nobody else, and served here."""
+        """The UNIX account whose password also logs this user in: their own, linked to no other user, and served here."""
         unix = self.unix_of(name)
         if unix is None or (self._setting("users.admit") == "known" and name not in self.accounts):
             return None
-        tied = self._row_of(unix.name)
-        return unix if tied is None or tied.name == name else None
+        linked = self._row_of(unix.name)
+        return unix if linked is None or linked.name == name else None
 
     def accounts_for(self, caller: Caller, owners: Iterable[str | None]) -> dict[str, Account]:
-        """As whom the jobs of these users run; None is the caller. Raises when one of them has nobody to run as."""
+        """The accounts that the jobs of these users run as; None is the caller. Raises when one of them has no account."""
         names = {owner or caller.name for owner in owners}
         allowed = names if caller.is_admin else names & {caller.name}  # for others: refused where the jobs are queued
         return {owner: self._runs_as(caller, owner) for owner in allowed}
 
     def _runs_as(self, caller: Caller, owner: str) -> Account:
-        """The server's own account may name people who have none: their jobs run as itself. Nobody else can have anything
-        run as it, administrators neither."""
+        """The server's own account may name users who have no account: their jobs run as it. No other caller, not even an
+        administrator, can have anything run as the server's account."""
         if owner == caller.name:
             account = caller.account
         else:
@@ -262,69 +262,71 @@ class People:
                 account = SERVER_ACCOUNT if is_itself else NO_ACCOUNT
         if account == NO_ACCOUNT:
             runs_as = "ACCOUNT" if self.is_root else self.own.name
-            raise NotPermitted(
-                f"no UNIX account is tied to {owner}, so there is nobody to run the job as",
-                f"an administrator ties one: roost user set {owner} --unix {runs_as}",
-            )
+            raise NotPermitted("user.no_account", user=owner, unix=runs_as)
         return account
 
     # -- accounts ---------------------------------------------------------------------------------------------------
 
     async def add(
-        self, by: Who, names: list[str], unix: str | None = None, is_admin: bool = False, ties: dict[str, str] | None = None
+        self,
+        by: Who,
+        names: list[str],
+        unix: str | None = None,
+        is_admin: bool = False,
+        own: dict[str, str] | None = None,
     ) -> list[AccountRow]:
-        """Add users, all or none. Each is tied to the UNIX account of his name, unless `unix` or `ties` name another."""
+        """Add users, all or none. Each is linked to the UNIX account of their name, unless `unix` or `own` names another."""
         for name in names:
             check_user(name)
             if name in self.accounts:
-                raise Conflict(f"{name} is there already", f"roost user show {name}")
-        tied = {name: self._tied(name, (ties or {}).get(name, unix)) for name in names}
+                raise Conflict("user.exists", user=name)
+        linked = {name: self._linked(name, (own or {}).get(name, unix)) for name in names}
         now = self._now_ms()
-        rows = [AccountRow(n, account, None, is_admin or self._is_ruler(n), False, now) for n, account in tied.items()]
+        rows = [AccountRow(n, account, None, is_admin or self._always_rules(n), False, now) for n, account in linked.items()]
         owners: dict[str, str] = {}
         for row in rows:
-            self._check_tie(row, by)
+            self._check_link(row, by)
             if row.unix is not None and (twin := owners.setdefault(row.unix, row.name)) != row.name:
-                raise Conflict(f"{row.unix} cannot be tied to {twin} and to {row.name}", "one UNIX account is for one user")
+                raise Conflict("user.account_twice", unix=row.unix, user=twin, other=row.name)
         lines = [self._line(by, "user add", row.name, f"unix={row.unix or 'none'}" + " admin" * is_admin) for row in rows]
-        strangers = [row.name for row in rows if row.unix != row.name]  # whoever had that name here before is another
+        strangers = [row.name for row in rows if row.unix != row.name]  # that name was another person's here before
         await self._write(*map(kept.put, rows), *self._leave(strangers), *lines)
         self.accounts.update({row.name: row for row in rows})
         self._left(strangers)
         return rows
 
-    def _tied(self, name: str, unix: str | None) -> str | None:
+    def _linked(self, name: str, unix: str | None) -> str | None:
         if unix is not None:
             return None if unix == "none" else unix
         return name if unix_name(name) is not None else None
 
-    def _check_tie(self, row: AccountRow, by: Who) -> None:
+    def _check_link(self, row: AccountRow, by: Who) -> None:
         known = self.accounts.get(row.name)
         if row.unix is None or (known is not None and known.unix == row.unix):
             return
         if (unix := unix_name(row.unix)) is None:
-            raise NotFound(f"this machine has no account {row.unix}", "--unix none: without one; no job can be run then")
+            raise NotFound("user.no_such_account", unix=row.unix)
         if self.is_root and unix.uid == 0 and by.account != SERVER_ACCOUNT:
-            raise NotPermitted("only root ties a user to root", f"sudo roost user set {row.name} --unix {row.unix}")
+            raise NotPermitted("user.only_root", user=row.name, unix=row.unix)
         other = self._row_of(row.unix)
         if other is not None and other.name != row.name:
-            raise Conflict(f"{row.unix} is tied to {other.name} already", f"roost user set {other.name} --unix none")
+            raise Conflict("user.account_linked", unix=row.unix, user=other.name)
 
     async def change(self, by: Who, name: str, **changes: Any) -> AccountRow:
-        """Change a user: `unix`, `is_admin`, `is_locked`. Somebody only the kernel knows gets a row by that."""
+        """Change a user: `unix`, `is_admin`, `is_locked`. A user that only the kernel knew gets a row by that."""
         check_user(name)
         known = self.accounts.get(name)
         row = known or self._fresh(name)
         if known is None and row.unix is None:
-            raise NotFound(f"there is no user {name}", f"roost user add {name}")
+            raise NotFound("user.not_found", user=name)
         before, row = row, msgspec.structs.replace(row, **changes)
-        if self._is_ruler(name) and changes.get("is_admin") is False:
-            raise Conflict(f"{name} always is an administrator: the server is his, or he is root")
-        self._check_tie(row, by)
+        if self._always_rules(name) and changes.get("is_admin") is False:
+            raise Conflict("user.always_admin", user=name)
+        self._check_link(row, by)
         if row.is_locked or not row.is_admin:
             self._check_not_last(row, by)
         detail = " ".join(f"{key.removeprefix('is_')}={_word(value)}" for key, value in changes.items())
-        # Locked, or another person now: what opened the door before opens it no more.
+        # Locked, or another person now: earlier tokens, sessions and links no longer work.
         leaving = [name] if row.is_locked or row.unix != before.unix else []
         await self._write(kept.put(row), *self._leave(leaving), self._line(by, "user change", name, detail))
         self.accounts[name] = row
@@ -332,18 +334,18 @@ class People:
         return row
 
     def _check_not_last(self, row: AccountRow, by: Who) -> None:
-        """Nobody locks himself out by mistake."""
+        """Refuse to let users lock themselves out by mistake."""
         if row.name == by.name and row.is_locked:
-            raise Conflict("you would lock yourself out", "another administrator can do it")
+            raise Conflict("user.lock_yourself")
 
     async def delete(self, by: Who, names: list[str]) -> None:
-        """Forget users: accounts, tokens, sessions, links, defaults. What they did stays in the history."""
+        """Remove users: accounts, tokens, sessions, links, defaults. What they did stays in the history."""
         for name in names:
             check_user(name)
             if name == by.name:
-                raise Conflict("you would delete yourself", "another administrator can do it")
+                raise Conflict("user.delete_yourself")
             if name not in self.accounts and unix_name(name) is None:
-                raise NotFound(f"there is no user {name}", "roost user ls")
+                raise NotFound("user.not_found", user=name)
         gone = [kept.drop(schema.accounts, "name", names), kept.drop(schema.defaults, "user", names), *self._leave(names)]
         await self._write(*gone, *(self._line(by, "user del", name, "") for name in names))
         for name in names:
@@ -353,7 +355,7 @@ class People:
         self._left(names)
 
     async def set_password(self, by: Who, name: str, password_hash: str, keep: str | None = None) -> None:
-        """Keep the hash of a new password; sessions that the old one began end, but for the one with that digest."""
+        """Store the hash of a new password; sessions that the old one began end, except the one with that digest."""
         row = msgspec.structs.replace(self.accounts.get(name) or self._fresh(name), password=password_hash)
         others = [s.digest for s in self._sessions.values() if s.user == name and s.digest != keep]
         ended = kept.drop(schema.sessions, "digest", others)
@@ -376,11 +378,11 @@ class People:
     # -- secrets ----------------------------------------------------------------------------------------------------
 
     async def new_token(self, caller: Caller, label: str, lives_s: int | None) -> tuple[TokenRow, str]:
-        """A token for the caller, told once."""
+        """A token for the caller, shown once."""
         if not label.strip() or len(label) > 100 or not label.isprintable():
-            raise BadRequest(f"not a label for a token: {label[:40]!r}", "a few words, like laptop")
+            raise BadRequest("token.bad_label", label=repr(label[:40]))
         if sum(row.user == caller.name for row in self.tokens.values()) >= MAX_TOKENS:
-            raise Conflict(f"{caller.name} has {MAX_TOKENS} tokens already", "roost token ls, roost token revoke ID")
+            raise Conflict("token.limit", user=caller.name, limit=MAX_TOKENS)
         secret, now = TOKEN_PREFIX + secrets.token_urlsafe(30), self._now_ms()
         expires = None if lives_s is None else now + 1000 * lives_s
         row = TokenRow(0, caller.name, label, digest_of(secret), now, expires, None)
@@ -391,10 +393,10 @@ class People:
         return found, secret
 
     async def revoke(self, caller: Caller, token_id: int) -> TokenRow:
-        """End a token: one's own, or anybody's for an administrator."""
+        """Revoke a token: the caller's own, or any for an administrator."""
         row = next((t for t in self.tokens.values() if t.id == token_id), None)
         if row is None or (row.user != caller.name and not caller.is_admin):
-            raise NotFound(f"there is no token {token_id}", "roost token ls")
+            raise NotFound("token.not_found", token=token_id)
         await self._write(
             kept.drop(schema.tokens, "id", [row.id]), self._line(caller.who, "token revoke", row.label, f"of {row.user}")
         )
@@ -402,7 +404,7 @@ class People:
         return row
 
     async def new_session(self, name: str, address: str, via: str) -> tuple[SessionRow, str]:
-        """A browser has logged in; the secret for its cookie."""
+        """Begin a session for a browser that has logged in; the secret for its cookie."""
         secret, now = secrets.token_urlsafe(32), self._now_ms()
         ends = now + 3_600_000 * int(self._setting("login.session_h"))
         row = SessionRow(digest_of(secret), name, secrets.token_urlsafe(24), address, now, ends)
@@ -411,7 +413,7 @@ class People:
         return row, secret
 
     def was_here(self, name: str, address: str) -> bool:
-        """Whether somebody has come in as that user from that address, and is still logged in."""
+        """Whether that user logged in from that address before, in a session that has not ended."""
         return any(row.user == name and row.address == address for row in self._sessions.values())
 
     async def end_session(self, caller: Caller) -> None:
@@ -423,7 +425,7 @@ class People:
             self._sessions.pop(caller.secret or "", None)
 
     async def new_link(self, by: Who, user: str | None, purpose: str) -> str:
-        """A one-time link; the code of it. An earlier one for the same is void."""
+        """The code of a new one-time link. An earlier one for the same purpose stops working."""
         code, now = secrets.token_urlsafe(24), self._now_ms()
         row = LinkRow(digest_of(code), user, purpose, now, now + LINK_LIVES_MS[purpose])
         old = [r.digest for r in self._links.values() if (r.user, r.purpose) == (user, purpose) or r.expires_ms <= now]
@@ -435,12 +437,12 @@ class People:
         return code
 
     def link(self, code: str) -> LinkRow:
-        """What a one-time link is for; it is not used up by the question."""
+        """What a one-time link is for; asking does not use it up."""
         row = self._links.get(digest_of(code))
         if row is None or row.expires_ms <= self._now_ms():
-            raise NotFound("this link was used already, or is too old", "ask for a new one: roost web, or an administrator")
+            raise NotFound("login.link_void")
         if row.purpose == FIRST and self.has_administrator:
-            raise NotFound("there is an administrator already", "log in, or ask for a link: roost web")
+            raise NotFound("login.has_administrator")
         self._check_lock(self.accounts.get(row.user or ""))
         return row
 
@@ -453,14 +455,14 @@ class People:
 
     @property
     def has_administrator(self) -> bool:
-        """Whether anybody can log in from elsewhere and rule."""
+        """Whether there is an administrator who can log in from elsewhere."""
         able = (row.name for row in self.accounts.values() if row.password and not row.is_locked)
         return any(map(self.is_administrator, able))
 
-    # -- small things -----------------------------------------------------------------------------------------------
+    # -- defaults, notice, audit ------------------------------------------------------------------------------------
 
     async def set_defaults(self, by: Who, user: str, values: dict[str, Any]) -> None:
-        """Keep what a user's jobs are like unless he says otherwise."""
+        """Store the defaults of a user's jobs."""
         data = msgspec.json.encode(values).decode() if values else None
         await self._write(
             kept.put_text(schema.defaults, user, data), self._line(by, "defaults", user, " ".join(sorted(values)))
@@ -468,18 +470,18 @@ class People:
         self.defaults[user] = values
 
     async def set_notice(self, by: Who, text: str | None) -> None:
-        """Keep what everybody is to see."""
+        """Store the notice that all users see; None removes it."""
         notice = None if text is None else {"text": text, "by": by.name, "at_ms": self._now_ms()}
         value = None if notice is None else msgspec.json.encode(notice).decode()
         await self._write(kept.put_text(schema.meta, "notice", value), self._line(by, "notice", text or "none", ""))
         self.notice = notice
 
     async def note(self, by: Who, action: str, target: str, detail: str = "") -> None:
-        """A line of the audit about what was done elsewhere."""
+        """Write a line of the audit about something done elsewhere."""
         await self._write(self._line(by, action, target, detail))
 
     async def tidy(self) -> None:
-        """Keep when tokens were used; forget what is over."""
+        """Store when tokens were used; remove what has expired."""
         now, used = self._now_ms(), self._used
         self._used = {}
         dead = [s.digest for s in self._sessions.values() if s.expires_ms <= now]
@@ -499,16 +501,21 @@ class People:
         try:
             await asyncio.to_thread(self._store.change, *statements)
         except CommitFailed as error:
-            raise (DiskFull(str(error), "free some space") if error.disk_full else TryLater(str(error))) from None
+            raise not_written(error) from None
         for tell in list(self.on_change):
-            asyncio.get_running_loop().call_soon(tell)  # after whoever wrote it has taken it in
+            asyncio.get_running_loop().call_soon(tell)  # after the caller has applied it
 
 
 def _word(value: Any) -> str:
-    """A value as the audit says it."""
+    """A value as the audit shows it."""
     return {True: "yes", False: "no", None: "none"}.get(value, str(value))
 
 
+def not_written(error: CommitFailed) -> RoostError:
+    """The refusal when a change could not be written."""
+    return DiskFull(str(error), Message("process.free_space")) if error.disk_full else TryLater(str(error))
+
+
 def digest_of(secret: str) -> str:
-    """What is kept of a secret. It is long and random, so a plain hash does."""
+    """What is stored of a secret. It is long and random, so a plain hash is enough."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

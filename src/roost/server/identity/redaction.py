@@ -1,4 +1,4 @@
-"""Private mode: what of others' jobs is hidden from somebody who is no administrator. Pure: answers in, answers out."""
+"""Private mode: hides parts of other users' jobs from users who are not administrators. Pure: answers in, answers out."""
 
 from typing import Any, TypeVar
 
@@ -41,7 +41,7 @@ class Redaction:
 
     @property
     def viewer(self) -> str | None:
-        """Whose labels alone are shown; None: everybody's."""
+        """The user whose labels alone are shown; None: everyone's."""
         return self._name if self.is_down else None
 
     def hides(self, user: str | None) -> bool:
@@ -105,7 +105,7 @@ class Redaction:
         return replace(reason, text=text, procs=tuple(self._process(process) for process in reason.procs))
 
     def why(self, why: Why, user: str) -> Why:
-        """Why a job waits. Of another's, only that it does."""
+        """Why a job waits. Of other users' jobs, only that they do."""
         if not self.is_down:
             return why
         if self.hides(user):
@@ -114,18 +114,18 @@ class Redaction:
         return replace(why, reasons=reasons, text=text_of(reasons) if reasons else why.text)
 
     def dry_run(self, answer: DryRun) -> DryRun:
-        """What would become of jobs: the reasons name others' processes."""
+        """When jobs would start: the reasons name other users' processes."""
         if not self.is_down:
             return answer
         return DryRun([replace(job, reasons=[self._reason(reason) for reason in job.reasons]) for job in answer.jobs])
 
     def ended(self, row: JobRow) -> End:
-        """Where a job is that was waited for, or how it has ended."""
+        """The state of a job that was waited for, or how it ended."""
         error = None if self.hides(row.user) else row.error
         return End(id=row.id, state=row.state, outcome=row.outcome, exit_code=row.exit_code, error=error)
 
     def filter(self, wanted: Filter) -> Filter:
-        """What is asked for, as far as the caller may know of it: others' labels and the words in their names are hidden."""
+        """The filter without what the caller may not know: labels and names of other users' jobs are hidden."""
         if not self.is_down:
             return wanted
         wanted = replace(wanted, viewer=self._name)

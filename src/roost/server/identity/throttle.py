@@ -1,14 +1,14 @@
-"""Slowing down whoever guesses, without locking out whom he guesses at. Time is an argument.
+"""Slows down password guessing without locking out the account's owner. Time is an argument.
 
-A try counts as failed from its beginning, until it is known to be right: many at once gain nothing. Counted are
+A try counts as failed until it is known to be right, so that many at once gain nothing. Counted are
 
-    somebody's tries at one account from one address      few are free: it is how passwords are guessed
-    all tries from one address                             more are free: several people may sit behind it
-    all tries at one account, wherever they come from      many are free, and pauses are short: else anybody could lock
-                                                           anybody out
+    tries at one account from one address        few are free: this is how passwords are guessed
+    all tries from one address                   more are free: several people may share it
+    all tries at one account, from anywhere      many are free, and pauses are short: otherwise anyone could lock
+                                                 out anyone
 
-An address from which the account's owner has come in before is not slowed by the last one. Sessions, tokens and the UNIX
-socket do not come by here.
+An address from which the account's owner logged in before is not slowed by the last rule. Sessions, tokens and the UNIX
+socket are not throttled here.
 """
 
 import ipaddress
@@ -18,7 +18,7 @@ import msgspec
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """How many failures cost nothing yet, and the longest pause. The first is a second; every further one doubles it."""
+    """How many failures are free, and the longest pause. The first pause is a second; every further failure doubles it."""
 
     free: int
     longest_s: float
@@ -27,8 +27,8 @@ class Rule(msgspec.Struct, frozen=True):
 PAIR, ADDRESS, ACCOUNT = Rule(5, 300), Rule(20, 300), Rule(100, 30)
 FIRST_S = 1.0
 FORGET_S = 3600.0
-MOST = 20_000
-"""How many accounts and addresses are remembered; the oldest go first."""
+MAX_KEPT = 20_000
+"""How many accounts and addresses are remembered; the oldest are dropped first."""
 Key = tuple[str, str]
 
 
@@ -39,14 +39,14 @@ class _Tried(msgspec.Struct):
 
 
 class Throttle:
-    """Remembers failures."""
+    """Counts failed tries."""
 
     def __init__(self) -> None:
         self._tried: dict[Key, _Tried] = {}
         self._good: dict[Key, None] = {}
 
     def begin(self, account: str, address: str, now_s: float, is_known: bool = False) -> float:
-        """Begin a try: 0, or how long to wait before it. `is_known`: the owner has come in from there before."""
+        """Begin a try: 0, or how long to wait before it. `is_known`: the owner logged in from there before."""
         rules = _rules(account, address, is_known or (account, block(address)) in self._good)
         waits = [found.until_s - now_s for key in rules if (found := self._tried.get(key)) is not None]
         if (wait_s := max(waits, default=0.0)) > 0:
@@ -64,7 +64,7 @@ class Throttle:
         self._tried[key] = _Tried(count, now_s, now_s + pause)
 
     def succeeded(self, account: str, address: str) -> None:
-        """It was right. What was tried at this account from there is forgiven; of the rest, this one try."""
+        """The password was right: reset the count of this account from there, and take this try off the other counts."""
         rules = _rules(account, address, False)
         self._tried.pop(next(iter(rules)), None)
         for key in rules:
@@ -76,14 +76,14 @@ class Throttle:
 
 
 def _rules(account: str, address: str, is_good: bool) -> dict[Key, Rule]:
-    """What a try counts for. Accounts have no space in their names, so the keys differ."""
+    """The counts that a try belongs to. Account names have no spaces, so the keys are distinct."""
     place = block(address)
     rules = {("pair", f"{account} {place}"): PAIR, ("address", place): ADDRESS}
     return rules if is_good else {**rules, ("account", account): ACCOUNT}
 
 
 def block(address: str) -> str:
-    """What one person may have of addresses: one of IPv4, 2^64 of IPv6."""
+    """The addresses that one person may have: one of IPv4, a /64 of IPv6."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -96,18 +96,18 @@ def block(address: str) -> str:
 
 
 def _bound(kept: dict[Any, Any]) -> None:
-    while len(kept) > MOST:
+    while len(kept) > MAX_KEPT:
         del kept[next(iter(kept))]
 
 
 class Pace:
-    """A bucket of requests for each user: a burst at once, then so many a second."""
+    """A token bucket of requests for each user: a burst at once, then so many a second."""
 
     def __init__(self) -> None:
         self._left: dict[str, tuple[float, float]] = {}
 
     def takes(self, user: str, rate: float, burst: float, now_s: float) -> float:
-        """Take one request; how long to wait first when the bucket is empty, else 0."""
+        """Take one request; 0, or how long to wait when the bucket is empty."""
         left, since = self._left.pop(user, (burst, now_s))
         left = min(burst, left + rate * (now_s - since))
         self._left[user] = (max(0.0, left - 1), now_s)

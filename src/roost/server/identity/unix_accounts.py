@@ -1,4 +1,4 @@
-"""The UNIX accounts of this machine, asked for once in a while: a directory in the network may be slow to answer."""
+"""The UNIX accounts of this machine, cached: a network directory may be slow to answer."""
 
 import os
 import pwd
@@ -7,9 +7,9 @@ import time
 import msgspec
 
 _LIVES_S, _ABSENT_S = 30.0, 2.0
-"""How long an answer about a name is believed, and how long that there is no such account."""
+"""How long an account found by name is cached, and how long that there is none."""
 _UID_LIVES_S = 1.0
-"""A number that is given to somebody new must not be the old one's name for long: it says who asks."""
+"""Shorter: a uid says who calls, and it may be given to another account."""
 
 
 class Unix(msgspec.Struct, frozen=True):
@@ -19,7 +19,7 @@ class Unix(msgspec.Struct, frozen=True):
     name: str
     home: str
     is_named: bool = True
-    """Whether the machine knows it by name; else `name` is its number, which may be another's name."""
+    """Whether the machine knows it by name; else `name` is its uid, which may be the name of another account."""
 
 
 _FILE = "/etc/passwd"
@@ -29,7 +29,7 @@ _by_name: dict[str, tuple[float, Unix | None]] = {}
 
 
 def unix_of_uid(uid: int) -> Unix:
-    """The account behind a uid; one without a name is called by its number."""
+    """The account of a uid; one without a name is named by its uid."""
     _forget_if_changed()
     found = _by_uid.get(uid)
     if found is None or found[0] < time.monotonic():
@@ -55,7 +55,7 @@ def unix_name(name: str) -> Unix | None:
 
 
 def _forget_if_changed() -> None:
-    """What the machine's own file says is never old: a number that is given away is the new one's at once."""
+    """Drop the cache when /etc/passwd has changed: a uid that was given to another account is theirs at once."""
     try:
         stamp = os.stat(_FILE).st_mtime_ns
     except OSError:

@@ -83,7 +83,8 @@ class ServerStatus:
         """What is wrong, a line each."""
         links = [*self._links.health, *self._links.doubles()]
         faults = job_views.faults_view(self._engine.cluster)
-        return [*self._engine.rounds.health, *links, *faults, *filter(None, [self._pam.complaint()])]
+        pam = self._pam.complaint()
+        return [*self._engine.rounds.health, *links, *faults, *([str(pam)] if pam is not None else [])]
 
     def nodes(self) -> list[Node]:
         """Every node."""
