@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.contract.conftest import Api
 
+from roost.messages import Message
 from roost.server.clock import now_ms
 from roost.server.identity.people import Caller
 from roost.server.notify.sender_process import NoSender, SenderProcess
@@ -25,16 +26,16 @@ class FakeSender(SenderProcess):
 
     def __init__(self) -> None:
         super().__init__()
-        self.error: str | None = None
+        self.error: Message | None = None
         self.missing = False
         self.sent: list[tuple[str, str]] = []
 
-    async def check(self, url: str) -> str | None:
+    async def check(self, url: str) -> Message | None:
         if self.missing:
-            raise NoSender("apprise is not installed", is_missing=True)
+            raise NoSender("notify.no_apprise", is_missing=True)
         return self.error
 
-    async def send(self, url: str, subject: str, body: str, **how: Any) -> str | None:
+    async def send(self, url: str, subject: str, body: str, **how: Any) -> Message | None:
         self.sent.append((url, subject))
         return self.error
 
@@ -62,8 +63,8 @@ async def test_a_target_from_its_first_day_to_its_last(api: Api, sender: FakeSen
         "sent": True,
         "error": None,
     }
-    assert sender.sent == [(URL, "Roost: a test")]
-    sender.error = "connection refused"
+    assert sender.sent == [(URL, "Roost: test message")]
+    sender.error = Message("notify.connection_refused")
     assert (await api.post(f"/notify/{added['id']}/test", {}))["error"] == "connection refused"
     removed = await api.call("DELETE", f"/notify/{added['id']}")
     assert removed.json == {"version": 1, "removed": added["id"]}
@@ -96,11 +97,11 @@ async def test_what_failed_is_listed_without_the_url(api: Api, sender: FakeSende
     ("body", "words"),
     [
         ({}, "url"),
-        ({"url": "dbus://s3cret"}, "acts on the server's own machine"),
-        ({"url": "s3cret"}, "a URL of a service is meant"),
-        ({"url": URL, "events": ["finish"]}, "nothing to be told of"),
-        ({"url": URL, "events": []}, "told nothing"),
-        ({"url": URL, "lang": "xx"}, "no language"),
+        ({"url": "dbus://s3cret"}, "acts on the server itself"),
+        ({"url": "s3cret"}, "not the URL of a notification service"),
+        ({"url": URL, "events": ["finish"]}, "unknown event 'finish'"),
+        ({"url": URL, "events": []}, "no events selected"),
+        ({"url": URL, "lang": "xx"}, "unknown language"),
         ({"url": URL, "colour": "red"}, "colour"),
         ({"url": "slack://s3cret?template=/etc/passwd"}, "would read a file"),
     ],
@@ -111,9 +112,12 @@ async def test_what_makes_no_sense_is_refused(api: Api, sender: FakeSender, body
 
 
 async def test_a_url_that_no_service_understands_is_refused(api: Api, sender: FakeSender) -> None:
-    sender.error = "no service understands this URL"
+    sender.error = Message("notify.no_service")
     answer = await api.call("POST", "/notify", {"url": "bogus://s3cret"})
-    assert (answer.status, answer.json["error"]["message"]) == (400, "bogus://: no service understands this URL")
+    assert (answer.status, answer.json["error"]["message"]) == (
+        400,
+        "cannot use this bogus:// URL: no known service has such a URL",
+    )
 
 
 async def test_without_the_package_it_is_said_what_to_install_and_the_rest_works(api: Api, sender: FakeSender) -> None:
@@ -191,5 +195,5 @@ async def test_somebody_who_is_locked_is_told_nothing(api: Api, sender: FakeSend
     async with asyncio.timeout(10):
         while not sender.sent:
             await asyncio.sleep(0.01)
-    assert sender.sent == [(URL, "Roost: a test")]
+    assert sender.sent == [(URL, "Roost: test message")]
     await api.notifier.close()

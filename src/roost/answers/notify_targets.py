@@ -3,6 +3,7 @@
 import msgspec
 
 from roost.answers.values import Time, Versioned
+from roost.messages import Message
 
 
 class Target(msgspec.Struct, kw_only=True):
@@ -16,7 +17,7 @@ class Target(msgspec.Struct, kw_only=True):
     label: str | None
     created_at: Time
     waiting: int
-    error: str | None
+    error: Message | None
 
 
 class Targets(Versioned):
@@ -36,11 +37,11 @@ class TargetRemoved(Versioned):
 
 
 class TargetTested(Versioned):
-    """How a message went that was sent just now."""
+    """Whether the test message was sent."""
 
     id: int
     sent: bool
-    error: str | None
+    error: Message | None
 
 
 class NotTold(msgspec.Struct, kw_only=True):
@@ -53,7 +54,7 @@ class NotTold(msgspec.Struct, kw_only=True):
     job: int | None
     kind: str
     subject: str
-    error: str | None
+    error: Message | None
     tries: int
     created_at: Time
     next_at: Time | None

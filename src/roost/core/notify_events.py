@@ -1,4 +1,4 @@
-"""What people can be told of, in words: the events that a target or a job names, and which of them an end is.
+"""The events that users can be notified of, and which of them an outcome is.
 
 Pure. Knows nothing of how a message is sent.
 """
@@ -26,19 +26,19 @@ _ENDS: dict[str, frozenset[str]] = {
 
 
 def words_for(kind: str) -> frozenset[str]:
-    """The words under which somebody may have asked for this: an outcome has several, all else is its own word."""
+    """The events that cover this: an outcome has several, anything else is its own event."""
     return _ENDS.get(kind) or frozenset({kind})
 
 
 def is_wanted(kind: str, by_target: Iterable[str], by_job: Iterable[str]) -> bool:
-    """Whether it is told: as the job says, else as the target does."""
+    """Whether to notify: the job's own events decide, else the target's."""
     return not words_for(kind).isdisjoint(by_job or by_target)
 
 
 def check_events(events: Iterable[str], known: tuple[str, ...] = EVENTS) -> tuple[str, ...]:
-    """The same words, each once, in the order of the table; `BadRequest` names one that is none."""
+    """The events, each once, in the order of the table. Raises `BadRequest` for an unknown one."""
     asked = list(events)
     for word in asked:
         if word not in known:
-            raise BadRequest(f"{word[:40]!r} is nothing to be told of; known: {', '.join(known)}")
+            raise BadRequest("notify.unknown_event", event=repr(word[:40]), known=list(known))
     return tuple(word for word in known if word in asked)

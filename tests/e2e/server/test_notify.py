@@ -59,7 +59,7 @@ def test_success_and_failure_by_mail_and_webhook(own: Box, hook: Webhook, mailbo
     assert arrive(mailbox) == [f"Roost：任务 {good} good 已成功结束，节点 {node}"]
     bad = own.submit("--name", "训练 🚀", "sh", "-c", "for i in $(seq 50); do echo line $i; done; echo 出错 ⚠ >&2; exit 3")
     own.ends(bad, "failed")
-    assert arrive(hook, 2)[1] == f"Roost: job {bad} 训练 🚀 failed (exit 3) on {node}"
+    assert arrive(hook, 2)[1] == f"Roost: job {bad} 训练 🚀 failed (exit code 3) on {node}"
     assert arrive(mailbox, 2)[1] == f"Roost：任务 {bad} 训练 🚀 失败（退出码 3），节点 {node}"
 
     first, second = hook.got
@@ -100,11 +100,11 @@ def test_idle_and_free_gpus(own: Box, hook: Webhook) -> None:
     busy = own.submit("--name", "busy", "roost", "sim-job", "--seconds", "60", "--util", "50")
     idle = own.submit("--name", "idle", "roost", "sim-job", "--seconds", "60", "--util", "0")
     index = own.comes_to(idle, "running")["attempts"][0]["gpu_indices"][0]
-    assert re.fullmatch(rf"Roost: job {idle} idle holds an idle GPU on \S+", arrive(hook)[0])
+    assert re.fullmatch(rf"Roost: job {idle} idle is not using its GPUs on \S+", arrive(hook)[0])
     assert hook.got[0]["type"] == "warning" and f"GPU {index}" in hook.got[0]["message"]
     node = own.job(idle)["node"]
     own.do("kill", idle)
-    assert arrive(hook, 2)[1] == f"Roost: free: {node}: GPU {index}"
+    assert arrive(hook, 2)[1] == f"Roost: GPUs free: {node}: GPU {index}"
     assert own.state(busy) == "running" and len(hook.got) == 2
 
 
@@ -195,7 +195,7 @@ def test_no_secret_is_anywhere_but_in_the_database(own: Box, hook: Webhook, mail
         if path.is_file() and not path.name.startswith("roost.db"):
             shown.append(path.read_text(errors="replace"))
     assert not [text for text in shown if SECRET in text]
-    assert "the service refuses it (403)" in shown[2]
+    assert "the service rejected the message (status 403)" in shown[2]
     assert any(SECRET in path.read_bytes().decode(errors="replace") for path in own.home.glob("roost.db*"))
     assert _sender_of(own) is not None
     if os.getuid() == 0:
@@ -260,8 +260,8 @@ def test_without_the_package_add_says_what_to_install(own: Box, tmp_path: Path, 
     hidden.up()
     said = hidden.refused(69, "notify", "add", "json://x")
     assert said.splitlines() == [
-        "roost: apprise is not installed where the server runs",
-        "hint: pip install 'roost[notify]', then try again",
+        "roost: apprise is not installed on the server",
+        "hint: pip install 'roost[notify]' there, then try again",
     ]
     assert hidden.run("notify").code == 0 and hidden.run("notify", "failures").code == 0
 

@@ -42,7 +42,7 @@ def test_what_the_job_says_goes_before_what_the_target_says() -> None:
 def test_events_are_kept_once_and_in_one_order() -> None:
     assert check_events(["idle", "end", "idle"]) == ("end", "idle")
     assert check_events(EVENTS) == EVENTS
-    with pytest.raises(BadRequest, match="'finish' is nothing to be told of; known: start, end"):
+    with pytest.raises(BadRequest, match="unknown event 'finish'; expected start, end"):
         check_events(["finish"])
 
 

@@ -38,8 +38,10 @@ def literals() -> dict[str, str]:
         where = path.relative_to(SOURCE)
         if "messages" in where.parts[:1]:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        parts = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+        for node in nodes:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in parts:
                 found[node.value] = f"{where}:{node.lineno}"
             elif isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
                 found[f"{node.values[0].value!s}*"] = f"{where}:{node.lineno}"

@@ -1,1 +1,1 @@
-"""Telling people: what a message says, where it may go, and the program that sends it. Decides nothing about jobs."""
+"""Notifications: their text, where they may go, and the program that sends them. Decides nothing about jobs."""

@@ -1,6 +1,6 @@
-"""What nobody did and somebody wants to know: a GPU that is held and not used, a GPU that became free.
+"""GPUs that users want to hear of: those that a job holds without using them, and those that became free.
 
-Fed with samples, asked now and then. No clock, no I/O.
+Fed with samples and asked regularly. No clock, no I/O.
 """
 
 import msgspec
@@ -11,7 +11,7 @@ from roost.core.nodes import Node
 from roost.core.states import State
 
 STALE_MS = 60_000
-"""A GPU that was not read for so long is not known to be idle."""
+"""A GPU whose last sample is older is not known to be idle."""
 
 
 class Idle(msgspec.Struct, frozen=True):
@@ -21,11 +21,11 @@ class Idle(msgspec.Struct, frozen=True):
     gpus: tuple[int, ...]
     idle_ms: int
     was_seen_working: bool
-    """Whether this run used its GPUs since we look: else an earlier server may have told it already."""
+    """Whether this run used its GPUs since this server watches; if not, an earlier server may have reported it."""
 
 
 class _Still(msgspec.Struct):
-    """Since when a GPU has shown no use, with how much memory taken."""
+    """Since when a GPU has been at 0 utilization, and the memory in use."""
 
     since_ms: int
     seen_ms: int
@@ -33,15 +33,15 @@ class _Still(msgspec.Struct):
 
 
 class IdleWatch:
-    """Which running jobs hold GPUs whose utilization stays 0 and whose memory does not change."""
+    """Finds running jobs that hold GPUs whose utilization stays 0 and whose memory does not change."""
 
     def __init__(self) -> None:
         self._still: dict[str, _Still] = {}
         self._worked_ms: dict[str, int] = {}
-        self._told: set[tuple[int, int]] = set()
+        self._reported: set[tuple[int, int]] = set()
 
     def see(self, uuid: str, seen: Observation, now_ms: int) -> None:
-        """One sample of one GPU. Unknown is not idle."""
+        """Take in one sample of one GPU. Unknown is not idle."""
         still = self._still.get(uuid)
         if seen.util != 0 or seen.mem_used_mib is None:
             self._still.pop(uuid, None)
@@ -53,12 +53,12 @@ class IdleWatch:
             still.seen_ms = now_ms
 
     def forget(self, uuids: set[str]) -> None:
-        """Nothing is known of these any more: their node is away."""
+        """Drop what is known of these: their node is away."""
         for uuid in uuids:
             self._still.pop(uuid, None)
 
     def look(self, cluster: Cluster, now_ms: int, limit_ms: int) -> list[Idle]:
-        """Runs that have been idle for so long and were not named before; one that works again may be named again."""
+        """Runs that have been idle for that long and were not reported yet; one that works again may be reported again."""
         found, standing = [], set()
         for active in cluster.active.values():
             key = (active.job.id, active.attempt)
@@ -68,11 +68,12 @@ class IdleWatch:
             idle = [(uuid, ms) for uuid in active.gpus if (ms := self._idle_ms(uuid, active, now_ms)) >= limit_ms]
             if idle:
                 standing.add(key)
-            if idle and key not in self._told:
+            if idle and key not in self._reported:
                 indices = tuple(g.index for uuid, _ in idle if (g := cluster.nodes[active.node].gpus.get(uuid)))
                 worked = any(self._worked_ms.get(uuid, 0) >= active.since_ms for uuid in active.gpus)
                 found.append(Idle(active, indices, max(ms for _, ms in idle), worked))
-        self._told = {key for key in self._told if key in standing} | {(i.active.job.id, i.active.attempt) for i in found}
+        self._reported = {key for key in self._reported if key in standing}
+        self._reported |= {(idle.active.job.id, idle.active.attempt) for idle in found}
         return found
 
     def _idle_ms(self, uuid: str, active: Active, now_ms: int) -> int:
@@ -83,16 +84,16 @@ class IdleWatch:
 
 
 class FreeWatch:
-    """Which GPUs became free: nothing on them, nobody's, and no job in the queue that could want one."""
+    """Finds GPUs that became free: no process, not held, and no queued job asks for a GPU."""
 
     def __init__(self) -> None:
         self._was_used: set[str] = set()
         self._since_ms: dict[str, int] = {}
         self.free: set[tuple[str, int]] = set()
-        """Those that were free at the last look, for however long."""
+        """Those that were free at the last look, no matter for how long."""
 
     def look(self, cluster: Cluster, now_ms: int, limit_ms: int) -> list[tuple[str, int]]:
-        """Node and index of each that was in use and has been free for so long; each once, until it is used again."""
+        """Node and index of each that was in use and has been free for that long; each once, until it is used again."""
         is_wanted = any(line.shape.request.gpus > 0 for line in cluster.lines.values())
         found = []
         self.free = set()
@@ -111,7 +112,7 @@ class FreeWatch:
 
 
 def _is_free(cluster: Cluster, node: Node, uuid: str) -> bool | None:
-    """Whether it is free, as the scheduler would say; None when that is not known, or nobody may have it."""
+    """Whether it is free, as the scheduler sees it; None when that is not known, or no job may use it."""
     rules, seen = cluster.rules_of(uuid), cluster.seen.get(uuid)
     if not node.attached or node.drained or rules.disabled or rules.drained or seen is None or seen.fault:
         return None

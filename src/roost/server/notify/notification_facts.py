@@ -18,7 +18,7 @@ LOG_BYTES = 32_768
 
 
 def facts_of(notice: NoticeRow, row: JobRow | None, attempts: list[AttemptRow]) -> Facts:
-    """The facts of a start or an end. Those of a job that was removed since are what the notice kept."""
+    """The facts of a start or an end. Of a job that was removed since, what the notice kept."""
     told = msgspec.json.decode(notice.data, type=Told)
     run = next((a for a in attempts if a.attempt == notice.attempt), None)
     before = next((a for a in attempts if a.attempt == notice.attempt - 1), None)
@@ -58,7 +58,7 @@ def idle_facts(idle: Idle, row: JobRow, now_ms: int) -> Facts:
 
 
 async def log_lines(logs: LogReader, facts: Facts, count: int) -> list[str]:
-    """The end of the run's log; nothing when its node does not answer soon, or there is none."""
+    """The last lines of the run's log; none when there is no log, or its node does not answer in time."""
     if not count or not facts.attempt or facts.kind in (START, GPU_FREE, MORE):
         return []
     try:

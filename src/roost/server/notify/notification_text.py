@@ -5,12 +5,13 @@ All that comes from a job (its name, its error, its log) is cleaned: no control 
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 import msgspec
 
 from roost.core.notify_events import GPU_FREE, IDLE, START
 from roost.core.states import Outcome
-from roost.server.notify.phrases import PHRASES
+from roost.messages import Language, Message, render
 
 MAX_SUBJECT = 200
 MAX_LINE = 300
@@ -29,7 +30,7 @@ _TURNS = frozenset(map(chr, (0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x20
 
 
 class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of the thing to be told. `kind` is `start`, an outcome, `idle`, `gpu_free`, `more` or `test`."""
+    """What a notification is about. `kind` is `start`, an outcome, `idle`, `gpu_free`, `more` or `test`."""
 
     kind: str
     job: int = 0
@@ -46,64 +47,75 @@ class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
     peak_rss_mib: int | None = None
     idle_ms: int | None = None
     where: tuple[tuple[str, int], ...] = ()
-    """Of free GPUs, node and index."""
+    """Free GPUs: node and index."""
     count: int = 0
 
 
 def subject(facts: Facts, lang: str) -> str:
     """One line."""
-    say = PHRASES[lang]
+    language = _language(lang)
     if facts.kind == GPU_FREE:
-        text = say["subject_free"].format(gpus=_places(facts.where))
+        found = Message("notify.subject_free", gpus=_places(facts.where))
     elif facts.kind in ("more", "test"):
-        text = say[f"subject_{facts.kind}"].format(count=facts.count)
+        found = Message(f"notify.subject_{facts.kind}", count=facts.count)
     else:
-        how = say[f"how_{facts.kind}"] + _exit(facts, say)
-        text = say["subject"].format(job=facts.job, name=cleaned(facts.name, 80), how=how)
-        text += say["on"].format(node=cleaned(facts.node, 80)) if facts.node else ""
-    return cleaned(text, MAX_SUBJECT)
+        said = {"job": facts.job, "name": cleaned(facts.name, 80), "how": _how(facts)}
+        node = cleaned(facts.node, 80)
+        found = Message("notify.subject_on", node=node, **said) if node else Message("notify.subject", **said)
+    return cleaned(render(found, language), MAX_SUBJECT)
 
 
-def _exit(facts: Facts, say: dict[str, str]) -> str:
+def _how(facts: Facts) -> Message:
+    how = Message(f"notify.how_{facts.kind}")
     if facts.exit_code is None or facts.kind not in ("failed", "killed", "out_of_memory"):
-        return ""
-    return say["exit"].format(code=facts.exit_code)
+        return how
+    return Message("notify.how_exit", how=how, code=facts.exit_code)
 
 
 def body(facts: Facts, lang: str, log: list[str]) -> str:
-    """The rest: what is known, a line each, how to look further, and the last lines of the log."""
-    say = PHRASES[lang]
+    """The rest: what is known, a line each, how to see more, and the last lines of the log."""
+    language = _language(lang)
     if facts.kind in ("more", "test"):
-        return say[f"body_{facts.kind}"].format(count=facts.count)
+        return render(Message(f"notify.body_{facts.kind}", count=facts.count), language)
     if facts.kind == GPU_FREE:
-        return say["body_free"].format(gpus=_places(facts.where))
-    pairs = [(say[name], value) for name, value in _pairs(facts, lang) if value]
-    lines = [f"{name}{say['colon']}{value}" for name, value in pairs]
+        return render(Message("notify.body_free", gpus=_places(facts.where)), language)
+    messages = [*_lines_of(facts, language), Message("notify.line_log", job=facts.job)]
     if facts.kind == IDLE:
-        lines.insert(0, say["body_idle"].format(time=duration(facts.idle_ms or 0, lang)))
-    lines.append(f"{say['look']}{say['colon']}roost log {facts.job}")
+        messages.insert(0, Message("notify.body_idle", idle=(facts.idle_ms or 0) // 1000))
+    lines = [render(message, language) for message in messages]
     if log:
-        lines += ["", say["last_lines"].format(count=len(log)), *log]
+        lines += ["", render(Message("notify.last_lines", count=len(log)), language), *log]
     return "\n".join(lines)
 
 
-def _pairs(facts: Facts, lang: str) -> list[tuple[str, str]]:
-    gpus = ",".join(map(str, facts.gpus))
-    where = cleaned(facts.node, 80) + (f", GPU {gpus}" if gpus else "")
-    attempt = f" ({PHRASES[lang]['attempt'].format(n=facts.attempt)})" if facts.attempt > 1 else ""
-    ended = facts.kind not in (START, IDLE)
-    return [
-        ("job", f"{facts.job}{attempt}"),
-        ("name", cleaned(facts.name, 200)),
-        ("user", cleaned(facts.user, 80)),
-        ("where", where if facts.node else ""),
-        ("waited", duration(facts.waited_ms, lang) if facts.waited_ms is not None else ""),
-        ("ran", duration(facts.ran_ms, lang) if facts.ran_ms is not None else ""),
-        ("code", str(facts.exit_code) if ended and facts.exit_code is not None else ""),
-        ("error", cleaned(facts.error or "", 500)),
-        ("peak_gpu", _mib(facts.peak_mem_mib)),
-        ("peak_ram", _mib(facts.peak_rss_mib)),
-    ]
+def _lines_of(facts: Facts, language: Language) -> Iterator[Message]:
+    if facts.attempt > 1:
+        yield Message("notify.line_attempt", job=facts.job, attempt=facts.attempt)
+    else:
+        yield Message("notify.line_job", job=facts.job)
+    if name := cleaned(facts.name, 200):
+        yield Message("notify.line_name", name=name)
+    if user := cleaned(facts.user, 80):
+        yield Message("notify.line_user", user=user)
+    if node := cleaned(facts.node, 80):
+        gpus = f", GPU {','.join(map(str, facts.gpus))}" if facts.gpus else ""
+        yield Message("notify.line_node", node=node + gpus)
+    if facts.waited_ms is not None:
+        yield Message("notify.line_waited", waited=max(0, facts.waited_ms) // 1000)
+    if facts.ran_ms is not None:
+        yield Message("notify.line_ran", ran=max(0, facts.ran_ms) // 1000)
+    if facts.exit_code is not None and facts.kind not in (START, IDLE):
+        yield Message("notify.line_exit_code", code=facts.exit_code)
+    if error := cleaned(render(Message.of_text(facts.error or ""), language), 500):
+        yield Message("notify.line_error", error=error)
+    if facts.peak_mem_mib is not None:
+        yield Message("notify.line_peak_gpu", mib=facts.peak_mem_mib)
+    if facts.peak_rss_mib is not None:
+        yield Message("notify.line_peak_host", mib=facts.peak_rss_mib)
+
+
+def _language(lang: str) -> Language:
+    return "zh" if lang == "zh" else "en"
 
 
 def _places(where: tuple[tuple[str, int], ...]) -> str:
@@ -113,25 +125,10 @@ def _places(where: tuple[tuple[str, int], ...]) -> str:
     return "; ".join(f"{cleaned(node, 80)}: GPU {','.join(indices)}" for node, indices in by_node.items())
 
 
-def _mib(mib: int | None) -> str:
-    if mib is None:
-        return ""
-    return f"{mib / 1024:.1f} GiB" if mib >= 1024 else f"{mib} MiB"
-
-
-def duration(ms: int, lang: str) -> str:
-    """A length of time, in its two largest units."""
-    say, seconds = PHRASES[lang], max(0, ms) // 1000
-    units = [(seconds // 86_400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"), (seconds % 60, "s")]
-    while len(units) > 1 and not units[0][0]:
-        units.pop(0)
-    return " ".join(f"{count}{say[unit]}" for i, (count, unit) in enumerate(units[:2]) if count or not i)
-
-
-def cleaned(text: str, most: int) -> str:
+def cleaned(text: str, longest: int) -> str:
     """One line without control characters, not longer than that."""
-    found = "".join(" " if _is_control(c) else c for c in _COLOUR.sub("", text[: 4 * most])).strip()
-    return found if len(found) <= most else found[: most - 1] + "…"
+    found = "".join(" " if _is_control(c) else c for c in _COLOUR.sub("", text[: 4 * longest])).strip()
+    return found if len(found) <= longest else found[: longest - 1] + "…"
 
 
 def _is_control(c: str) -> bool:
@@ -153,7 +150,7 @@ def last_lines(out: bytes, err: bytes, count: int) -> list[str]:
 
 
 def _lines(data: bytes, count: int) -> list[str]:
-    """The last lines. Of one that was written over and over, like a progress bar, what stood there at the end."""
+    """The last lines. Of a line that was overwritten, like a progress bar, its last state."""
     if not count:
         return []
     lines = [line.rstrip("\r").rpartition("\r")[2] for line in data.decode("utf-8", "replace").split("\n")]

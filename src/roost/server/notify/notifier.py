@@ -1,6 +1,6 @@
-"""Telling people: notices become messages, messages are handed to the sender, what fails is tried again.
+"""Notifications: notices become messages, messages go to the sender, and what fails is tried again.
 
-Outside the controller: it reads what is committed, and nobody waits for it. Where nobody wants to be told it does nothing.
+Outside the controller: it reads what is committed, and nothing waits for it. Without targets it does nothing.
 """
 
 import asyncio
@@ -28,40 +28,40 @@ from roost.store.rows import MessageRow, NoticeRow, TargetRow
 from roost.store.store import Store
 
 GATHER_S, PATIENCE_MS = 0.3, 30_000
-"""Between two rounds: what ends in a burst is taken in lots. When no target could take more now, the lots may be larger:
-of most of what they hold it will then only be said how much it was."""
+"""Pause between two rounds, so that many ends are taken together. While no target can take more, rounds wait longer: most of
+what piles up is then only counted."""
 LOOK_S = 2.0
-"""How often it is looked for idle and free GPUs, and for notices whose commit came after the news of them."""
+"""How often to look for idle and free GPUs, and for notices that were committed after their event."""
 PRUNE_S = 3600.0
 NOTICES = 5000
 AT_ONCE = 32
 FACTORS = (1, 3, 12, 60, 360)
 GIVE_UP_MS = 86_400_000
 FREE_PAUSE_MS = 60_000
-"""A target hears of free GPUs at most so often."""
+"""A target is notified of free GPUs at most this often."""
 LEAVE_S = 2.0
 
 _log = logging.getLogger("roost.notify")
 
 
 class _Line:
-    """What is known of a target besides its row: whether messages wait, and how it fared lately."""
+    """The state of a target besides its row: whether messages wait, and how sending went lately."""
 
     def __init__(self) -> None:
         self.waits = True
         self.task: asyncio.Task[None] | None = None
         self.sending = 0
         self.due_ms = 0
-        """When the next of them may be tried; 0: now."""
+        """When the next message may be tried; 0: now."""
         self.failures = 0
         self.paused_ms = 0
-        """Nothing is sent there before: the last one failed."""
-        self.free_told_ms = 0
+        """Nothing is sent there before this time, since the last message failed."""
+        self.free_sent_ms = 0
         self.owed: set[tuple[str, int]] = set()
 
 
 class Notifier:
-    """The loop, and what it knows of targets."""
+    """The loop that sends notifications, and the state of each target."""
 
     def __init__(
         self,
@@ -88,16 +88,16 @@ class Notifier:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether anything is told at all."""
+        """Whether notifications are on."""
         return bool(self._engine.cluster.settings["notify.enabled"])
 
     def _is_locked(self, user: str) -> bool:
-        """Whether that user is told nothing for now."""
+        """Whether that user is locked: they are not notified."""
         account = self._people.accounts.get(user)
         return account is not None and account.is_locked
 
     def reload(self) -> None:
-        """Targets changed: read them, and say what is to be kept for them."""
+        """Targets changed: read them, and tell the store which notices to keep for them."""
         self.targets = {row.id: row for row in self._store.read(outbox.targets)}
         self._lines = {target: self._lines.get(target) or _Line() for target in self.targets}
         wanted: dict[str, frozenset[str]] = {}
@@ -107,7 +107,7 @@ class Notifier:
         self._wake.set()
 
     def _watch(self, event: ev.Event) -> None:
-        """Of all that happens. Only notes it: the engine waits for this."""
+        """Called with every event. Only takes notes, because the engine waits for it."""
         if isinstance(event, ev.SettingChanged):
             if event.key.startswith("notify."):
                 self.reload()
@@ -125,15 +125,15 @@ class Notifier:
     # -- the loop ---------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Round after round, for ever."""
+        """Run until cancelled."""
         while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), self._pause_s())
             self._wake.clear()
             try:
                 await self._round()
-            except Exception as error:  # whatever it was, it is no reason to tell nobody ever after
-                _log.error("telling people failed: %s", type(error).__name__)
+            except Exception as error:  # one failure must not stop all later notifications
+                _log.error("a round of notifications failed: %s", type(error).__name__)
                 _log.debug("", exc_info=error)
                 await asyncio.sleep(LOOK_S)
             await asyncio.sleep(GATHER_S)
@@ -165,7 +165,7 @@ class Notifier:
             await self._change(outbox.prune, now, now - GIVE_UP_MS)
 
     async def close(self) -> None:
-        """Let what is being sent be sent, for a moment, then leave."""
+        """Wait a moment for what is being sent, then stop."""
         self._engine.watchers.discard(self._watch)
         tasks = [line.task for line in self._lines.values() if line.task is not None]
         self._lines = {}
@@ -179,14 +179,14 @@ class Notifier:
     # -- from notices to messages -----------------------------------------------------------------------------------
 
     async def _take_notices(self) -> bool:
-        """Turn what was kept into messages; true when there may be more."""
+        """Turn notices into messages; true when there may be more."""
         rows = await self._reader.read(outbox.notices, NOTICES)
         if rows:
             await self._put(await self._messages(rows), rows[-1].id)
         return len(rows) == NOTICES
 
     async def _messages(self, rows: list[NoticeRow]) -> list[Message]:
-        """A message for each target that wants it; of more than may wait, the oldest are only counted."""
+        """A message for each target that wants it. Beyond what may wait, the oldest are only counted."""
         by_target: dict[int, list[NoticeRow]] = {}
         for row in rows:
             by_job = tuple(filter(None, row.events.split(",")))
@@ -218,7 +218,7 @@ class Notifier:
             if (line := self._lines.get(message.target)) is not None:
                 line.waits, line.due_ms = True, 0
 
-    # -- what nobody did --------------------------------------------------------------------------------------------
+    # -- idle and free GPUs -----------------------------------------------------------------------------------------
 
     async def _look_at_gpus(self) -> None:
         cluster, now = self._engine.cluster, now_ms()
@@ -246,7 +246,7 @@ class Notifier:
         ]
 
     def _free_messages(self, now: int) -> list[Message]:
-        """Of GPUs that became free: told at once, or when the pause is over and they still are."""
+        """Messages about GPUs that became free: at once, or after the pause if they still are."""
         cluster = self._engine.cluster
         found = self._free.look(cluster, now, int(cluster.number("notify.free_s") * 1000))
         messages = []
@@ -254,15 +254,15 @@ class Notifier:
             line = self._lines[target.id]
             is_asked = GPU_FREE in target.words and not self._is_locked(target.user)
             line.owed = (line.owed & self._free.free) | set(found) if is_asked else set()
-            if line.owed and now - line.free_told_ms >= FREE_PAUSE_MS:
+            if line.owed and now - line.free_sent_ms >= FREE_PAUSE_MS:
                 messages.append(self._message(target.id, Facts(GPU_FREE, where=tuple(sorted(line.owed)))))
-                line.free_told_ms, line.owed = now, set()
+                line.free_sent_ms, line.owed = now, set()
         return messages
 
     # -- sending ----------------------------------------------------------------------------------------------------
 
     async def _deliver(self, target: TargetRow, line: _Line) -> None:
-        """Send what waits for a target, one after the other, until nothing is left or one fails."""
+        """Send what waits for a target, one after the other, until nothing is left or one message fails."""
         try:
             while self._lines.get(target.id) is line and self.is_enabled:
                 line.waits = False  # before looking: what comes while we look sets it again
@@ -289,7 +289,7 @@ class Notifier:
                 mood = text.MOODS.get(message.kind, "info")
                 error = await self.outgoing.send(target.url, subject, body, mood=mood, message=message.id)
             except NoSender as problem:
-                error = str(problem)
+                error = problem.said
         now = now_ms()
         if error is None:
             await self._change(outbox.sent, message.id, now)
@@ -303,7 +303,7 @@ class Notifier:
         again = now + max(pause_ms, self._pause_ms(message.tries + 1))
         failed = {
             "tries": message.tries + 1,
-            "error": error,
+            "error": error.as_text(),
             "subject": subject,
             "body": body,
             "next_ms": again if again - message.created_ms < GIVE_UP_MS else None,
@@ -315,7 +315,7 @@ class Notifier:
         return int(1000 * self._engine.cluster.number("notify.retry_s") * FACTORS[min(failures, len(FACTORS)) - 1])
 
     async def _text(self, target: TargetRow, message: MessageRow) -> tuple[str, str]:
-        """Subject and body; those of the first try, when there was one."""
+        """Subject and body; those of the first try, if there was one."""
         if message.body is not None:
             return message.subject, message.body
         if message.kind == MORE:
@@ -326,7 +326,7 @@ class Notifier:
         return text.subject(facts, target.lang), text.body(facts, target.lang, lines)
 
     def _sent_late(self, message: int) -> None:
-        """It was sent after all: it must not be sent again."""
+        """It was sent after all: do not send it again."""
         task = asyncio.create_task(self._change(outbox.sent, message, now_ms()))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

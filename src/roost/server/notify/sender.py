@@ -1,8 +1,8 @@
 """The program that sends messages: lines of JSON in, lines of JSON out. Started when there is something to send.
 
 Runs by itself, without Roost, in an empty environment. Under a root server it becomes `nobody` before it is given anything
-of a user's. All secrets come over its standard input and leave for their service alone: nothing that the library says is
-passed on, only words of `_WORDS`.
+of a user's. Secrets come over its standard input and go to their service only: nothing that the library says is passed on,
+only a code of `_CODES`.
 """
 
 import ctypes
@@ -15,17 +15,17 @@ import sys
 import threading
 from typing import Any
 
-_WORDS = (
-    (r"error=429|\b429\b", "too many messages for the service (429)"),
-    (r"connection refused|errno 111", "connection refused"),
-    (r"name or service not known|failed to resolve|nodename nor servname|name resolution", "its host is not known"),
-    (r"no route to host|network is unreachable|errno 113|errno 101", "its host cannot be reached"),
-    (r"certificate", "its TLS certificate is not accepted"),
-    (r"authentication|\b535\b", "the service refuses the login"),
-    (r"timed out|timeout", "no answer in time"),
-    (r"connection reset|connection aborted|remote end closed|unexpectedly closed", "the service broke off"),
+_CODES = (
+    (r"error=429|\b429\b", "notify.too_many"),
+    (r"connection refused|errno 111", "notify.connection_refused"),
+    (r"name or service not known|failed to resolve|nodename nor servname|name resolution", "notify.unknown_host"),
+    (r"no route to host|network is unreachable|errno 113|errno 101", "notify.unreachable"),
+    (r"certificate", "notify.certificate"),
+    (r"authentication|\b535\b", "notify.login_rejected"),
+    (r"timed out|timeout", "notify.no_answer"),
+    (r"connection reset|connection aborted|remote end closed|unexpectedly closed", "notify.broke_off"),
 )
-"""Everything that is ever said of a failure, but for the number of an HTTP or SMTP status."""
+"""All that is reported of a failure, except the number of an HTTP or SMTP status."""
 _STATUS = re.compile(r"(?:error=|status[ =:]+|\()([1-5]\d\d)\b")
 _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 _BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
@@ -36,7 +36,7 @@ def main() -> int:
     """Serve until standard input ends."""
     out = _own_streams()
     first = json.loads(sys.stdin.readline() or "{}")
-    sys.path[:] = first.get("path") or sys.path  # what the server would import is what is imported here
+    sys.path[:] = first.get("path") or sys.path  # import from where the server imports
     os.environ.update(first.get("proxies", {}))
     said = _Said()
     try:
@@ -53,11 +53,11 @@ def main() -> int:
     out.say({"ready": True})
     for line in sys.stdin:
         threading.Thread(target=_serve, args=(json.loads(line), said, out), daemon=True).start()
-    os._exit(0)  # whoever asked is gone: nobody would hear how the rest went
+    os._exit(0)  # the server is gone: nothing reads the answers
 
 
 def _load() -> None:
-    """All that will be needed, now: as another user we might not be able to read it, and there are no threads yet."""
+    """Import all that is needed now: another user may not be able to read it, and there are no threads yet."""
     for name in ("certifi", "email.mime.multipart", "encodings.idna", "requests", "smtplib"):
         importlib.import_module(name)
     import apprise
@@ -66,7 +66,7 @@ def _load() -> None:
 
 
 def _become(uid: int | None, gid: int | None) -> None:
-    """Give up root's rights for good."""
+    """Give up root for good."""
     if uid is not None and gid is not None:
         os.setgroups([])
         os.setresgid(gid, gid, gid)
@@ -86,7 +86,7 @@ def _become(uid: int | None, gid: int | None) -> None:
 
 
 class _Out:
-    """Answers, a line each, from many threads."""
+    """Answers from many threads, a line each."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -100,7 +100,7 @@ class _Out:
 
 
 class _Said(logging.Handler):
-    """What the library says, thread by thread, to be understood and dropped."""
+    """What the library logs, by thread: read for the cause of a failure, then dropped."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class _Said(logging.Handler):
 
 
 def _own_streams() -> _Out:
-    """Keep standard output for answers: a service that prints must not be heard, nor what it says on errors."""
+    """Keep standard output for answers: what a service prints on stdout or stderr is dropped."""
     own = os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (1, 2):
@@ -135,31 +135,32 @@ def _own_streams() -> _Out:
 def _serve(asked: dict[str, Any], said: _Said, out: _Out) -> None:
     try:
         error = _send(asked) if asked["op"] == "send" else _check(asked)
-        if error == _REFUSED:
-            error = words_for(said.take())
-    except BaseException as problem:  # whatever a service may raise: one thread ends, with an answer
-        error = words_for(f"{type(problem).__name__} {problem}")
+        if error == _REJECTED:
+            error = cause_of(said.take())
+    except BaseException as problem:  # a service may raise anything: the thread still answers
+        error = cause_of(f"{type(problem).__name__} {problem}")
     out.say({"id": asked["id"], "error": error})
 
 
-_REFUSED = "refused"
+_REJECTED = {"code": "notify.rejected"}
+_NO_SERVICE = {"code": "notify.no_service"}
 
 
-def _check(asked: dict[str, Any]) -> str | None:
-    return None if _service(asked["url"]) is not None else "no service understands this URL"
+def _check(asked: dict[str, Any]) -> dict[str, Any] | None:
+    return None if _service(asked["url"]) is not None else _NO_SERVICE
 
 
-def _send(asked: dict[str, Any]) -> str | None:
+def _send(asked: dict[str, Any]) -> dict[str, Any] | None:
     import apprise
 
     service = _service(asked["url"])
     if service is None:
-        return "no service understands this URL"
+        return _NO_SERVICE
     if "overflow=" not in asked["url"].lower():
         service.overflow_mode = apprise.OverflowMode.TRUNCATE
     said = {"title": asked["subject"], "body": asked["body"], "notify_type": asked["mood"]}
     was_sent = service.notify(**said, body_format=apprise.NotifyFormat.TEXT)
-    return None if was_sent else _REFUSED
+    return None if was_sent else _REJECTED
 
 
 def _service(url: str) -> Any:
@@ -168,14 +169,14 @@ def _service(url: str) -> Any:
     return apprise.Apprise.instantiate(url, asset=apprise.AppriseAsset(app_id="Roost", app_desc="Roost"))
 
 
-def words_for(text: str) -> str:
-    """Why it failed, in words of our own: nothing of the text itself, which may hold a secret, but a status number."""
+def cause_of(text: str) -> dict[str, Any]:
+    """Why it failed, as data of a message. Nothing of the text is passed on except a status number: it may hold a secret."""
     lower = text.lower()
-    known = next((words for pattern, words in _WORDS if re.search(pattern, lower)), None)
+    known = next((code for pattern, code in _CODES if re.search(pattern, lower)), None)
     if known is not None:
-        return known
+        return {"code": known}
     status = _STATUS.search(lower)
-    return f"the service refuses it ({status[1]})" if status else "the service refuses it"
+    return {"code": "notify.rejected_status", "params": {"status": int(status[1])}} if status else _REJECTED
 
 
 if __name__ == "__main__":

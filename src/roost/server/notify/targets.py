@@ -1,4 +1,4 @@
-"""A user's targets, as the API sees them: added, listed, tried, removed. A URL goes in and never comes out."""
+"""A user's notification targets: added, listed, tested, removed. A URL goes in and never comes out."""
 
 import asyncio
 from typing import Any
@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 
 from roost.answers.notify_targets import NotTold, Target, TargetMade, TargetTested
-from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotInstalled, TryLater
+from roost.core.errors import BadRequest, Conflict, NotFound, NotInstalled, TryLater
 from roost.core.notify_events import DEFAULT, LANGUAGES, check_events
+from roost.messages import Message
 from roost.server.clock import now_ms, rfc3339
-from roost.server.identity.people import People
+from roost.server.identity.people import People, not_written
 from roost.server.notify import notification_text as text
 from roost.server.notify import urls
 from roost.server.notify.notification_text import Facts
@@ -22,14 +23,14 @@ from roost.store.outbox import MORE
 from roost.store.rows import MessageRow, TargetRow
 from roost.store.store import CommitFailed, Store
 
-MOST = 20
+MAX_TARGETS = 20
 """Targets of one user."""
 MAX_LABEL = 100
 FAILURES = 500
 
 
 class NewTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where to be told, of what, in which language."""
+    """Where to send notifications, for which events, in which language."""
 
     url: str
     events: tuple[str, ...] = DEFAULT
@@ -41,35 +42,33 @@ class NewTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Targets:
-    """Every call is for one user, who has only his own."""
+    """Every call is for one user and their own targets."""
 
     def __init__(self, store: Store, reader: StoreReader, people: People, notifier: Notifier) -> None:
         self._store, self._reader, self._people, self._notifier = store, reader, people, notifier
         self._trying: set[int] = set()
 
     async def listed(self, user: str) -> list[Target]:
-        """His targets, with what waits for them and what went wrong last."""
+        """The user's targets, with what waits for them and the last error."""
         waiting = await self._reader.read(outbox.waiting)
         errors = await self._reader.read(outbox.last_error)
         return [_view(row, waiting.get(row.id, 0), errors.get(row.id)) for row in self._of(user)]
 
     async def add(self, by: Who, asked: NewTarget) -> TargetMade:
-        """Have one more."""
+        """Add a target."""
         user, url = by.name, urls.natural(asked.url)
         urls.check(url)
         events = check_events(asked.events)
         if not events:
-            raise BadRequest("a target that is told nothing is none", "roost notify add --on end,idle URL")
+            raise BadRequest("notify.no_events")
         if asked.lang not in LANGUAGES:
-            raise BadRequest(f"no language {asked.lang[:20]!r}; known: {', '.join(LANGUAGES)}")
+            raise BadRequest("notify.no_language", asked=repr(asked.lang[:20]), known=list(LANGUAGES))
         label = text.cleaned(asked.label, MAX_LABEL) if asked.label else None
-        if len(self._of(user)) >= MOST:
-            raise Conflict(f"you have {MOST} targets, which is the most", "roost notify rm ID")
+        if len(self._of(user)) >= MAX_TARGETS:
+            raise Conflict("notify.limit", limit=MAX_TARGETS)
         error = await self._sender(self._notifier.outgoing.check(url))
         if error is not None:
-            raise BadRequest(
-                f"{urls.scheme_of(url)}://: {error}", "ready ones: docs/how-to/notify.md; a webhook is jsons://…"
-            )
+            raise BadRequest("notify.bad_url", scheme=urls.scheme_of(url), why=error)
         row = {
             "user": user,
             "url": url,
@@ -85,23 +84,23 @@ class Targets:
         return TargetMade(**msgspec.structs.asdict(_view(self._notifier.targets[target], 0, None)))
 
     async def remove(self, by: Who, target: int) -> None:
-        """Forget it and what waits for it."""
+        """Remove a target and what waits for it."""
         row = self._one(by.name, target)
         await self._change(outbox.remove_targets, [row.id])
         self._notifier.reload()
         await self._people.note(by, "notify rm", f"target {row.id}", row.shown)
 
     async def forget(self, user: str) -> None:
-        """Forget all of somebody's: he is gone."""
+        """Remove all targets of a user who was deleted."""
         if rows := self._of(user):
             await self._change(outbox.remove_targets, [row.id for row in rows])
             self._notifier.reload()
 
     async def test(self, user: str, target: int) -> TargetTested:
-        """Send a message there, now, and say how that went."""
+        """Send a test message there now; whether it was sent."""
         row = self._one(user, target)
         if row.id in self._trying:
-            raise Conflict(f"target {row.id} is being tested already", "wait for it")
+            raise Conflict("notify.being_tested", target=row.id)
         facts = Facts("test")
         self._trying.add(row.id)
         try:
@@ -124,25 +123,23 @@ class Targets:
     def _one(self, user: str, target: int) -> TargetRow:
         row = self._notifier.targets.get(target)
         if row is None or row.user != user:
-            raise NotFound(f"you have no target {target}", "roost notify ls")
+            raise NotFound("notify.not_found", target=target)
         return row
 
     async def _change(self, change: Any, *arguments: Any) -> Any:
         try:
             return await asyncio.to_thread(self._store.transact, change, *arguments)
         except CommitFailed as error:
-            raise DiskFull(str(error), "free some space") if error.disk_full else TryLater(str(error)) from None
+            raise not_written(error) from None
 
-    async def _sender(self, asking: Any) -> str | None:
+    async def _sender(self, asking: Any) -> Message | None:
         try:
-            error: str | None = await asking
+            error: Message | None = await asking
             return error
         except NoSender as problem:
             if problem.is_missing:
-                raise NotInstalled(
-                    "apprise is not installed where the server runs", "pip install 'roost[notify]', then try again"
-                ) from None
-            raise TryLater(str(problem), "roost log server") from None
+                raise NotInstalled(problem.said) from None
+            raise TryLater(problem.said) from None
 
 
 def _view(row: TargetRow, waiting: int, error: str | None) -> Target:
@@ -155,7 +152,7 @@ def _view(row: TargetRow, waiting: int, error: str | None) -> Target:
         label=row.label,
         created_at=rfc3339(row.created_ms),
         waiting=waiting,
-        error=error,
+        error=None if error is None else Message.of_text(error),
     )
 
 
@@ -171,7 +168,7 @@ def _failure(message: MessageRow, user: str, shown: str, target: TargetRow | Non
         job=message.job,
         kind=message.kind,
         subject=subject,
-        error=message.error,
+        error=None if message.error is None else Message.of_text(message.error),
         tries=message.tries,
         created_at=rfc3339(message.created_ms),
         next_at=rfc3339(message.next_ms),

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost.core.notify_events import OF_A_JOB
 from roost.core.states import Outcome
-from roost.server.notify.notification_text import MAX_LOG, MAX_SUBJECT, Facts, body, duration, last_lines, subject
-from roost.server.notify.phrases import PHRASES
+from roost.messages import Message
+from roost.server.notify.notification_text import MAX_LOG, MAX_SUBJECT, Facts, body, last_lines, subject
 
 FAILED = Facts(
     "failed",
@@ -31,49 +30,46 @@ FAILED = Facts(
 
 
 def test_a_failure_in_english() -> None:
-    assert subject(FAILED, "en") == "Roost: job 12 train.py failed (exit 1) on lab7"
+    assert subject(FAILED, "en") == "Roost: job 12 train.py failed (exit code 1) on lab7"
     assert body(FAILED, "en", ["last words"]).splitlines() == [
         "job: 12",
         "name: train.py",
         "user: ada",
-        "on: lab7, GPU 0,3",
+        "node: lab7, GPU 0,3",
         "waited: 1 min 1 s",
         "ran: 1 h 1 min",
         "exit code: 1",
         "error: it broke",
-        "peak GPU memory: 20.0 GiB",
+        "peak GPU memory: 20 GiB",
         "peak RAM: 700 MiB",
-        "look further: roost log 12",
+        "full log: roost log 12",
         "",
-        "The last 1 lines of its log:",
+        "Last 1 line of the log:",
         "last words",
     ]
 
 
 def test_a_failure_in_chinese() -> None:
-    assert subject(FAILED, "zh") == "Roost：任务 12 train.py 失败（退出码 1），节点 lab7"
-    assert "等待：1 分 1 秒\n运行：1 小时 1 分" in body(FAILED, "zh", [])
+    assert subject(FAILED, "zh") == "Roost：任务 12 train.py 运行失败（退出码 1），节点 lab7"
+    assert "排队：1 分钟 1 秒\n运行：1 小时 1 分钟" in body(FAILED, "zh", [])
 
 
-def test_both_languages_have_the_same_phrases_and_places_to_fill() -> None:
-    english, chinese = PHRASES["en"], PHRASES["zh"]
-    assert english.keys() == chinese.keys()
-    for key, words in english.items():
-        assert words.count("{") == chinese[key].count("{"), key
-    assert {f"how_{outcome.value}" for outcome in Outcome} <= english.keys()
-    assert {"how_start", "how_idle"} <= english.keys() and {"start", "idle"} <= set(OF_A_JOB)
+def test_an_error_with_a_code_is_in_the_language_of_the_target() -> None:
+    facts = Facts("failed", 1, 1, error=Message("job.not_found", job=7).as_text())
+    assert "error: there is no job 7" in body(facts, "en", []) and "错误：没有任务 7" in body(facts, "zh", [])
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("kind", [*(o.value for o in Outcome), "start", "idle", "gpu_free", "more", "test"])
 def test_every_kind_has_words(kind: str, lang: str) -> None:
     facts = Facts(kind, 1, 2, "x", "ada", "n1", (0,), where=(("n1", 0), ("n1", 2), ("n2", 1)), count=137, idle_ms=1_800_000)
-    assert "Roost" in subject(facts, lang) and "{" not in subject(facts, lang) + body(facts, lang, ["line"])
+    text = subject(facts, lang) + body(facts, lang, ["line"])
+    assert "Roost" in text and "{" not in text and "notify." not in text
 
 
 def test_free_gpus_are_named_node_by_node() -> None:
     facts = Facts("gpu_free", where=(("n1", 0), ("n1", 2), ("n2", 1)))
-    assert subject(facts, "en") == "Roost: free: n1: GPU 0,2; n2: GPU 1"
+    assert subject(facts, "en") == "Roost: GPUs free: n1: GPU 0,2; n2: GPU 1"
 
 
 @given(st.text(), st.text(), st.text())
@@ -115,8 +111,3 @@ def test_a_log_is_bounded() -> None:
     kept = last_lines(b"\n".join(b"%d " % i + b"x" * 1000 for i in range(50)), b"", 50)
     assert sum(map(len, kept)) <= MAX_LOG and kept[-1].startswith("49 ")
     assert last_lines(b"x" * 100_000, b"", 20)[0].endswith("…")
-
-
-def test_durations() -> None:
-    shown = [duration(ms, "en") for ms in (0, 999, 59_000, 60_000, 3_600_000, 90_061_000)]
-    assert shown == ["0 s", "0 s", "59 s", "1 min", "1 h", "1 d 1 h"]

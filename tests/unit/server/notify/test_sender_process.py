@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.sinks import Webhook
 
+from roost.messages import Message
 from roost.server.notify.sender_process import NO_ANSWER, SenderProcess
 from roost.server.notify.urls import check
 
@@ -43,7 +44,7 @@ async def test_every_url_of_the_page_is_one_that_its_service_understands(outgoin
         real = re.sub(r"\b(TOKEN|KEY)\b", token, real).replace("CHAT_ID", "12315544")
         check(real)
         assert await outgoing.check(real) is None, url
-    assert await outgoing.check("bogus://x") == "no service understands this URL"
+    assert await outgoing.check("bogus://x") == Message("notify.no_service")
 
 
 async def test_it_starts_when_asked_and_ends_when_closed(outgoing: SenderProcess, hook: Webhook) -> None:
@@ -81,7 +82,7 @@ async def test_one_that_dies_is_said_and_another_is_started(outgoing: SenderProc
         await asyncio.sleep(0)
     assert outgoing.pid is not None
     os.kill(outgoing.pid, signal.SIGKILL)
-    assert await sending == "the program that sends messages ended"
+    assert await sending == Message("notify.sender_ended")
     hook.hangs.set()
     assert await outgoing.send(hook.url, "next", "x") is None
 
