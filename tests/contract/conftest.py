@@ -132,7 +132,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, dashboard.File]:
 def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The same hashes with little work in them: tests set and check hundreds."""
     hasher = PasswordHash((Argon2Hasher(time_cost=1, memory_cost=64, parallelism=1),))
-    passwords._nobody.cache_clear()
+    passwords._hash_of_none.cache_clear()
     monkeypatch.setattr(passwords, "_hasher", lambda: hasher)
     yield
-    passwords._nobody.cache_clear()
+    passwords._hash_of_none.cache_clear()

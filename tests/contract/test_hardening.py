@@ -538,7 +538,7 @@ async def test_an_unknown_name_takes_the_same_way(api: Api, monkeypatch: pytest.
             checked.append(True)
             return bool(real(*arguments))
 
-    passwords._nobody()
+    passwords._hash_of_none()
     monkeypatch.setattr(passwords, "_hasher", Counting)
     for user in ("ana", "nobody.at.all"):
         began = len(checked)

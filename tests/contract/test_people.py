@@ -45,7 +45,7 @@ async def test_there_is_no_first_administrator_when_one_can_log_in(api: Api) -> 
 
 async def test_users_are_tied_each_to_his_own_account_or_none_is_added(api: Api) -> None:
     both = await api.call("POST", "/users", {"names": ["ana", "bob"], "ties": {"ana": ME, "bob": ME}})
-    assert (both.status, both.json["error"]["message"]) == (409, f"{ME} cannot be tied to ana and to bob")
+    assert (both.status, both.json["error"]["message"]) == (409, f"{ME} cannot be linked to both ana and bob")
     assert (await api.get("/users"))["users"] == []
     made = await api.post("/users", {"names": ["ana", "bob"], "unix": "none", "ties": {"bob": ME}})
     assert [(user["user"], user["unix"]) for user in made["users"]] == [("ana", None), ("bob", ME)]

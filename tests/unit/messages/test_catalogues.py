@@ -20,7 +20,14 @@ from roost.messages.catalog import topic
 SOURCE = Path(roost.__file__).parent
 CODE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)+\Z")
 
-NOT_CODES: Mapping[str, str] = {}
+NOT_CODES: Mapping[str, str] = {
+    "node.lock": "a file of the node program",
+    "node.log": "a file of the node program",
+    "node.pid": "a file of the node program",
+    "node.sock": "a file of the node program",
+    "notify.notify_actions": "a module",
+    "user.roost.run": "an extended attribute",
+}
 """Texts in the source that begin like a code and are none: each with what it is. An entry that is not needed fails."""
 
 

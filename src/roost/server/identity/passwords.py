@@ -59,12 +59,12 @@ def is_right(password: str, known: str | None) -> bool:
     """Whether it is the password. Takes as long for a user without one."""
     if len(password) > MAX_LENGTH:
         return False
-    fits = bool(_hasher().verify(password, known or _nobodys()))
+    fits = bool(_hasher().verify(password, known or _hash_of_none()))
     return fits and known is not None
 
 
 @cache
-def _nobodys() -> str:
+def _hash_of_none() -> str:
     return hashed("a password that no user has")
 
 
