@@ -95,9 +95,9 @@ class Attachments:
         return sim is not None and sim != self.sim and not self.life.is_busy
 
     def _take_link(self, connection: socket.socket, fds: List[int]) -> None:
-        self.departure.stay()
         link = Link(self.loop, connection, fds, self.dispatch.line, self._closed, self.followers.push_all)
         self.uplink.replace(link, self._greet)
+        self.departure.link_opened()
         try:
             link.open()
         except OSError as problem:
@@ -137,6 +137,7 @@ class Attachments:
     def _closed(self, reason: str) -> None:
         self.uplink.detach()
         self.followers.clear()
+        self.departure.link_closed()
         self.report(f"link closed: {reason}")
 
 

@@ -1,4 +1,8 @@
-"""When the daemon leaves: told to, replaced by another version, or without a server for long while nothing runs."""
+"""When the daemon leaves: told to, replaced by another version, or without a server for long while nothing runs.
+
+A link may arrive late: its server was killed, or has removed this node, while the connection was being made. Such a link
+ends without a word, and changes nothing: a daemon that it started leaves again, one that was told to leave still does.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,8 @@ class Departure:
     report: Callable[[str], None]
     _leaves_when_idle: bool = False
     _alone_since: Optional[float] = None
+    _otherwise: Optional[bool] = True
+    """Whether it leaves when idle should the present link end without a word; None once a server has spoken."""
 
     def shut_down(self, when_idle: bool) -> None:
         """Leave now, or as soon as nothing runs."""
@@ -24,9 +30,20 @@ class Departure:
         if not when_idle:
             self.loop.stop()
 
-    def stay(self) -> None:
-        """A new server is here: what the one before it wanted no longer counts."""
+    def link_opened(self) -> None:
+        """Stay for it, whatever the server before it wanted."""
+        if self._otherwise is None:
+            self._otherwise = self._leaves_when_idle
         self._leaves_when_idle = False
+
+    def server_spoke(self) -> None:
+        """The link has a living server."""
+        self._otherwise = None
+
+    def link_closed(self) -> None:
+        """Nothing came over it: what was wanted before it still counts."""
+        if self._otherwise is not None:
+            self._leaves_when_idle = self._otherwise
 
     def check_idle(self, life: Lifecycle) -> None:
         """After every round of the loop."""

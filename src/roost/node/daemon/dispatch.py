@@ -53,6 +53,7 @@ class Dispatch:
 
     def line(self, line: bytes) -> None:
         id = None
+        self.departure.server_spoke()
         try:
             message = protocol.decode(line)
             id = message.get("id")

@@ -47,8 +47,54 @@ def test_told_to_leave_when_idle_it_waits_for_the_last_run() -> None:
 def test_a_new_server_makes_it_stay() -> None:
     loop = Stopped()
     one = departure(loop)
+    one.server_spoke()
     one.shut_down(when_idle=True)
-    one.stay()
+    one.link_opened()
+    one.check_idle(Busy(False))
+    one.server_spoke()
+    one.link_closed()
+    one.check_idle(Busy(False))
+    assert loop.count == 0
+
+
+def test_started_by_a_link_that_says_nothing_it_leaves_with_it() -> None:
+    loop = Stopped()
+    one = departure(loop)
+    one.check_idle(Busy(False))
+    one.link_opened()
+    one.check_idle(Busy(False))
+    assert loop.count == 0
+    one.link_closed()
+    one.check_idle(Busy(True))
+    assert loop.count == 0
+    one.check_idle(Busy(False))
+    assert loop.count == 1
+
+
+def test_told_to_leave_it_still_leaves_after_links_that_say_nothing() -> None:
+    loop = Stopped()
+    one = departure(loop)
+    one.link_opened()
+    one.server_spoke()
+    one.shut_down(when_idle=True)
+    one.link_closed()
+    for _ in range(2):  # the second takes the place of the first
+        one.link_opened()
+        one.check_idle(Busy(False))
+        assert loop.count == 0
+    one.link_closed()
+    one.check_idle(Busy(False))
+    assert loop.count == 1
+
+
+def test_a_server_that_was_there_is_waited_for() -> None:
+    loop = Stopped()
+    one = departure(loop)
+    one.link_opened()
+    one.server_spoke()
+    one.link_closed()
+    one.link_opened()
+    one.link_closed()
     one.check_idle(Busy(False))
     assert loop.count == 0
 
