@@ -73,13 +73,13 @@ class Going:
             self.cluster.apply(ev.Started(found.job.id, self.now_ms, 1, 77))
             length_s = self.lengths_s[found.job.id % len(self.lengths_s)]
             heappush(self.ends, (self.now_ms + 1000 * length_s, found.job.id))
-        if made.kept is not None:
-            self.cluster.apply(made.kept)
+        if made.hold is not None:
+            self.cluster.apply(made.hold)
         return [found.job.id for found in made.starts]
 
     def _wait_for(self, end: tuple[int, int]) -> None:
         at_ms, job = end
-        if (keeping := self.cluster.keeping) is not None:
+        if (keeping := self.cluster.node_hold) is not None:
             uuids = (uuid for name in keeping.nodes for uuid in self.cluster.nodes[name].gpus)
             idle_s = sum(uuid not in self.cluster.claims for uuid in uuids) * (at_ms - self.now_ms) / 1000
             self.kept_idle_s += idle_s

@@ -67,7 +67,7 @@ class History(NamedTuple):
     users: list[UserRules]
     group_limit: int | None
     is_generous: bool
-    """Whether there is much in the purse, and little patience."""
+    """Whether there is much in the allowance, and little patience."""
     ops: list[Op]
 
 
@@ -84,9 +84,9 @@ class World:
             self.cluster.apply(ev.UserRuled(user, rules))
         self.cluster.apply(ev.GroupLimited(1, what.group_limit))
         if what.is_generous:
-            self.cluster.apply(ev.SettingChanged("policy.purse", 0.5))
-            self.cluster.apply(ev.SettingChanged("policy.patience_s", 0))
-            self.cluster.apply(ev.Kept(NOW, None, 100_000.0))
+            self.cluster.apply(ev.SettingChanged("policy.idle_allowance", 0.5))
+            self.cluster.apply(ev.SettingChanged("policy.hold_after_s", 0))
+            self.cluster.apply(ev.HoldChanged(NOW, None, 100_000.0))
 
     def _attach(self, name: str, gpus: list[tuple[str, int]]) -> None:
         known = tuple(Gpu(f"{name}-{i}", i, model, mib) for i, (model, mib) in enumerate(gpus))
@@ -106,8 +106,8 @@ class World:
             self.cluster.apply(ev.Started(found.job.id, self.now_ms, found.job.attempts + 1, 77))
         for asked in made.preempts:
             self.cluster.apply(ev.StopAsked(asked.job, self.now_ms, Stop(StopKind.PREEMPT, asked.for_job)))
-        if made.kept is not None:
-            self.cluster.apply(made.kept)
+        if made.hold is not None:
+            self.cluster.apply(made.hold)
 
 
 def unfold(what: History) -> Iterator[tuple[World, Plan]]:
@@ -286,8 +286,8 @@ def _seen(chance: Random) -> Observation:
 
 _SETTINGS: tuple[tuple[str, Value], ...] = (
     *(("policy", name) for name in names()),
-    ("policy.patience_s", 3600),
-    ("policy.purse", 0.0),
+    ("policy.hold_after_s", 3600),
+    ("policy.idle_allowance", 0.0),
     ("safety.gpu_mem", 0.2),
     ("safety.gpu_mem", 0.0),
     ("cpu.slots", 1),

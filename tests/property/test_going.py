@@ -1,4 +1,4 @@
-"""A cluster that goes on: nobody waits for ever, and what that costs stays inside the purse."""
+"""A cluster that goes on: nobody waits for ever, and what that costs stays inside the allowance."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ lengths = st.lists(st.integers(60, 3000), min_size=1, max_size=7)
 
 
 def bound_s(here: Going, gpus: int) -> float:
-    """Patience, then the time in which the purse pays for keeping that many GPUs, twice over, then the longest run."""
-    longest_s, income = max(here.lengths_s), here.cluster.number("policy.purse") * here.cluster.gpu_count
+    """Patience, then the time in which the allowance pays for keeping that many GPUs, twice over, then the longest run."""
+    longest_s, income = max(here.lengths_s), here.cluster.number("policy.idle_allowance") * here.cluster.gpu_count
     return PATIENCE_S + 2 * gpus * longest_s / income + longest_s
 
 
@@ -54,15 +54,15 @@ def test_a_job_wider_than_any_node_starts_too(policy: str, nodes: int, gpus: int
 
 @settings(max_examples=30)
 @given(policies, st.integers(1, 3), st.integers(2, 4), lengths, st.sampled_from([0.0, 0.001, 0.02, 0.3]))
-def test_what_is_kept_idle_stays_inside_the_purse(policy: str, nodes: int, gpus: int, runs: list[int], purse: float) -> None:
+def test_what_is_kept_idle_stays_inside_the_purse(policy: str, nodes: int, gpus: int, runs: list[int], allowance: float) -> None:
     """However wrong predictions are: run times here have no pattern that the command would tell."""
     here = Going(nodes, gpus, runs, [Request(1), Request(1), Request(1), Request(gpus)])
     here.set("policy", policy)
-    here.set("policy.purse", purse)
-    here.set("policy.patience_s", 0)
+    here.set("policy.idle_allowance", allowance)
+    here.set("policy.hold_after_s", 0)
     for _ in here.go(50_000):
         passed_s = (here.now_ms - NOW) / 1000
-        assert here.kept_idle_s <= purse * here.cluster.gpu_count * passed_s + here.dearest_s
+        assert here.kept_idle_s <= allowance * here.cluster.gpu_count * passed_s + here.dearest_s
 
 
 @pytest.mark.parametrize("policy", names())
@@ -82,9 +82,9 @@ def test_under_swift_a_long_job_is_overtaken_only_until_its_target(long_s: int, 
     here = Going(1, 2, (short_s, long_s), [Request(1)])
     here.warm_up(5000)
     known = here.submit(Request(1), "zoe", "long")
-    alpha = here.cluster.number("policy.alpha")
+    alpha = here.cluster.number("policy.wait_factor")
     typical_s = here.cluster.learned.outlook(here.cluster.jobs[known].shape).typical_s
-    most_s = alpha * typical_s + here.cluster.number("policy.evenness_s") + here.cluster.number("policy.fairness_s") * 3
+    most_s = alpha * typical_s + here.cluster.number("policy.wait_compensation_s") + here.cluster.number("policy.fair_share_penalty_s") * 3
     assert here.started_s(known, most_s + 2 * long_s) is not None
 
 

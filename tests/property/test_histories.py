@@ -163,8 +163,8 @@ def test_what_is_remembered_from_plan_to_plan_is_what_a_fresh_look_says(what: Hi
         assert kept.largest == fresh.largest
         for request in REQUESTS:
             assert kept.could(request) == fresh.could(request)
-            for on_kept in (False, True):
-                assert kept.place(request, on_kept) == fresh.place(request, on_kept)
+            for with_held in (False, True):
+                assert kept.place(request, with_held) == fresh.place(request, with_held)
         made.starts.clear()
         made.preempts.clear()
 
@@ -175,7 +175,7 @@ def test_what_is_remembered_from_plan_to_plan_is_what_a_fresh_look_says(what: Hi
 @given(histories())
 def test_explanations_agree_with_what_happens(what: History) -> None:
     for world, made in unfold(what):
-        if world.cluster.keeping is not None:  # see test_keeping
+        if world.cluster.node_hold is not None:  # see test_keeping
             continue
         starting = {found.job.id for found in made.starts}
         for job in world.cluster.jobs.values():

@@ -8,6 +8,7 @@ from roost.answers.login import You
 from roost.answers.nodes import Node
 from roost.answers.users import Notice
 from roost.answers.values import Time, Value, Versioned
+from roost.messages import Message
 
 Switch = Literal["on", "paused"]
 TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -16,17 +17,21 @@ UNITS = ["ms", "s", "min", "h", "d", "MiB"]
 
 
 class Setting(msgspec.Struct, kw_only=True):
-    """A setting, and which values it takes: one of `choices` where there are any, else what lies between the limits."""
+    """A setting, and which values it takes: one of `choices` where there are any, else what lies between the limits.
+
+    `was` is its name in earlier releases.
+    """
 
     key: str
     value: Value
     default: Value
-    meaning: str
+    meaning: Message
     type: Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(TYPES.values())})]
     minimum: float | None
     maximum: float | None
     unit: Annotated[str, msgspec.Meta(extra_json_schema={"enum": UNITS})] | None
     choices: list[str]
+    was: str | None
 
 
 class Settings(Versioned):

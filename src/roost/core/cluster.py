@@ -16,11 +16,11 @@ from roost.core.model import (
     Active,
     Claim,
     Conditions,
-    GaveUp,
+    AbandonedHold,
     Gpu,
     GpuRules,
     Job,
-    Keeping,
+    NodeHold,
     Request,
     Shape,
     UserRules,
@@ -74,15 +74,15 @@ class Cluster(Machines):
         self.is_paused = False
         self.counts: Counter[str] = Counter()
         self.learned = Learned()
-        self.keeping: Keeping | None = None
-        self.purse = 0.0
-        """GPU seconds that may be kept idle for wide jobs. Fills by itself, a small part of the cluster."""
+        self.node_hold: NodeHold | None = None
+        self.allowance = 0.0
+        """GPU seconds that may stand idle on held nodes; grows with time, by a small part of the cluster."""
         self.savings = 0.0
-        """What did not fit into the purse, for those who wait longest."""
-        self.purse_ms: int | None = None
-        self.keep_again_ms = 0
-        self.gave_up: dict[int, GaveUp] = {}
-        """When keeping nodes free for a job was last given up, and what it had cost."""
+        """What the allowance could not take, for jobs that have waited longest."""
+        self.allowance_ms: int | None = None
+        self.hold_again_ms = 0
+        self.abandoned_holds: dict[int, AbandonedHold] = {}
+        """The last hold for a job that was abandoned, and what it had cost."""
         self.index: Any = None
         """What a plan remembers of this cluster from the last one; never part of an answer."""
 
@@ -232,7 +232,7 @@ class Cluster(Machines):
             raise RefusedChange(e.id, self._state(e.id), Change.HOLD)
         before = self.jobs[e.id]
         if e.job.rank > before.rank:
-            self.ready[e.id] = e.at_ms  # whoever is sent back begins to wait anew
+            self.ready[e.id] = e.at_ms  # one that is moved back begins to wait anew
         self.jobs[e.id] = e.job
         self._open_if_free(e.job)
         self._tidy(before.shape)
@@ -253,7 +253,7 @@ class Cluster(Machines):
         job = self._leave_queue(e.id, State.STARTING)
         job = Job(job.id, job.shape, job.rank, job.submitted_ms, e.attempt)
         self.active[e.id] = Active(job, State.STARTING, e.attempt, e.node, e.gpus, e.at_ms, granted_mib=e.granted_mib)
-        self.gave_up.pop(e.id, None)
+        self.abandoned_holds.pop(e.id, None)
         self._claim(self.active[e.id])
 
     def _started(self, e: ev.Started) -> None:
@@ -283,7 +283,7 @@ class Cluster(Machines):
         after(e.id, state, Change.END)
         self._learn(e)
         self.ready.pop(e.id, None)
-        self.gave_up.pop(e.id, None)
+        self.abandoned_holds.pop(e.id, None)
         if (active := self.active.pop(e.id, None)) is not None:
             self._release(active)
             self._count(state, State.ENDED)
@@ -357,11 +357,11 @@ class Cluster(Machines):
             if conditions is not None and conditions.begin_ms == begin_ms:
                 self._set_conditions(job, Conditions(conditions.after, None), begin_ms)
 
-    def _kept(self, e: ev.Kept) -> None:
-        if e.gave_up is not None:
-            self.gave_up[e.gave_up] = GaveUp(e.now_ms, e.in_vain)
-        self.keeping, self.purse, self.savings = e.keeping, e.purse, e.savings
-        self.purse_ms, self.keep_again_ms = e.now_ms, e.again_ms
+    def _hold_changed(self, e: ev.HoldChanged) -> None:
+        if e.abandoned is not None:
+            self.abandoned_holds[e.abandoned] = AbandonedHold(e.now_ms, e.in_vain)
+        self.node_hold, self.allowance, self.savings = e.hold, e.allowance, e.savings
+        self.allowance_ms, self.hold_again_ms = e.now_ms, e.again_ms
 
     # -- the parts of a change --------------------------------------------------------------------------------------
 
@@ -415,13 +415,13 @@ class Cluster(Machines):
                 waiting.remove(job)
 
     def _claim(self, active: Active) -> None:
-        self._hold(active, 1)
+        self._count_held(active, 1)
         for uuid in active.gpus:
             claims = self.claims.setdefault(uuid, {})
             claims[active.job.id] = self._claim_on(uuid, active)
             self.touched.add(self.node_of.get(uuid, active.node))
 
-    def _hold(self, active: Active, sign: int) -> None:
+    def _count_held(self, active: Active, sign: int) -> None:
         """Count what a job has, or no longer has."""
         shape = active.job.shape
         self.gpus_of[shape.user] += sign * len(active.gpus)
@@ -451,7 +451,7 @@ class Cluster(Machines):
             self.claims[uuid][job] = self._claim_on(uuid, active)
 
     def _release(self, active: Active) -> None:
-        self._hold(active, -1)
+        self._count_held(active, -1)
         for uuid in active.gpus:
             self.touched.add(self.node_of.get(uuid, active.node))
             claims = self.claims[uuid]

@@ -6,7 +6,7 @@ Those above the line are kept in the store; those below are about the moment (a 
 import msgspec
 
 from roost.core.accounts import Channel
-from roost.core.model import Access, Conditions, Gpu, GpuRules, Host, Job, Keeping, Left, Login, Observation, Stop, UserRules
+from roost.core.model import Access, Conditions, Gpu, GpuRules, Host, Job, NodeHold, Left, Login, Observation, Stop, UserRules
 from roost.core.states import Outcome
 
 
@@ -278,20 +278,20 @@ class TimeCame(Event, frozen=True):
     now_ms: int
 
 
-class Kept(Event, frozen=True):
-    """What is kept free for a wide job now, what is left in the purse, and for which job it was given up."""
+class HoldChanged(Event, frozen=True):
+    """What is held for a wide job now, what is left of the allowance, and for which job a hold was abandoned."""
 
     now_ms: int
-    keeping: Keeping | None
-    purse: float
-    gave_up: int | None = None
+    hold: NodeHold | None
+    allowance: float
+    abandoned: int | None = None
     again_ms: int = 0
-    """What was too dear is not thought of again before."""
+    """No new hold is considered before."""
     savings: float = 0.0
     in_vain: float = 0.0
-    """GPU seconds that stood idle for the job for which it was given up."""
+    """GPU seconds that stood idle for the job whose hold was abandoned."""
 
 
-MOMENTARY = (NodeAttached, NodeDetached, Orphaned, Laid, Barred, Sampled, Measured, TimeCame, Kept)
+MOMENTARY = (NodeAttached, NodeDetached, Orphaned, Laid, Barred, Sampled, Measured, TimeCame, HoldChanged)
 LAZY = (Started, FilesGone)
 """Facts that the node keeps on disk as well: their commit may wait for the next batch."""

@@ -245,14 +245,14 @@ class Claim(msgspec.Struct, frozen=True):
     mem_mib: int
 
 
-class Keeping(msgspec.Struct, frozen=True):
-    """Nodes kept free for a wide job that has waited long, and what that has cost so far. Costs are GPU seconds."""
+class NodeHold(msgspec.Struct, frozen=True):
+    """Nodes held for a wide job that has waited long, and what that has cost so far. Costs are GPU seconds."""
 
     job: int
     nodes: tuple[str, ...]
     since_ms: int
     chosen_ms: int
-    """When the nodes were last chosen: as time goes on others may empty earlier."""
+    """When the nodes were last chosen: later, others may empty earlier."""
     until_ms: int
     """When all of them will probably be empty."""
     expected: float
@@ -260,11 +260,11 @@ class Keeping(msgspec.Struct, frozen=True):
     idle: int = 0
     """GPUs of them that stand idle."""
     is_saved_for: bool = False
-    """Whether it may use up what was saved for those who wait longest."""
+    """Whether it may use the savings."""
 
 
-class GaveUp(msgspec.Struct, frozen=True):
-    """When keeping for a job was given up, and how many GPU seconds stood idle for nothing."""
+class AbandonedHold(msgspec.Struct, frozen=True):
+    """When a hold was abandoned, and how many GPU seconds stood idle for nothing."""
 
     at_ms: int
     in_vain: float

@@ -2,18 +2,24 @@
 
 import ipaddress
 
+from roost.messages import MessageError
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
+class BadNetwork(MessageError, ValueError):
+    """A text that is neither an address nor a network."""
+
+
 def networks(text: str) -> tuple[Network, ...]:
-    """The networks that stand between commas, a single address being one of its own; ValueError names what is neither."""
+    """The networks that stand between commas, a single address being one of its own; `BadNetwork` names what is neither."""
     found: list[Network] = []
     for word in filter(None, (part.strip() for part in text.split(","))):
         try:
             found.append(ipaddress.ip_network(word, strict=False))
         except ValueError:
-            raise ValueError(f"{word!r} is neither an address nor a network like 10.0.0.0/8") from None
+            raise BadNetwork("setting.bad_network", word=word) from None
     return tuple(found)
 
 

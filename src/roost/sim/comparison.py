@@ -134,4 +134,4 @@ def _replayed(workload: Workload, asked: Asked, task: Task, told: Callable[[int]
 
 def settings_of(name: str) -> Mapping[str, Value]:
     """The settings that make the scheduler that policy."""
-    return {"policy": "fifo", "policy.purse": 0} if name == FIRST_FIT else {"policy": name}
+    return {"policy": "fifo", "policy.idle_allowance": 0} if name == FIRST_FIT else {"policy": name}

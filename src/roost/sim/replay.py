@@ -152,6 +152,6 @@ def _started(cluster: Cluster, now_ms: int) -> Iterator[int]:
             cluster.apply(ev.StartIntended(number, now_ms, 1, place.node, place.gpus))
             cluster.apply(ev.Started(number, now_ms, 1, number))
             yield number
-        if found.kept is not None:
-            cluster.apply(found.kept)
+        if found.hold is not None:
+            cluster.apply(found.hold)
         is_full = len(found.starts) == STARTS_A_PLAN

@@ -56,7 +56,7 @@ def _load_settings(db: Connection, cluster: Cluster) -> None:
         try:
             cluster.settings[key] = check(key, msgspec.json.decode(value))
         except BadSetting:
-            continue  # a setting of another release: its row is kept, its value unused
+            continue  # a setting of another release: its row stays, its value is unused
 
 
 def _load_devices(db: Connection, cluster: Cluster) -> None:

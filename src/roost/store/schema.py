@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Large
 
 from roost.store import rows
 
-VERSION = "0008"
+VERSION = "0009"
 """The newest migration. A store of an older version is migrated when it is opened, one of a newer version is refused."""
 
 WAITING = "state IN ('queued', 'held')"

@@ -70,8 +70,8 @@ def test_weight_zero_goes_first_and_negative_keeps_all_others_out(own: Box, poli
 
 
 def test_a_wide_job_among_endless_narrow_ones_starts_after_its_patience(own: Box) -> None:
-    own.do("set", "policy.patience_s", 2)
-    own.do("set", "policy.purse", "0.5")
+    own.do("set", "policy.hold_after_s", 2)
+    own.do("set", "policy.idle_allowance", "0.5")
     submit_as(own, "ana", 1500, "sleep 0.4")
     until("jobs of ana ended", lambda: own.json("status")["jobs"].get("succeeded", 0) >= 40, within_s=60)
     wide = own.submit("--owner", "ben", "-g", 4, SHORT)

@@ -176,7 +176,7 @@ def test_the_older_wins_in_the_end() -> None:
 
 def test_without_alpha_it_is_first_come_first_served() -> None:
     here = knowing(of(1, work="long"), of(2, work="short", at_s=1))
-    here.apply(ev.SettingChanged("policy.alpha", 0.0))
+    here.apply(ev.SettingChanged("policy.wait_factor", 0.0))
     assert ahead(here) == [1, 2]
 
 
@@ -190,7 +190,7 @@ def test_who_holds_more_than_his_part_goes_back() -> None:
     submit(here, of(5, work="short"))
     submit(here, of(6, "bob", "short", at_s=3600))
     assert ahead(here) == [6, 5]
-    here.apply(ev.SettingChanged("policy.fairness_s", 0))
+    here.apply(ev.SettingChanged("policy.fair_share_penalty_s", 0))
     assert ahead(here) == [5, 6]
 
 
@@ -210,7 +210,7 @@ def test_who_fared_worse_lately_goes_ahead() -> None:
     for _ in range(50):
         here.learned.take(Ran("bob", "short", 1, 0, 6000.0, 60))
     assert ahead(here) == [2, 1]
-    here.apply(ev.SettingChanged("policy.evenness_s", 0))
+    here.apply(ev.SettingChanged("policy.wait_compensation_s", 0))
     assert ahead(here) == [1, 2]
 
 

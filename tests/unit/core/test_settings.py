@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roost.core.settings import DEFAULTS, TABLE, BadSetting, check, unit_of
+from roost.core.settings import BY_KEY, DEFAULTS, RENAMED, TABLE, BadSetting, check, unit_of
+from roost.messages import LANGUAGES, Message, render
 
 
 def test_every_default_is_a_value_that_may_be_set() -> None:
@@ -29,14 +30,28 @@ def test_a_part_is_a_number_between_its_bounds(value: object) -> None:
 
 
 def test_an_unknown_key_is_refused() -> None:
-    with pytest.raises(BadSetting, match="no setting named 'cpu'"):
+    with pytest.raises(BadSetting, match="no setting named cpu"):
         check("cpu", 1)
+
+
+def test_an_old_name_says_the_new_one() -> None:
+    for old, new in RENAMED.items():
+        with pytest.raises(BadSetting) as refused:
+            check(old, 1)
+        assert refused.value.said == Message("setting.renamed", key=old, new=new) and new in BY_KEY
+    assert BY_KEY.keys().isdisjoint(RENAMED)
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    for row in TABLE:
+        english, chinese = (render(row.meaning, language) for language in LANGUAGES)
+        assert english != chinese and "setting.about" not in english + chinese
 
 
 def test_proxies_are_addresses_or_networks() -> None:
     assert check("http.proxies", "127.0.0.1, 10.0.0.0/8") == "127.0.0.1, 10.0.0.0/8"
     assert check("http.proxies", "") == ""
-    with pytest.raises(BadSetting, match=r"^http\.proxies: 'nginx' is neither an address nor a network"):
+    with pytest.raises(BadSetting, match=r"^http\.proxies: nginx is not an address or a network"):
         check("http.proxies", "nginx")
 
 

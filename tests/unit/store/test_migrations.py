@@ -12,6 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
+from roost.core.settings import RENAMED
 from roost.core.states import State
 from roost.store import listing, reads, schema
 from roost.store.load import load
@@ -90,6 +91,19 @@ def test_a_database_of_an_earlier_release_opens_with_all_that_is_in_it(release: 
         [2],
     ]
     store.close()
+
+
+def test_settings_keep_their_values_under_their_new_names(tmp_path: Path) -> None:
+    path = tmp_path / "roost.db"
+    shutil.copyfile(RELEASES[0], path)
+    with sqlite3.connect(path) as db:
+        db.executemany("INSERT INTO settings VALUES (?, ?)", [(old, "0.25") for old in ("policy.alpha", "policy.purse")])
+    db.close()
+    store = Store(path)
+    settings = load(store).settings
+    store.close()
+    assert (settings["policy.wait_factor"], settings["policy.idle_allowance"]) == (0.25, 0.25)
+    assert not RENAMED.keys() & settings.keys()
 
 
 def test_every_release_has_left_a_database() -> None:

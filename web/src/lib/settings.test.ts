@@ -6,9 +6,9 @@ const row = (key: string, more: Partial<Setting> = {}): Setting => ({
 });
 
 test("groups are by what stands before the first dot, in the server's order; the policy itself is shown elsewhere", () => {
-  const groups = groupsOf([row("policy"), row("policy.alpha"), row("job.grace_s"), row("policy.purse")]);
+  const groups = groupsOf([row("policy"), row("policy.wait_factor"), row("job.grace_s"), row("policy.idle_allowance")]);
   expect(groups.map((group) => [group.name, group.rows.map((one) => one.key)])).toEqual([
-    ["policy", ["policy.alpha", "policy.purse"]],
+    ["policy", ["policy.wait_factor", "policy.idle_allowance"]],
     ["job", ["job.grace_s"]],
   ]);
 });

@@ -75,7 +75,7 @@ class ShutdownBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def _setting(row: Setting) -> dict[str, Any]:
     limits = dict(zip(("minimum", "maximum"), row.range, strict=True)) if row.range[0] is not None else {}
     choices = policies.names() if row.key == "policy" else list(row.choices)
-    about = {"type": answers.TYPES[row.kind], "description": row.meaning}
+    about = {"type": answers.TYPES[row.kind], "description": str(row.meaning)}
     return {**about, **limits, **({"enum": choices} if choices else {})}
 
 
@@ -127,7 +127,7 @@ async def change_settings(call: Call, body: SettingsBody) -> answers.Settings:
         for key, value in body.items():
             check_type(key, value)
     except BadSetting as error:
-        raise BadRequest(str(error), "roost set") from None
+        raise BadRequest(error.said) from None
     await call.ask(ChangeSettings(call.caller.name, body))
     return call.server.status.settings()
 

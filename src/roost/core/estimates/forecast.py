@@ -262,8 +262,8 @@ class _Ahead:
         for asked in found.preempts:
             cluster.apply(ev.StopAsked(asked.job, at_ms, Stop(StopKind.PREEMPT, asked.for_job)))
             heappush(self.ends, (at_ms + STOPPING_MS, asked.job, cluster.active[asked.job].attempt))
-        if found.kept is not None:
-            cluster.apply(found.kept)
+        if found.hold is not None:
+            cluster.apply(found.hold)
 
 
 def run_end_ms(cluster: Cluster, active: Active, now_ms: int) -> int:

@@ -110,9 +110,9 @@ def _sooner(cluster: Cluster, other: Job, job: Job) -> str:
     worse = cluster.learned.ill_fared(user) - cluster.learned.ill_fared(mine)
     by_s = {
         "older": (cluster.ready_ms(job) - cluster.ready_ms(other)) / 1000,
-        f"shorter (about {span(_round(typical_s))})": cluster.number("policy.alpha") * shorter_s,
-        f"{user} would hold less of the GPUs than {mine}": cluster.number("policy.fairness_s") * less,
-        f"jobs of {user} waited longer than others' lately": cluster.number("policy.evenness_s") * worse,
+        f"shorter (about {span(_round(typical_s))})": cluster.number("policy.wait_factor") * shorter_s,
+        f"{user} would hold less of the GPUs than {mine}": cluster.number("policy.fair_share_penalty_s") * less,
+        f"jobs of {user} waited longer than others' lately": cluster.number("policy.wait_compensation_s") * worse,
     }
     if user == mine:
         by_s = dict(list(by_s.items())[:2])

@@ -32,27 +32,27 @@ class Place(msgspec.Struct, frozen=True):
 class Fits:
     """How many GPUs of each node would take a job of one kind; kept by count, so that the best node is found at once.
 
-    Nodes that are kept free for a wide job are counted apart.
+    Nodes that are held for a wide job are counted apart.
     """
 
-    __slots__ = ("_heaps", "kept", "open", "whole", "whole_gpus")
+    __slots__ = ("_heaps", "held", "open", "whole", "whole_gpus")
 
     def __init__(self) -> None:
         self.open: dict[str, int] = {}
-        self.kept: dict[str, int] = {}
+        self.held: dict[str, int] = {}
         self.whole: dict[str, int] = {}
         """Nodes all of whose GPUs would do, with their number."""
         self.whole_gpus = 0
         self._heaps: dict[int, list[str]] = {}
 
-    def put(self, node: str, count: int, size: int, is_kept: bool) -> None:
+    def put(self, node: str, count: int, size: int, is_held: bool) -> None:
         """That many GPUs of the node would do, of so many."""
         self.whole_gpus -= self.whole.pop(node, 0)
-        if is_kept:
+        if is_held:
             self.open.pop(node, None)
-            self.kept[node] = count
+            self.held[node] = count
             return
-        self.kept.pop(node, None)
+        self.held.pop(node, None)
         if count == size > 0:
             self.whole[node] = size
             self.whole_gpus += size
@@ -68,7 +68,7 @@ class Fits:
         """The node is gone."""
         self.whole_gpus -= self.whole.pop(node, 0)
         self.open.pop(node, None)
-        self.kept.pop(node, None)
+        self.held.pop(node, None)
 
     def tightest(self, need: int, besides: Container[str] = ()) -> str | None:
         """The node with the fewest that suffice, and of those the first by name."""
@@ -107,7 +107,7 @@ class Space:
         self._sizes = {name: len(node.gpus) for name, node in cluster.nodes.items()}
         self._kinds: dict[Request, Fits] = {}
         self._kind_of: dict[Request, Request] = {}
-        self.kept = frozenset(cluster.keeping.nodes if cluster.keeping else ())
+        self.held = frozenset(cluster.node_hold.nodes if cluster.node_hold else ())
         self._given_on: set[str] = set()
 
     @classmethod
@@ -123,9 +123,9 @@ class Space:
 
     def _refresh(self) -> None:
         cluster = self.cluster
-        kept = frozenset(cluster.keeping.nodes) if cluster.keeping else frozenset()
-        touched = cluster.touched | (kept ^ self.kept)
-        self.kept = kept
+        held = frozenset(cluster.node_hold.nodes) if cluster.node_hold else frozenset()
+        touched = cluster.touched | (held ^ self.held)
+        self.held = held
         if ALL in touched:
             wanted = {self.kind(request) for request in cluster.asking}
             self._kinds = {kind: Fits() for kind in wanted if kind in self._kinds}
@@ -135,10 +135,10 @@ class Space:
             self._recount(name)
         cluster.touched.clear()
 
-    def keep(self, nodes: Iterable[str]) -> None:
-        """From now on, in this plan, these nodes are kept, and no others."""
-        kept = frozenset(nodes)
-        changed, self.kept = kept ^ self.kept, kept
+    def hold(self, nodes: Iterable[str]) -> None:
+        """From now on, in this plan, these nodes are held, and no others."""
+        held = frozenset(nodes)
+        changed, self.held = held ^ self.held, held
         for name in changed:
             self._recount(name)
 
@@ -148,7 +148,7 @@ class Space:
             if node is None:
                 fits.drop(name)
             else:
-                fits.put(name, self._fitting(node, kind), len(node.gpus), name in self.kept)
+                fits.put(name, self._fitting(node, kind), len(node.gpus), name in self.held)
         size = len(node.gpus) if node is not None else 0
         if self._sizes.get(name) != size:
             self._sizes[name] = size
@@ -190,7 +190,7 @@ class Space:
                 self._kinds.clear()
             fits = self._kinds[kind] = Fits()
             for name, node in self.cluster.nodes.items():
-                fits.put(name, self._fitting(node, kind), len(node.gpus), name in self.kept)
+                fits.put(name, self._fitting(node, kind), len(node.gpus), name in self.held)
         return fits
 
     def is_wide(self, request: Request) -> bool:
@@ -221,7 +221,7 @@ class Space:
         return is_sound and not rules.disabled and not rules.drained and may_use(self.cluster, node, gpu, request)
 
     def could(self, request: Request) -> bool:
-        """Whether it would fit now, outside of what is kept. Costs next to nothing."""
+        """Whether it would fit now, outside of held nodes. Cheap."""
         fits = self.fits_of(request)
         if self.is_wide(request):
             return fits.whole_gpus + self.largest >= request.gpus and self._spread(request, fits, fits.whole) is not None
@@ -256,37 +256,37 @@ class Space:
             return list(held.values()) if held else []
         return [*held.values(), *given] if held else given
 
-    def place(self, request: Request, on_kept: bool = False) -> Place | r.Refusal:
-        """The best place for it, or why there is none now. `on_kept`: the nodes that are kept free may be used as well."""
-        found = self.find(request, on_kept)
+    def place(self, request: Request, with_held: bool = False) -> Place | r.Refusal:
+        """The best place for it, or why there is none now. `with_held`: also on held nodes."""
+        found = self.find(request, with_held)
         return found if found is not None else r.Refusal(tuple(self._reasons(request)))
 
-    def find(self, request: Request, on_kept: bool = False) -> Place | None:
+    def find(self, request: Request, with_held: bool = False) -> Place | None:
         """The best place for it, or None."""
         fits = self.fits_of(request)
         if self.is_wide(request):
             whole = fits.whole
-            if on_kept:
+            if with_held:
                 nodes = self.cluster.nodes
-                whole = whole | {n: c for n, c in fits.kept.items() if c == len(nodes[n].gpus) > 0}
-            return self._spread(request, fits, whole, on_kept)
+                whole = whole | {n: c for n, c in fits.held.items() if c == len(nodes[n].gpus) > 0}
+            return self._spread(request, fits, whole, with_held)
         need = max(1, request.gpus)
         if request.prefer_gpus or request.prefer_nodes:
-            name = self._preferred(request, fits, need, on_kept)
+            name = self._preferred(request, fits, need, with_held)
         else:
             name = fits.tightest(need)
-            if name is None and on_kept:
-                name = min(((c, n) for n, c in fits.kept.items() if c >= need), default=(0, None))[1]
+            if name is None and with_held:
+                name = min(((c, n) for n, c in fits.held.items() if c >= need), default=(0, None))[1]
         if name is None:
             return None
         return Place(name, tuple(self._choose(self.cluster.nodes[name], request, request.gpus)))
 
-    def _spread(self, request: Request, fits: Fits, whole: dict[str, int], on_kept: bool = False) -> Place | None:
+    def _spread(self, request: Request, fits: Fits, whole: dict[str, int], with_held: bool = False) -> Place | None:
         """Whole nodes, and the rest where it leaves the best room."""
         left, chosen = request.gpus, []
         if left > sum(whole.values()) + self.largest:
             return None
-        for name in sorted(whole, key=lambda n: (n not in self.kept, n)):
+        for name in sorted(whole, key=lambda n: (n not in self.held, n)):
             if whole[name] <= left:
                 chosen.append(name)
                 left -= whole[name]
@@ -295,8 +295,8 @@ class Space:
         gpus = [uuid for name in chosen for uuid in self.cluster.nodes[name].gpus]
         if left:
             last = fits.tightest(left, chosen) if left <= self.largest else None
-            if last is None and on_kept:
-                rest = ((c, n) for n, c in fits.kept.items() if c >= left and n not in chosen)
+            if last is None and with_held:
+                rest = ((c, n) for n, c in fits.held.items() if c >= left and n not in chosen)
                 last = min(rest, default=(0, None))[1]
             if last is None:
                 return None
@@ -304,9 +304,9 @@ class Space:
             chosen.append(last)
         return Place(chosen[0], tuple(gpus))
 
-    def _preferred(self, request: Request, fits: Fits, need: int, on_kept: bool) -> str | None:
+    def _preferred(self, request: Request, fits: Fits, need: int, with_held: bool) -> str | None:
         """The node that it would like best: its preferred GPUs, its preferred node, then the fullest."""
-        known = fits.open | fits.kept if on_kept else fits.open
+        known = fits.open | fits.held if with_held else fits.open
         best: tuple[tuple[int, ...], str] | None = None
         for name in sorted(n for n, count in known.items() if count >= need):
             node = self.cluster.nodes[name]
@@ -345,15 +345,15 @@ class Space:
         if self._fitting(node, self.kind(Request(gpus=0))) <= 0:
             active = [a for a in self.cluster.active.values() if a.node == node.name and not a.gpus]
             yield r.CpuSlots(node=node.name, slots=cpu_slots(self.cluster, node), holders=tuple(map(_holder, active)))
-        elif (keeping := self.cluster.keeping) is not None and node.name in self.kept:
-            yield r.NodeHeld(node=node.name, job=keeping.job, until_ms=keeping.until_ms)
+        elif (hold := self.cluster.node_hold) is not None and node.name in self.held:
+            yield r.NodeHeld(node=node.name, job=hold.job, until_ms=hold.until_ms)
 
     def _gpu_reasons(self, node: Node, request: Request) -> Iterator[r.Reason]:
         kind = self.kind(request)
         refused = [why for gpu in node.gpus.values() if (why := self.refuses(node, gpu, kind)) is not None]
         free = len(node.gpus) - len(refused)
-        if free >= request.gpus and (keeping := self.cluster.keeping) is not None and node.name in self.kept:
-            yield r.NodeHeld(node=node.name, job=keeping.job, until_ms=keeping.until_ms)
+        if free >= request.gpus and (hold := self.cluster.node_hold) is not None and node.name in self.held:
+            yield r.NodeHeld(node=node.name, job=hold.job, until_ms=hold.until_ms)
             return
         yield r.TooFewGpus(node=node.name, asked=request.gpus, free=free, total=len(node.gpus))
         yield from (reason for reason in refused if not isinstance(reason, r.GpuNotAsked))

@@ -17,9 +17,9 @@ import msgspec
 from roost.core import events as ev
 from roost.core import reasons as r
 from roost.core.cluster import NO_CONDITIONS, Cluster, Line
-from roost.core.model import Active, Conditions, Job, Keeping, Request, Shape
+from roost.core.model import Active, Conditions, Job, NodeHold, Request, Shape
 from roost.core.nodes import Node, nodes_barred
-from roost.core.plan.holds import GONE, Keeper
+from roost.core.plan.holds import GONE, Holds
 from roost.core.plan.placement import Place, Space, impossible
 from roost.core.policy import find
 from roost.core.states import State
@@ -47,18 +47,18 @@ class Plan(msgspec.Struct, frozen=True):
     """What is to happen now."""
 
     starts: list[Start]
-    kept: ev.Kept | None = None
+    hold: ev.HoldChanged | None = None
     preempts: list[Preempt] = []
 
 
 def plan(cluster: Cluster, now_ms: int, limit: int = 256) -> Plan:
     """Choose what starts. At most `limit` starts, so that a round stays short; the next follows at once."""
     if cluster.is_paused or not cluster.lines:
-        if cluster.keeping is None:
+        if cluster.node_hold is None:
             return Plan([])
-        keeper = Keeper(cluster, Space.of(cluster), now_ms)  # pays for what stood idle
-        keeper.drop()
-        return Plan([], keeper.event())
+        holds = Holds(cluster, Space.of(cluster), now_ms)  # pays for what stood idle
+        holds.drop()
+        return Plan([], holds.event())
     return _Planner(cluster, now_ms, limit).plan()
 
 
@@ -68,7 +68,7 @@ class _Planner:
     def __init__(self, cluster: Cluster, now_ms: int, limit: int) -> None:
         self.cluster, self.now_ms, self.limit = cluster, now_ms, limit
         self.space = Space.of(cluster)
-        self.keeper = Keeper(cluster, self.space, now_ms)
+        self.holds = Holds(cluster, self.space, now_ms)
         self.key: Callable[[Job, Cluster, int], tuple[float, ...]] = policy_of(cluster).key
         self.only = first_users(cluster)
         self.starts: list[Start] = []
@@ -81,8 +81,8 @@ class _Planner:
             if self.only and not first_users(self.cluster, self.started):
                 self.only = frozenset()
                 self._fill()
-            kept = self.keeper.event()
-            return Plan(self.starts, kept, self._make_room())
+            hold = self.holds.event()
+            return Plan(self.starts, hold, self._make_room())
         finally:
             for start in self.starts:
                 self._count(start.job.shape, -1)
@@ -94,7 +94,7 @@ class _Planner:
         """In the policy's order, whatever fits starts."""
         heads = self._heads()
         refused: set[Request] = set()
-        guests = self.keeper.keeping is not None
+        guests = self.holds.hold is not None
         while heads and len(self.starts) < self.limit:
             was, job, followers = heappop(heads)
             asked = job.shape.request  # where the memory is found out, others may be refused for the same and this one not
@@ -109,8 +109,8 @@ class _Planner:
             place = self.space.find(request) if request not in refused else None
             if place is None:
                 refused.add(request)
-                if guests and may_use_kept(self.cluster, self.keeper.keeping, job, self.now_ms):
-                    place = self.space.find(request, on_kept=True)
+                if guests and may_use_held(self.cluster, self.holds.hold, job, self.now_ms):
+                    place = self.space.find(request, with_held=True)
                 if place is None:
                     continue
             self._start(job, request, place)
@@ -119,7 +119,7 @@ class _Planner:
 
     def _heads(self) -> list[Head]:
         """The first of every line that could start now."""
-        guests = self.keeper.keeping is not None
+        guests = self.holds.hold is not None
         asking = self.cluster.asking.items()
         heads = self._heads_of(lines for request, lines in asking if request.mem_auto or guests or self.space.could(request))
         heapify(heads)
@@ -145,8 +145,8 @@ class _Planner:
         self._count(job.shape, 1)
         self.started.add(job.id)
         self.starts.append(Start(job, place, request.mem_mib))
-        if self.keeper.keeping is not None and self.keeper.keeping.job == job.id:
-            self.keeper.drop()
+        if self.holds.hold is not None and self.holds.hold.job == job.id:
+            self.holds.drop()
 
     def _count(self, shape: Shape, sign: int) -> None:
         """Count what a start gives a user while the plan is made."""
@@ -161,18 +161,18 @@ class _Planner:
     # -- the wide ---------------------------------------------------------------------------------------------------
 
     def _protect(self) -> None:
-        """Start the job for which nodes are kept, as soon as it fits; or find one for which they should be."""
-        keeper = self.keeper
-        if keeper.keeping is not None:
-            job = self.cluster.jobs[keeper.keeping.job]
+        """Start the job that nodes are held for as soon as it fits; or find one to hold nodes for."""
+        holds = self.holds
+        if holds.hold is not None:
+            job = self.cluster.jobs[holds.hold.job]
             request = effective(self.cluster, job.shape)
             is_free = not self._over(job.shape) and not (self.only and job.shape.user not in self.only)
-            if is_free and (place := self.space.find(request, on_kept=True)) is not None:
+            if is_free and (place := self.space.find(request, with_held=True)) is not None:
                 self._start(job, request, place)
                 return
-            keeper.think([])
-        elif keeper.may_think:
-            keeper.think([job for job in self._stuck() if keeper.is_due(job)])
+            holds.think([])
+        elif holds.may_think:
+            holds.think([job for job in self._stuck() if holds.is_due(job)])
 
     def _stuck(self) -> Iterator[Job]:
         """The first of every line that needs several GPUs, or more of one than others, and does not find that."""
@@ -216,7 +216,7 @@ def _who_yields(space: Space, request: Request, able: list[Active]) -> list[Acti
     kind = space.kind(request)
     for name in sorted({active.node for active in able}):
         node = space.cluster.nodes[name]
-        if name in space.kept or space.closed(node) is not None or (request.nodes and name not in request.nodes):
+        if name in space.held or space.closed(node) is not None or (request.nodes and name not in request.nodes):
             continue
         missing = request.gpus - sum(space.takes(node, gpu, kind) for gpu in node.gpus.values())
         asked = _fewest(space, node, kind, [a for a in able if a.node == name], missing)
@@ -241,7 +241,7 @@ def _fewest(space: Space, node: Node, kind: Request, able: list[Active], missing
 NOWHERE = ("",)
 """Nodes of a job that nobody runs: no node has that name."""
 
-# -- what else keeps a job ------------------------------------------------------------------------------------------
+# -- other reasons to wait -------------------------------------------------------------------------------------------
 
 
 def effective(cluster: Cluster, shape: Shape) -> Request:
@@ -314,8 +314,8 @@ def explain(
     if first and job.shape.user not in first:
         reasons.append(r.BehindUser(user=min(first)))
     reasons.extend(r.NodeBarred(node=node, why=why) for node, why in sorted(nodes_barred(cluster, job.shape).items()))
-    on_kept = may_use_kept(cluster, cluster.keeping, job, now_ms)
-    found = Space.of(cluster).place(effective(cluster, job.shape), on_kept)
+    with_held = may_use_held(cluster, cluster.node_hold, job, now_ms)
+    found = Space.of(cluster).place(effective(cluster, job.shape), with_held)
     if isinstance(found, r.Refusal):
         reasons.extend(found.reasons)
     elif not reasons:
@@ -323,15 +323,15 @@ def explain(
     return tuple(reasons)
 
 
-def may_use_kept(cluster: Cluster, keeping: Keeping | None, job: Job, now_ms: int) -> bool:
-    """Whether nodes are kept for that very job, or it will almost surely be gone when they are wanted."""
-    if keeping is None:
+def may_use_held(cluster: Cluster, hold: NodeHold | None, job: Job, now_ms: int) -> bool:
+    """Whether nodes are held for this very job, or it will almost surely have ended when they are needed."""
+    if hold is None:
         return False
-    return keeping.job == job.id or now_ms + 1000 * cluster.learned.outlook(job.shape).within(GONE) < keeping.until_ms
+    return hold.job == job.id or now_ms + 1000 * cluster.learned.outlook(job.shape).within(GONE) < hold.until_ms
 
 
 def own_reasons(cluster: Cluster, job: Job, now_ms: int) -> Iterator[r.Reason]:
-    """What keeps this job that has nothing to do with resources."""
+    """Reasons of its own why this job waits, besides resources."""
     conditions = cluster.conditions.get(job.id, NO_CONDITIONS)
     return condition_reasons(cluster, job, conditions, job.id in cluster.held, now_ms)
 

@@ -116,5 +116,5 @@ def _is_free(cluster: Cluster, node: Node, uuid: str) -> bool | None:
     rules, seen = cluster.rules_of(uuid), cluster.seen.get(uuid)
     if not node.attached or node.drained or rules.disabled or rules.drained or seen is None or seen.fault:
         return None
-    is_kept = cluster.keeping is not None and node.name in cluster.keeping.nodes
+    is_kept = cluster.node_hold is not None and node.name in cluster.node_hold.nodes
     return not is_kept and uuid not in cluster.claims and not seen.procs

@@ -91,10 +91,10 @@ def set_values(turn: Turn, command: ChangeSettings) -> None:
     try:
         values = {key: check_setting(key, value) for key, value in command.values.items()}
     except BadSetting as error:
-        raise BadRequest(str(error), "roost set") from None
+        raise BadRequest(error.said) from None
     policy = values.get("policy")
     if policy is not None and policy not in policies.names():
-        raise BadRequest(f"no policy named {policy!r}; there are: {', '.join(policies.names())}")
+        raise BadRequest("setting.no_policy", name=policy, known=policies.names())
     for key, value in values.items():
         turn.record(ev.SettingChanged(key, value), command.actor)
         if key == "node.sample_ms":

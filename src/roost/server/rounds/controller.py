@@ -101,8 +101,8 @@ class Controller:
             intend(turn, start.job, start.place, granted_mib=start.granted_mib)
         for asked in planned.preempts:
             make_room(turn, asked.job, asked.for_job)
-        if planned.kept is not None:
-            turn.record(planned.kept)
+        if planned.hold is not None:
+            turn.record(planned.hold)
 
     def _take(self, turn: Turn, item: Input) -> Reply | None:
         if isinstance(item, NodeReport):

@@ -58,7 +58,7 @@ class Moment:
             return None
         if (own := next(own_reasons(cluster, waiting, now_ms), None)) is not None:
             return reason_answers.shown(own)
-        is_kept_for = cluster.keeping is not None and cluster.keeping.job == job
+        is_kept_for = cluster.node_hold is not None and cluster.node_hold.job == job
         reason = None if is_kept_for else self._reasons.get(waiting.shape)
         if reason is None:
             reason = explain(cluster, waiting, now_ms, place)[0]

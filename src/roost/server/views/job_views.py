@@ -320,6 +320,7 @@ def setting_view(row: Setting, value: Value) -> SettingAnswer:
         maximum=row.range[1],
         unit=unit_of(row.key),
         choices=policies.names() if row.key == "policy" else list(row.choices),
+        was=row.was,
     )
 
 

@@ -59,7 +59,7 @@ def test_who_holds_less() -> None:
     made = busy(job(2, user="zoe"), at(job(3, user="bob"), 60), policy="balance")
     assert before(made, 2) == [(3, "bob holds less than zoe, by weight")]
     made.apply(ev.SettingChanged("policy", "swift"))
-    made.apply(ev.SettingChanged("policy.fairness_s", 36_000))
+    made.apply(ev.SettingChanged("policy.fair_share_penalty_s", 36_000))
     assert before(made, 2) == [(3, "bob would hold less of the GPUs than zoe")]
 
 

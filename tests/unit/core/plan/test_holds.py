@@ -10,8 +10,8 @@ from tests.builders import NOW, attach, cluster, end, job, node, start, submit
 
 from roost.core import events as ev
 from roost.core.cluster import Cluster
-from roost.core.model import Gpu, Job, Keeping, Request, UserRules
-from roost.core.plan.holds import NODE_HOURS, SAVED_FOR_S, SAVED_HOURS, Keeper
+from roost.core.model import Gpu, Job, NodeHold, Request, UserRules
+from roost.core.plan.holds import MIN_NODE_HOURS, SAVED_FOR_S, SAVED_HOURS, Holds
 from roost.core.plan.placement import Space, impossible
 from roost.core.plan.planner import explain, plan
 from roost.core.predictions import Ran
@@ -32,7 +32,7 @@ def wide(waited_s: int = 20_000, gpus: int = 2, **asked: Any) -> Job:
     return msgspec.structs.replace(made, submitted_ms=NOW - 1000 * waited_s)
 
 
-def busy(waiting: Job, purse: float = 1e6, run_s: int = RUN_S) -> Cluster:
+def busy(waiting: Job, allowance: float = 1e6, run_s: int = RUN_S) -> Cluster:
     """Two nodes with two GPUs each, all held by jobs that take `run_s` ("long") as a rule; 10 s is "short"."""
     here = cluster(*(narrow(i) for i in range(1, 5)), nodes=[node("n1", 2), node("n2", 2)])
     for _ in range(30):
@@ -41,13 +41,13 @@ def busy(waiting: Job, purse: float = 1e6, run_s: int = RUN_S) -> Cluster:
         here.learned.take(Ran("zoe", "", 2, 0, 0.0, run_s))
     carry_out(here)
     submit(here, waiting)
-    here.apply(ev.Kept(NOW, None, purse))
+    here.apply(ev.HoldChanged(NOW, None, allowance))
     return here
 
 
-def half_free(purse: float) -> Cluster:
+def half_free(allowance: float) -> Cluster:
     """The same, with a GPU of each node free: kept, it would stand idle until the other is."""
-    here = busy(wide(), purse)
+    here = busy(wide(), allowance)
     end(here, 1)
     end(here, 3)
     return here
@@ -59,21 +59,21 @@ def carry_out(here: Cluster, now_ms: int = NOW) -> list[int]:
     for found in made.starts:
         start(here, found, now_ms)
         here.apply(ev.Started(found.job.id, now_ms, 1, 77))
-    if made.kept is not None:
-        here.apply(made.kept)
+    if made.hold is not None:
+        here.apply(made.hold)
     return [found.job.id for found in made.starts]
 
 
-def kept(here: Cluster, now_ms: int = NOW) -> Keeping | None:
+def kept(here: Cluster, now_ms: int = NOW) -> NodeHold | None:
     """What a plan keeps."""
-    made = plan(here, now_ms).kept
-    return made.keeping if made is not None else here.keeping
+    made = plan(here, now_ms).hold
+    return made.hold if made is not None else here.node_hold
 
 
 def keeping(here: Cluster, **known: Any) -> None:
     """n1 is kept."""
     values = {"since_ms": NOW, "chosen_ms": NOW, "until_ms": NOW + 1000 * RUN_S, "expected": 1e6} | known
-    here.apply(ev.Kept(NOW, Keeping(WIDE, ("n1",), **values), here.purse))
+    here.apply(ev.HoldChanged(NOW, NodeHold(WIDE, ("n1",), **values), here.allowance))
 
 
 # -- when -----------------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def test_not_before_its_patience_is_over() -> None:
 
 
 def test_a_job_that_runs_long_has_patience_as_long_as_its_run() -> None:
-    assert kept(busy(wide(10_000), purse=1e9, run_s=20_000)) is None
+    assert kept(busy(wide(10_000), allowance=1e9, run_s=20_000)) is None
 
 
 def test_nothing_is_kept_for_narrow_jobs_nor_for_one_that_fits() -> None:
@@ -104,11 +104,11 @@ def test_nothing_is_kept_for_narrow_jobs_nor_for_one_that_fits() -> None:
 
 
 def test_nothing_is_kept_that_the_purse_cannot_pay() -> None:
-    assert kept(busy(wide(), purse=0.0)) is None
-    assert kept(half_free(purse=1.0)) is None
+    assert kept(busy(wide(), allowance=0.0)) is None
+    assert kept(half_free(allowance=1.0)) is None
     here = busy(wide())
-    here.apply(ev.SettingChanged("policy.purse", 0.0))
-    here.apply(ev.Kept(NOW, None, 0.0))
+    here.apply(ev.SettingChanged("policy.idle_allowance", 0.0))
+    here.apply(ev.HoldChanged(NOW, None, 0.0))
     assert kept(here, NOW + 10**9) is None
 
 
@@ -124,9 +124,9 @@ def test_nothing_is_kept_that_its_wait_is_not_worth() -> None:
 
 
 def test_what_was_too_dear_is_not_thought_of_again_at_once() -> None:
-    here = half_free(purse=1.0)
+    here = half_free(allowance=1.0)
     carry_out(here)
-    assert here.keep_again_ms > NOW
+    assert here.hold_again_ms > NOW
 
 
 def test_one_job_at_a_time_and_the_oldest_first() -> None:
@@ -204,52 +204,52 @@ def test_the_job_for_which_it_is_kept_goes_before_any_priority() -> None:
     end(here, 1)
     end(here, 2)
     assert carry_out(here) == [WIDE]
-    assert here.keeping is None
+    assert here.node_hold is None
 
 
 def test_what_stands_idle_is_paid_and_the_purse_fills() -> None:
-    here = busy(wide(), purse=1000.0)
+    here = busy(wide(), allowance=1000.0)
     submit(here, narrow(20))
     keeping(here, idle=2)
     now_ms = NOW + 100_000
-    keeper = Keeper(here, Space.of(here), now_ms)
-    assert keeper.purse == pytest.approx(1000 + 100 * 0.02 * 4 - 100 * 2)
-    assert keeper.keeping is not None and keeper.keeping.spent == 200
+    holds = Holds(here, Space.of(here), now_ms)
+    assert holds.allowance == pytest.approx(1000 + 100 * 0.02 * 4 - 100 * 2)
+    assert holds.hold is not None and holds.hold.spent == 200
 
 
 def test_the_purse_holds_only_so_much() -> None:
-    here = busy(wide(), purse=0.0)
-    keeper = Keeper(here, Space.of(here), NOW + 10**12)
-    assert keeper.purse == pytest.approx(NODE_HOURS * 3600 * len(here.nodes["n1"].gpus))
-    assert keeper.savings == pytest.approx(SAVED_HOURS * 3600 * 0.02 * 4)
+    here = busy(wide(), allowance=0.0)
+    holds = Holds(here, Space.of(here), NOW + 10**12)
+    assert holds.allowance == pytest.approx(MIN_NODE_HOURS * 3600 * len(here.nodes["n1"].gpus))
+    assert holds.savings == pytest.approx(SAVED_HOURS * 3600 * 0.02 * 4)
 
 
 def test_what_is_saved_is_for_those_who_wait_longest() -> None:
-    """The purse is empty, and what was saved suffices: for a job of days, not for one of hours."""
+    """The allowance is empty, and what was saved suffices: for a job of days, not for one of hours."""
     for waited_s, is_kept in ((10_000, False), (SAVED_FOR_S + 10, True)):
-        here = busy(wide(waited_s), purse=0.0)
+        here = busy(wide(waited_s), allowance=0.0)
         end(here, 1)  # a free GPU would stand idle
-        here.apply(ev.Kept(NOW, None, 0.0, savings=1e6))
+        here.apply(ev.HoldChanged(NOW, None, 0.0, savings=1e6))
         assert (kept(here) is not None) is is_kept
 
 
-@pytest.mark.parametrize(("purse", "is_kept"), [(7_999, False), (8_001, True)])
-def test_behind_an_attempt_in_vain_the_purse_must_hold_twice_what_that_cost(purse: float, is_kept: bool) -> None:
+@pytest.mark.parametrize(("allowance", "is_kept"), [(7_999, False), (8_001, True)])
+def test_behind_an_attempt_in_vain_the_purse_must_hold_twice_what_that_cost(allowance: float, is_kept: bool) -> None:
     """Or one attempt after the other would begin as soon as its price seems to be there, and starve the job."""
-    here = half_free(purse=0.0)
-    here.apply(ev.Kept(NOW, None, 0.0, WIDE, in_vain=4_000.0))
+    here = half_free(allowance=0.0)
+    here.apply(ev.HoldChanged(NOW, None, 0.0, WIDE, in_vain=4_000.0))
     later_ms = NOW + 300_000
-    here.apply(ev.Kept(later_ms, None, purse))
+    here.apply(ev.HoldChanged(later_ms, None, allowance))
     found = kept(here, later_ms)
     assert (found is not None) is is_kept
     assert found is None or found.expected == 8_000
 
 
 def test_an_attempt_in_vain_never_asks_for_more_than_the_purse_holds() -> None:
-    here = half_free(purse=0.0)
-    here.apply(ev.Kept(NOW, None, 0.0, WIDE, in_vain=1e9))
+    here = half_free(allowance=0.0)
+    here.apply(ev.HoldChanged(NOW, None, 0.0, WIDE, in_vain=1e9))
     later_ms = NOW + 300_000
-    here.apply(ev.Kept(later_ms, None, NODE_HOURS * 3600.0 * 2))
+    here.apply(ev.HoldChanged(later_ms, None, MIN_NODE_HOURS * 3600.0 * 2))
     assert kept(here, later_ms) is not None
 
 
@@ -258,16 +258,16 @@ def test_what_costs_twice_its_price_is_given_up_and_the_wait_counts_from_there()
     keeping(here, expected=60.0, idle=2)
     now_ms = NOW + 61_000
     carry_out(here, now_ms)
-    assert here.keeping is None and here.gave_up[WIDE].at_ms == now_ms
+    assert here.node_hold is None and here.abandoned_holds[WIDE].at_ms == now_ms
     here.learned.long_wait_s = 1e7
     assert kept(here, now_ms + 1000) is None
 
 
 def test_it_is_given_up_when_the_purse_is_empty() -> None:
-    here = busy(wide(), purse=10.0)
+    here = busy(wide(), allowance=10.0)
     keeping(here, idle=2)
     carry_out(here, NOW + 100_000)
-    assert here.keeping is None and here.purse < 0
+    assert here.node_hold is None and here.allowance < 0
 
 
 @pytest.mark.parametrize("gone", [ev.JobHeld(WIDE, NOW), ev.Ended(WIDE, NOW, Outcome.KILLED)])
@@ -277,7 +277,7 @@ def test_nothing_is_kept_for_one_that_no_longer_waits(gone: ev.Event) -> None:
     keeping(here)
     end(here, 1)
     here.apply(gone)
-    assert carry_out(here) == [20] and here.keeping is None
+    assert carry_out(here) == [20] and here.node_hold is None
 
 
 # -- what does not hold yet -----------------------------------------------------------------------------------------
@@ -313,12 +313,12 @@ def test_no_node_whose_gpus_would_not_do() -> None:
 
 
 def test_what_stood_idle_is_paid_when_the_job_leaves_too() -> None:
-    here = busy(wide(), purse=1000.0)
+    here = busy(wide(), allowance=1000.0)
     submit(here, narrow(20))
     keeping(here, idle=2)
     here.apply(ev.Ended(WIDE, NOW + 100_000, Outcome.KILLED))
     carry_out(here, NOW + 100_000)
-    assert here.purse == pytest.approx(1000 + 100 * 0.02 * 4 - 100 * 2)
+    assert here.allowance == pytest.approx(1000 + 100 * 0.02 * 4 - 100 * 2)
 
 
 def test_one_that_may_spread_does_so_over_the_nodes_where_it_may_run() -> None:

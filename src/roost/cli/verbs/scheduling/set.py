@@ -4,6 +4,7 @@ from roost.cli.parse.options import JSON, Args, Json, Operand, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.text.output import Screen, clean, print_answer, screen
 from roost.client import jsontext
+from roost.messages.terminal import say
 
 VERB = Verb(
     "set",
@@ -29,7 +30,10 @@ def run(args: Args) -> int:
     answer = roost.settings()
     found = answer["settings"]
     if args.key is not None:
+        renamed = [entry["key"] for entry in found if entry.get("was") == args.key]
         found = [entry for entry in found if entry["key"] == args.key]
+        if renamed:
+            raise UsageError(say("setting.renamed", key=args.key, new=renamed[0]), f"roost set {renamed[0]}")
         if not found:
             raise UsageError(f"no such setting: {args.key}", "roost set lists them")
         return print_answer(args, found[0], plain(found[0].get("value")))

@@ -236,6 +236,8 @@ def test_settings_are_listed_and_shown(roost: Roost, server: FakeServer) -> None
     ]
     assert roost("set", "ls.recent_h").out == "12\n"
     assert roost("set", "nope").code == 2
+    SETTINGS["settings"][0]["was"] = "ls.hours"  # type: ignore[index]
+    assert roost("set", "ls.hours").err == "roost: ls.hours was renamed to ls.recent_h\nhint: roost set ls.recent_h\n"
     assert json.loads(roost("set", "--json").out) == SETTINGS
 
 
