@@ -170,8 +170,8 @@ def intents(made: Plan, now_ms: int) -> Iterator[ev.Event]:
     """What follows from a plan."""
     for found in made.starts:
         yield ev.StartIntended(found.job.id, now_ms, 1, found.place.node, found.place.gpus, granted_mib=found.granted_mib)
-    if made.kept is not None:
-        yield made.kept
+    if made.hold is not None:
+        yield made.hold
 
 
 def judge(measured: Sequence[Queue]) -> list[Check]:

@@ -54,7 +54,9 @@ def test_a_job_wider_than_any_node_starts_too(policy: str, nodes: int, gpus: int
 
 @settings(max_examples=30)
 @given(policies, st.integers(1, 3), st.integers(2, 4), lengths, st.sampled_from([0.0, 0.001, 0.02, 0.3]))
-def test_what_is_kept_idle_stays_inside_the_purse(policy: str, nodes: int, gpus: int, runs: list[int], allowance: float) -> None:
+def test_what_is_kept_idle_stays_inside_the_purse(
+    policy: str, nodes: int, gpus: int, runs: list[int], allowance: float
+) -> None:
     """However wrong predictions are: run times here have no pattern that the command would tell."""
     here = Going(nodes, gpus, runs, [Request(1), Request(1), Request(1), Request(gpus)])
     here.set("policy", policy)
@@ -84,7 +86,11 @@ def test_under_swift_a_long_job_is_overtaken_only_until_its_target(long_s: int, 
     known = here.submit(Request(1), "zoe", "long")
     alpha = here.cluster.number("policy.wait_factor")
     typical_s = here.cluster.learned.outlook(here.cluster.jobs[known].shape).typical_s
-    most_s = alpha * typical_s + here.cluster.number("policy.wait_compensation_s") + here.cluster.number("policy.fair_share_penalty_s") * 3
+    most_s = (
+        alpha * typical_s
+        + here.cluster.number("policy.wait_compensation_s")
+        + here.cluster.number("policy.fair_share_penalty_s") * 3
+    )
     assert here.started_s(known, most_s + 2 * long_s) is not None
 
 

@@ -13,10 +13,10 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.model import (
+    AbandonedHold,
     Active,
     Claim,
     Conditions,
-    AbandonedHold,
     Gpu,
     GpuRules,
     Job,

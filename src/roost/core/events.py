@@ -6,7 +6,20 @@ Those above the line are kept in the store; those below are about the moment (a 
 import msgspec
 
 from roost.core.accounts import Channel
-from roost.core.model import Access, Conditions, Gpu, GpuRules, Host, Job, NodeHold, Left, Login, Observation, Stop, UserRules
+from roost.core.model import (
+    Access,
+    Conditions,
+    Gpu,
+    GpuRules,
+    Host,
+    Job,
+    Left,
+    Login,
+    NodeHold,
+    Observation,
+    Stop,
+    UserRules,
+)
 from roost.core.states import Outcome
 
 

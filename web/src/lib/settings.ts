@@ -23,9 +23,9 @@ export function groupsOf(settings: Setting[]): Group[] {
   return [...groups].map(([name, rows]) => ({ name, rows }));
 }
 
-/** Whether every word of the search is in the key, the meaning or the value. */
-export function isFound(row: Setting, meaning: string, search: string): boolean {
-  const text = `${row.key} ${row.meaning} ${meaning} ${String(row.value)}`.toLowerCase();
+/** Whether every word of the search is in the key, its earlier name, the meaning or the value. */
+export function isFound(row: Setting, search: string): boolean {
+  const text = `${row.key} ${row.was ?? ""} ${row.meaning} ${String(row.value)}`.toLowerCase();
   return search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 

@@ -1,7 +1,7 @@
 """Nodes held for a wide job that has waited long, so that narrow jobs cannot starve it.
 
 GPUs of held nodes stand idle. That is paid from an allowance of GPU seconds, which grows with `policy.idle_allowance` of the
-cluster's GPUs: however wrong the predictions are, holds cannot cost more. There is one hold at a time, for the job whose turn
+cluster's GPUs: however wrong the predictions are, holds cannot cost more. One hold at a time, for the job whose turn
 it is, once its wait is worth what the hold will probably cost; the longer it has waited compared with others, the more that
 may be. The nodes that will empty first are held. Other jobs may use them meanwhile if they will almost surely be gone by
 then. A hold that costs or takes twice what was expected is abandoned, and the job's wait counts from there. Its next hold

@@ -1,9 +1,8 @@
 import type { settings as en } from "../en/settings";
 
-// 设置。含义的英文来自服务器；这里是每一项的中文，由 tests/unit 中的测试与设置表逐项比对。
-type Meanings = Record<`settings.meaning.${string}`, string>;
+// 设置。每一项的含义由服务器给出。
 
-export const settings: Record<keyof typeof en, string> & Meanings = {
+export const settings: Record<keyof typeof en, string> = {
   "settings.title": "设置",
   "settings.look_only": "您可以查看；仅管理员可以更改。",
   "settings.search": "搜索设置",
@@ -73,44 +72,4 @@ export const settings: Record<keyof typeof en, string> & Meanings = {
   "settings.backup_hint": "备份会在一切照常运行的同时复制全部状态。请在服务器本机以服务器自己的账号运行：",
   "settings.log": "服务器日志",
   "settings.lines": "行数",
-
-  // 每一项设置的含义
-  "settings.meaning.policy": "以何种顺序考虑排队中的任务",
-  "settings.meaning.policy.alpha": "swift：任务的目标启动时间为提交时间加上其预计运行时间的若干倍；0 表示先来先服务",
-  "settings.meaning.policy.fairness_s": "swift：某用户占用的 GPU 为其份额的两倍时，其任务向后推迟多少秒",
-  "settings.meaning.policy.evenness_s": "swift：近期境遇比他人差的用户，其任务提前多少秒；境遇较好的用户则相应推后",
-  "settings.meaning.policy.patience_s": "同时需要多张 GPU 的任务等待多少秒之后，才开始为其预留空闲 GPU",
-  "settings.meaning.policy.purse": "全部 GPU 时间中可为此类任务闲置预留的比例；0 表示从不预留",
-  "settings.meaning.mem.margin": "使用 `--mem auto` 时，在以往运行的最大显存用量之上再增加的比例",
-  "settings.meaning.queue.max": "最多可同时排队的任务数，挂起的也计入；0 表示不限",
-  "settings.meaning.cpu.slots": "每个节点上可同时运行的不使用 GPU 的任务数；0 表示每个核心一个",
-  "settings.meaning.safety.host_mem": "节点可用内存须不低于其总内存的这一比例，才会启动任何任务",
-  "settings.meaning.safety.gpu_mem": "共享 GPU 的任务不得占用的显存比例",
-  "settings.meaning.job.grace_s": "发送 TERM 到发送 KILL 之间的秒数，任务自行指定的除外",
-  "settings.meaning.job.evict_s": "宽限期过后再过多少秒，若账号自己的程序仍未结束运行，由 root 服务器直接结束它",
-  "settings.meaning.job.warn_s": "到达时间上限之前多少秒发送警告信号；0 表示不发送",
-  "settings.meaning.preempt.min_run_s": "可抢占任务至少运行多少秒之后，才可能被要求让出资源",
-  "settings.meaning.log.max_mib": "任务自身日志超过此大小后丢弃中间部分；0 表示从不丢弃",
-  "settings.meaning.log.keep_mib": "其他节点上的任务结束后，每份日志最多复制多少到服务器（保留开头和结尾）；0 表示不复制",
-  "settings.meaning.log.keep_total_mib": "这些日志副本在服务器磁盘上总共最多占用多少；超出时最旧的先删除",
-  "settings.meaning.ls.recent_h": "`roost ls` 显示多少小时以内结束的任务",
-  "settings.meaning.archive.keep": "保留多少个已结束的任务，更早的会自动移入归档文件；0 表示全部保留",
-  "settings.meaning.node.retry_s": "两次尝试连接节点之间的最长间隔；间隔逐次增长到此值",
-  "settings.meaning.node.lost_s": "节点无法连接多少秒后，其任务视为丢失；0：永不自动判定",
-  "settings.meaning.node.sample_ms": "有任务运行的节点每隔多久读取一次 GPU 状态",
-  "settings.meaning.notify.enabled": "是否按各人的要求发送通知，参见 `roost notify`",
-  "settings.meaning.notify.idle_min": "GPU 闲置多少分钟之后通知其占用者",
-  "settings.meaning.notify.free_s": "GPU 无人使用也无人等待多少秒之后，才通知其已空闲",
-  "settings.meaning.notify.log_lines": "消息中附带任务日志的最后多少行；0 表示不附带",
-  "settings.meaning.notify.retry_s": "消息发送失败后的首次重试间隔；之后依次为其 3、12、60 和 360 倍",
-  "settings.meaning.http.proxies": "受信任的反向代理的地址或网段，以逗号分隔；只采信它们的 X-Forwarded 请求头",
-  "settings.meaning.job.max_priority": "非管理员可为任务设置的最高优先级",
-  "settings.meaning.users.private": "是否隐藏他人任务的命令、名称和标签",
-  "settings.meaning.users.admit": "root 服务器为本机的哪些人服务：所有人，或仅通过 `roost user add` 添加的用户",
-  "settings.meaning.login.session_h": "浏览器登录多少小时之后须重新登录",
-  "settings.meaning.login.pam": "从别处登录时用于校验 UNIX 账号密码的 PAM 服务，例如 `login`；留空表示不使用",
-  "settings.meaning.http.rate": "突发额度用完之后，每个用户每秒可发出的请求数",
-  "settings.meaning.http.burst": "每个用户可一次性发出的请求数",
-  "settings.meaning.audit.keep_days": "审计记录保留的天数；0 表示永久保留",
-  "settings.meaning.disk.min_mib": "磁盘剩余空间低于此值时不再接受新任务",
 };
