@@ -21,6 +21,8 @@ import pytest
 from tests.box import Box
 from tests.integration.node.harness import Node, alive, wait_until
 
+from roost.core.settings import RENAMED
+
 DATA = Path(__file__).parents[1] / "data"
 COMMITS = ["d5bfb30"]
 SIM = "lab:2x24G"
@@ -132,6 +134,8 @@ def _differences(where: str, then: Any, now: Any, here: str, ignored: set[str]) 
     else:
         if isinstance(then, str) and then.partition(":")[0] == THERE:
             then = here + then.removeprefix(THERE)
+        if where.startswith("/settings.") and isinstance(then, str):
+            then = RENAMED.get(then, then)
         return [] if then == now else [f"{where}: {then!r} then, {now!r} now"]
     return [line for name, (one, other) in pairs.items() for line in _differences(name, one, other, here, ignored)]
 
