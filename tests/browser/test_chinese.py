@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from playwright.sync_api import Page, expect
 from tests.box import until
-from tests.browser.site import Site, is_still
+from tests.browser.site import Site
 
 CHINESE = "zh-CN"
-MAX_BYTES = 150_000
 
 
 def window(site: Site, user: str | None = None) -> Page:
@@ -65,19 +63,3 @@ def test_a_password_that_is_too_easy_and_a_link_that_is_too_old(site: Site) -> N
     expect(page.get_by_role("alert")).to_have_text("不能使用此密码：其中含有用户名")
     page.goto("/welcome/nothing")
     expect(page.locator("main")).to_contain_text(re.compile("此链接已被使用，或已过期.*请重新获取：运行 roost web"))
-
-
-def test_the_first_load_is_small_in_chinese_too(site: Site) -> None:
-    """What translates the server's own words comes behind it, and only when there is something to say."""
-    known: list[Any] = list(window(site, "ada").context.cookies())
-    page = window(site)  # with an empty cache
-    page.context.add_cookies(known)
-    wire, sizes, names = page.context.new_cdp_session(page), dict[str, int](), dict[str, str]()
-    wire.send("Network.enable")
-    wire.on("Network.responseReceived", lambda event: names.update({event["requestId"]: event["response"]["url"]}))
-    wire.on("Network.loadingFinished", lambda event: sizes.update({event["requestId"]: int(event["encodedDataLength"])}))
-    page.goto("/")
-    is_still(page)
-    expect(page.get_by_role("link", name="概览")).to_be_visible()
-    first = {names[id]: size for id, size in sizes.items() if "/assets/said-" not in names[id]}
-    assert 50_000 < sum(first.values()) < MAX_BYTES, first

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from playwright.sync_api import Dialog, Locator, Page, expect
+from playwright.sync_api import Dialog, Locator, Page, Route, expect
 from tests.box import until
 from tests.browser.site import Site
 
@@ -180,6 +180,29 @@ def test_a_search_finds_one_among_many(site: Site) -> None:
     page.reload()  # the address says it all
     expect(row(page, "needle")).to_be_visible()
     expect(row(page, "hay")).to_have_count(0)
+    site.box.do("kill", *ids)
+
+
+def test_rows_that_are_selected_while_a_search_is_under_way_stay_selected_if_they_match(site: Site) -> None:
+    page = site.window("ada")
+    ids = [site.box.submit("--hold", "--name", name, "true") for name in ("sieve in", "sieve out")]
+    page.goto("/jobs")
+    expect(row(page, "sieve out")).to_be_visible()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(re.compile("[?&]search="), hold)
+    page.get_by_role("searchbox", name=re.compile("^Search id")).fill("sieve in")
+    until("the search is under way", lambda: page.evaluate("1") and held)
+    for name in ("sieve in", "sieve out"):
+        row(page, name).get_by_role("checkbox").check()
+    held[0].continue_()
+    expect(row(page, "sieve out")).to_have_count(0)
+    expect(row(page, "sieve in").get_by_role("checkbox")).to_be_checked()
+    expect(page.get_by_test_id("selection")).to_contain_text("1 selected")
+    page.unroute_all(behavior="ignoreErrors")
     site.box.do("kill", *ids)
 
 

@@ -33,6 +33,11 @@ export class Selection {
     for (const id of ids) this.ids.add(id);
   }
 
+  /** Of those chosen, keep the ones among `ids`. */
+  keep(ids: readonly number[]): void {
+    for (const one of [...this.ids]) if (!ids.includes(one)) this.ids.delete(one);
+  }
+
   clear(): void {
     this.ids.clear();
     this.isAll = false;
