@@ -3,7 +3,7 @@
     python -m bench.filled HOME [--jobs 100000]
 
 HOME is then a home for `roost up --sim 4x24G`, with the scheduler paused. Seven jobs of ten have ended, the others wait;
-forty users, of whom a few have most of the jobs; names, labels and command lines as they are in a lab.
+forty users, a few of them with most of the jobs; names, labels and command lines as they are in a lab.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python -m bench.people [--users 200] [--at-once 50] [--seconds 60] [--job-s 0.5] [--json FILE] [--check]
 
-One server, over TCP, every user with a token of his own. A reference queue of half-second jobs, one simulated GPU each, runs
+One server, over TCP, every user with their own token. A reference queue of half-second jobs, one simulated GPU each, runs
 all the time: for a while alone, for the given time beside the requests, and alone again. The figure is the ratio of the jobs
 that ended per second beside the load to those without it, and every answer must be a 2xx. The clients are a process of
 their own, on the same machine: what they take of it is part of the load. `--job-s 0` asks for more than any lab does: the

@@ -1,7 +1,7 @@
 """Directories for the systems under measurement, on a real disk, all removed together at the end.
 
 Not one by one, because ext4 looks at every inode that was deleted in the last minutes before it takes a new one: where
-thousands of files were just deleted, making a file costs 0.6 ms instead of 0.02, and whoever is measured next pays for it.
+thousands of files were just deleted, making a file costs 0.6 ms instead of 0.02, which spoils the next measurement.
 For the same reason each directory is put into a part of the disk of its own, as the file system does with
 top-level directories (`chattr +T`), away from what others delete in /tmp.
 """

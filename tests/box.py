@@ -207,7 +207,7 @@ class Box:
 
     @cached_property
     def token(self) -> str:
-        """A token of whoever runs the tests."""
+        """A token for the user who runs the tests."""
         return self.do("token", "new", "for tests").strip()
 
     @property
@@ -351,7 +351,7 @@ class Box:
         shutil.rmtree(self.work, ignore_errors=True)
 
     def _remove_cgroups(self) -> None:
-        """Those of this home: whoever was killed could not."""
+        """Remove the cgroups of this home: a killed server leaves them behind."""
         state = self.home / "node" / "state_id"
         name = f"roost-{state.read_text().strip()}" if state.exists() else None
         for base in (Path("/sys/fs/cgroup"), *Path("/sys/fs/cgroup").glob("unified")) if name else ():

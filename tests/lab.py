@@ -1,7 +1,7 @@
-"""A root server with people of the machine before it: throw-away accounts that use, and misuse, one Roost.
+"""A root server and users of its machine: throw-away accounts that use, and misuse, one Roost.
 
-For the tests of what holds between people. `Person` is somebody at the command line; his `http` is a request over the
-server's socket, made by a process of his own account.
+For tests of what users may see and do to each other. `Person` is a user at the command line; `Person.http` is a request over
+the server's socket, made by a process of their account.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ for line in sys.stdin:
 
 
 class Person:
-    """Somebody at the command line of the machine."""
+    """A user at the command line of the machine."""
 
     def __init__(self, account: Account, reach: Reach, box: Box) -> None:
         self.account, self.name, self.reach, self._box = account, account.name, reach, box
@@ -78,11 +78,11 @@ class Person:
         return job, self.do("log", job)
 
     def shell(self, script: str, **more: Any) -> Ran:
-        """A line of shell of his own, without Roost."""
+        """Run a line of shell as this account, without Roost."""
         return self.account.run(["sh", "-c", script], **more)
 
     def python(self, script: str, *words: str, **more: Any) -> Ran:
-        """A script of his own, without Roost."""
+        """Run a Python script as this account, without Roost."""
         return self.account.run([self.reach.python, "-I", "-c", script, *words], **more)
 
     def http(self, method: str, path: str, body: Any = None) -> Answer:
@@ -99,23 +99,23 @@ class Person:
         return Answer(status, headers, text.encode("latin-1"))
 
     def close(self) -> None:
-        """End the process that makes his requests."""
+        """End the process that makes this person's requests."""
         if self._agent is not None:
             self._agent.kill()
             self._agent.communicate()
 
     @property
     def state(self) -> Path:
-        """The state directory of his program under the server."""
+        """The state directory of this person's node program on the server's machine."""
         return self._box.home / "accounts" / self.name
 
     def end_processes(self) -> None:
-        """SIGKILL to all that is his."""
+        """Send SIGKILL to all processes of this account."""
         self.close()
         self.account.end_processes()
 
     def end_program(self) -> None:
-        """SIGKILL to his node program; his jobs run on."""
+        """Send SIGKILL to this person's node program; their jobs continue."""
         for pid in self.account.processes():
             with contextlib.suppress(OSError):
                 if b"--state\0%b\0" % str(self.state).encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
@@ -123,13 +123,13 @@ class Person:
 
 
 class Lab:
-    """A root server and two people."""
+    """A root server and two users."""
 
     def __init__(self, box: Box, ana: Person, bob: Person) -> None:
         self.box, self.ana, self.bob = box, ana, bob
 
     def person(self, account: Account) -> Person:
-        """Somebody more."""
+        """One more user."""
         return Person(account, self.ana.reach, self.box)
 
     def root(self, *words: str | int, **more: Any) -> str:
@@ -149,7 +149,7 @@ class Lab:
 
     @contextlib.contextmanager
     def administrator(self, person: Person) -> Iterator[None]:
-        """He may act on all, for a while."""
+        """Make the person an administrator for a while."""
         assert self.box.http("PATCH", f"/users/{person.name}", {"admin": True}).status == 200
         try:
             yield

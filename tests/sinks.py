@@ -86,7 +86,7 @@ class Webhook(_Server):
 
 
 class Mailbox(_Server):
-    """Takes mail from whoever knows the password."""
+    """Takes mail from senders who know the password."""
 
     def __init__(self) -> None:
         super().__init__()

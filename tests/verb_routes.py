@@ -1,4 +1,4 @@
-"""The routes that each verb of the command line asks for: whoever may ask for them may type it."""
+"""The routes that each verb of the command line asks for: users who may use these may use the verb."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In the servers of the end-to-end tests: every JSON answer, whoever asked for it, must be what docs/openapi.json declares.
+"""In the servers of the end-to-end tests: every JSON answer must be what docs/openapi.json declares.
 
 Python imports this by itself where PYTHONPATH names this folder, as `Box.up` does. An answer that is not declared becomes
 status 500 with the place at which it differs, and a line of the server's log.

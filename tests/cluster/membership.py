@@ -1,7 +1,7 @@
 """Nodes that leave and come back: removed, added again under the same or another name, drained; what must hold of each.
 
-Every request may have the server killed in its middle. Whoever asked hears nothing then, looks what became of it, and says
-the same again, which must work or say clearly that it was done.
+The server may be killed in the middle of every request. The client then gets no answer, looks at the state, and repeats the
+request, which must work or say clearly that it was already done.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.hosts import Host
 
 LOOK_S = 0.5
 PATIENCE = 120
-"""How often somebody says the same again before he complains."""
+"""How often a client repeats a request before the test fails."""
 OK, NOT_FOUND, CONFLICT, LATER = 200, 404, 409, 503
 
 

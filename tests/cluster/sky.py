@@ -49,7 +49,7 @@ class Sky:
     given_up: set[int] = field(default_factory=set)
     """Jobs that an administrator has declared lost, or has removed with their node."""
     unheard: set[str] = field(default_factory=set)
-    """Nodes that he has given up or removed by force, without hearing which of their jobs were lost by it."""
+    """Nodes that were declared lost or removed by force, without an answer that names the jobs lost with them."""
     drained: set[str] = field(default_factory=set)
     moving: set[str] = field(default_factory=set)
     """Hosts that somebody removes now, and will add again."""

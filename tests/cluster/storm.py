@@ -59,7 +59,7 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Submitter:
-    """Somebody who submits, and under which uids his jobs run on the hosts and here."""
+    """A user who submits, and the uids of their jobs on the hosts and here."""
 
     do: Callable[..., str]
     there: int

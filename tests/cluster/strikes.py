@@ -13,7 +13,7 @@ from tests.hosts import Host
 Strike = Callable[[Sky], None]
 LOOK_S = 0.5
 NOTICE_S = 60.0
-"""How long an administrator waits for a host that is off to be noticed, before he switches it on again."""
+"""How long an administrator waits for a host that is off to be noticed, before they switch it on again."""
 
 
 def strike(sky: Sky) -> None:

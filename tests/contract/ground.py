@@ -64,7 +64,7 @@ class Ground:
         return who in self._tokens and self.box.http("GET", "/me", tcp=True, **self.headers(who)).status == 200
 
     def _new_user_token(self) -> str:
-        """As he would get it: by a link, a password, and a login."""
+        """Got as a new user gets it: with an invitation link, a password and a login."""
         known = self._get(f"/users/{USER}")["added"]
         if known:
             self._change("PATCH", f"/users/{USER}", {"locked": False, "admin": False})

@@ -1,4 +1,4 @@
-"""Large answers are packed for whoever takes them so, and are the same."""
+"""Large answers are compressed for clients that accept it, and have the same content."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ async def test_a_job_of_many_that_is_refused_is_named_by_its_position(api: Api) 
     assert answer.json["error"]["index"] == 2 and answer.json["error"]["message"] == "asked for 99 GPUs, there are 2"
 
 
-async def test_nobody_passes_whom_nobody_names(api: Api) -> None:
+async def test_a_caller_without_a_name_is_refused(api: Api) -> None:
     api.uid = None
     answer = await api.call("GET", "/status")
     assert (answer.status, answer.json["error"]["code"]) == (401, "not_known")

@@ -154,7 +154,7 @@ async def test_a_one_time_link_is_not_used_by_a_foreign_page(api: Api) -> None:
 
 
 async def test_a_login_never_takes_over_a_session_that_was_there(api: Api) -> None:
-    """Session fixation: the victim logs in with the attacker's cookie in his browser."""
+    """Session fixation: the victim logs in with the attacker's cookie in their browser."""
     await add_user(api, "ana")
     await add_user(api, "eve")
     eve = await Browser(api).logged_in("eve")

@@ -158,7 +158,7 @@ async def test_a_search_tells_nothing_of_others_texts(private: Api) -> None:
 
 
 async def test_an_order_by_name_tells_nothing_of_others_names(private: Api) -> None:
-    """Whoever submits jobs with names of his choice would else find out by their places what others are called."""
+    """Otherwise users could submit jobs with chosen names and read off the names of others from the order."""
     await become(private, "bob")
     assert await found(private, "sort=name") == [4, 3, 1, 2] and await found(private, "sort=-name") == [3, 4, 2, 1]
     cursor = (await private.get("/jobs?sort=name&limit=3"))["next"]
@@ -223,10 +223,10 @@ async def test_all_that_match_are_acted_on_and_no_others(lab: Api) -> None:
     assert (await lab.call("POST", "/jobs/actions", {"action": "kill", "select": {"search": "  "}})).status == 400
 
 
-async def test_one_who_is_no_administrator_means_his_own(lab: Api) -> None:
+async def test_a_user_who_is_no_administrator_acts_on_their_own_jobs(lab: Api) -> None:
     await become(lab, "bob")
     answer = await lab.post("/jobs/actions", {"action": "release", "select": {"search": "echo"}})
     assert answer["done"] == [] and [(s["id"], s["code"]) for s in answer["skipped"]] == [
-        (3, "not_permitted"),  # his, but not as his account: an administrator submitted them
+        (3, "not_permitted"),  # in bob's name, but not as bob's account: an administrator submitted them
         (4, "not_permitted"),
     ]

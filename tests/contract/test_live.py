@@ -387,15 +387,15 @@ async def test_in_private_mode_those_whose_work_does_not_show_share_one_encoding
         hub.part(listener)
 
 
-async def test_who_is_no_administrator_any_more_sees_less_at_once(api: Api, page: Open) -> None:
+async def test_a_former_administrator_sees_less_at_once(api: Api, page: Open) -> None:
     await api.server.people.add(api.server.people.itself.who, ["boss"], "none", is_admin=True)
     await api.call("PUT", "/settings", {"users.private": True})
     job = await api.submit(hold=True, name="canary7")
-    his = await page(token=await token_of(api, "boss"))
-    assert his.rows[job]["name"] == "canary7"
+    shown = await page(token=await token_of(api, "boss"))
+    assert shown.rows[job]["name"] == "canary7"
     await api.server.people.change(api.server.people.itself.who, "boss", is_admin=False)
-    await his.until(lambda: his.rows[job]["name"] == "(private)")
-    assert his.kinds[-1] == "state"
+    await shown.until(lambda: shown.rows[job]["name"] == "(private)")
+    assert shown.kinds[-1] == "state"
 
 
 async def test_a_page_in_brief_hides_the_same(api: Api) -> None:
@@ -411,7 +411,7 @@ async def test_a_page_in_brief_hides_the_same(api: Api) -> None:
 # Slow clients
 
 
-async def test_whoever_is_too_slow_gets_the_whole_picture_instead(api: Api) -> None:
+async def test_a_slow_client_gets_the_whole_state_instead(api: Api) -> None:
     hub = make_hub(api.server)
     slow, quick = [await hub.join(api.server.people.itself) for _ in range(2)]
     await taken(slow), await taken(quick)

@@ -178,7 +178,7 @@ async def test_pages_that_are_not_there_say_so_as_a_page(api: Api) -> None:
     assert (await Browser(api).ask("DELETE", "/login")).status == 405
 
 
-async def test_a_user_without_an_account_is_told_that_he_runs_as_nobody(api: Api) -> None:
+async def test_a_user_without_a_unix_account_is_told_so(api: Api) -> None:
     await add_user(api, "ana")
     browser = await Browser(api).logged_in("ana")
     assert (await browser.get("/api/v1/me")).json["runs_as"] is None

@@ -216,7 +216,7 @@ async def test_what_runs_now_counts_until_now(api: Api, monkeypatch: pytest.Monk
     assert (user["gpu_hours"][1], user["jobs"]) == (2, [0, 0]) and user["gpu_hours"][0] > 0
 
 
-async def test_in_private_mode_everybody_sees_his_own_alone(api: Api) -> None:
+async def test_in_private_mode_users_see_only_their_own_usage(api: Api) -> None:
     people = api.server.people
     await people.add(people.itself.who, ["zoe", "yan"], "none")
     _, token = await people.new_token(Caller("yan", False, "socket"), "test", None)

@@ -43,7 +43,7 @@ async def test_there_is_no_first_administrator_when_one_can_log_in(api: Api) -> 
     assert (await api.post("/administrator/link", {}))["url"] is None
 
 
-async def test_users_are_tied_each_to_his_own_account_or_none_is_added(api: Api) -> None:
+async def test_users_are_each_linked_to_their_own_account_or_none_is_added(api: Api) -> None:
     both = await api.call("POST", "/users", {"names": ["ana", "bob"], "ties": {"ana": ME, "bob": ME}})
     assert (both.status, both.json["error"]["message"]) == (409, f"{ME} cannot be linked to both ana and bob")
     assert (await api.get("/users"))["users"] == []
@@ -61,7 +61,7 @@ async def test_the_notice_comes_with_what_is_looked_at(api: Api) -> None:
     assert (await api.get("/status"))["notice"] is None
 
 
-async def test_a_job_names_who_submitted_it_and_as_whom_it_runs(api: Api) -> None:
+async def test_a_job_names_its_submitter_and_the_account_it_runs_as(api: Api) -> None:
     job, others = await api.submit(hold=True), await api.submit(hold=True, user="ana")
     own = await api.get(f"/jobs/{job}")
     assert (own["user"], own["submitter"], own["runs_as"]) == (ME, ME, ME)

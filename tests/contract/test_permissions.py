@@ -23,7 +23,7 @@ OPEN_ENDED = ("GET /api/v1/events", "GET /api/v1/live", "GET /api/v1/jobs/wait",
 
 
 class People:
-    """An API and whoever may come to it: with a token each, or by the socket."""
+    """An API and its callers: each with a token, or by the socket."""
 
     def __init__(self, api: Api, tokens: dict[str, str], paths: dict[str, Any]) -> None:
         self.api, self.tokens, self.paths = api, tokens, paths
@@ -76,7 +76,7 @@ def test_every_verb_is_in_the_table_and_asks_for_routes_that_are() -> None:
 
 
 @pytest.mark.parametrize("route", sorted(ROUTES))
-async def test_a_route_lets_in_whom_the_table_says(people: People, route: str) -> None:
+async def test_a_route_admits_the_callers_of_the_table(people: People, route: str) -> None:
     right = ROUTES[route]
     nobody = await people.asks("nobody", route)
     user, admin = (200, 200) if route in OPEN_ENDED else [await people.asks(who, route) for who in ("yan", "boss")]
@@ -100,7 +100,7 @@ async def test_a_route_lets_in_whom_the_table_says(people: People, route: str) -
 RUNS_THINGS = ("POST /api/v1/sweeps/{sweep}/extend",)
 """What says what is run as the server's own account here: the administrator from elsewhere may not, the server's own may."""
 LISTS = ("GET /api/v1/tokens", "GET /api/v1/logins")
-"""What gives everybody his own and nobody another's, whatever he asks."""
+"""Routes that list only what belongs to the caller."""
 
 
 async def test_a_listing_of_ones_own_has_nobody_elses(people: People) -> None:

@@ -1,4 +1,4 @@
-"""Nodes that somebody would rather have: only such as there are, wherever he says it."""
+"""Preferred nodes must exist, wherever they are given."""
 
 from __future__ import annotations
 

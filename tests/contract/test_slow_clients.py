@@ -172,7 +172,7 @@ async def test_idle_connections_make_room_for_who_works(tcp: Tcp) -> None:
         writer.close()
 
 
-async def test_strangers_bodies_make_room_too_and_who_is_known_keeps_his_place(tcp: Tcp) -> None:
+async def test_unfinished_bodies_of_strangers_make_room_and_known_clients_stay_connected(tcp: Tcp) -> None:
     waiting_reader, waiting = await tcp.open()
     waiting.write(tcp.head("GET", "/api/v1/events"))
     await asyncio.wait_for(waiting_reader.readuntil(b": roost\n\n"), LONG_S)

@@ -22,7 +22,7 @@ async def test_a_user(api: Api) -> None:
     assert again == {"version": 1, **user}
 
 
-async def test_when_somebody_was_last_here_is_told_to_administrators_and_himself(api: Api) -> None:
+async def test_last_seen_is_shown_to_administrators_and_the_user(api: Api) -> None:
     await api.post("/users", {"names": ["ana", "bob"], "unix": "none"})
     (ana, bob) = (await api.get("/users"))["users"]
     assert (ana["seen_at"], bob["seen_at"]) == (None, None)
@@ -45,7 +45,7 @@ async def test_rules_change_one_by_one_and_at_once(api: Api) -> None:
     assert [user["user"] for user in (await api.get("/users"))["users"]] == ["no.such.one"]
 
 
-async def test_nobody_is_listed_of_whom_nothing_is_known(api: Api) -> None:
+async def test_an_unknown_user_is_not_listed(api: Api) -> None:
     assert (await api.get("/users/eve"))["weight"] == 1.0
     assert (await api.get("/users"))["users"] == []
 

@@ -28,7 +28,7 @@ async def why(api: Api, job: int) -> Any:
     return await api.get(f"/jobs/{job}/why")
 
 
-async def test_a_waiting_job_is_told_when_and_after_whom(api: Api) -> None:
+async def test_a_waiting_job_shows_its_estimated_start_and_what_it_waits_for(api: Api) -> None:
     await ran(api)
     running, first, second = [await api.submit(gpus=2) for _ in range(3)]
     said = await why(api, second)

@@ -278,7 +278,7 @@ class Host:
         self._write_accounts()
 
     def show_account(self, name: str) -> None:
-        """He is known here again."""
+        """Undo `hide_account`."""
         self.hidden.discard(name)
         self._write_accounts()
 
@@ -378,7 +378,7 @@ def _inner_pid(pid: int) -> str:
 
 
 def _unlocked(row: list[str], users: Iterable[str]) -> list[str]:
-    """A line of /etc/shadow: sshd without PAM lets nobody in whose account is locked, whatever his key."""
+    """A line of /etc/shadow: sshd without PAM refuses locked accounts, whatever their key."""
     return [row[0], "*", *row[2:]] if row[0] in users else row
 
 

@@ -81,7 +81,7 @@ class Line:
         return f"neigh replace {net.address(number)} lladdr {net.mac(number)} nud permanent dev {device}\n"
 
     def take_up(self) -> None:
-        """Remove it: the host is off. Whoever asks for it hears nothing."""
+        """Remove it: the host is off and answers nothing."""
         tool("ip", "link", "del", self._name, may_fail=True)
         self._pid = None
 

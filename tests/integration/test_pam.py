@@ -66,7 +66,7 @@ def door() -> Iterator[Door]:
         yield Door(store)
 
 
-async def test_the_right_password_lets_in_whom_the_kernel_knows(door: Door, account: Account) -> None:
+async def test_the_right_password_logs_in_a_user_of_the_machine(door: Door, account: Account) -> None:
     name = await door.tries(account.name, SECRET)
     row, secret = await door.people.new_session(name, "192.0.2.1", "password")
     caller = door.people.by_session(secret, "192.0.2.1")
@@ -151,7 +151,7 @@ async def test_a_user_of_the_same_name_who_is_another_is_not_let_in_by_it(door: 
     await door.refuses(account.name, SECRET)
 
 
-async def test_an_account_that_is_tied_to_somebody_is_his(door: Door, account: Account) -> None:
+async def test_an_account_that_is_linked_to_a_user_is_theirs(door: Door, account: Account) -> None:
     await door.people.add(door.people.itself.who, ["ana"], account.name)
     await door.refuses(account.name, SECRET)
     assert await door.tries("ana", SECRET) == "ana"

@@ -186,7 +186,7 @@ def test_explanations_agree_with_what_happens(what: History) -> None:
 
 
 @given(histories())
-def test_whoever_still_waits_when_a_plan_is_applied_is_told_what_he_lacks(what: History) -> None:
+def test_jobs_that_still_wait_after_a_plan_have_a_reason(what: History) -> None:
     for world, made in unfold(what):
         had_first = bool(first_users(world.cluster))
         world.apply(made)

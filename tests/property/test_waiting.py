@@ -1,4 +1,4 @@
-"""How many jobs wait for whom is counted as it happens; counting them anew gives the same."""
+"""The counts of waiting jobs are kept up to date; counting from scratch gives the same numbers."""
 
 from __future__ import annotations
 

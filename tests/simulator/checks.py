@@ -78,7 +78,7 @@ def _cpus_hold(cluster: Cluster, node: str) -> None:
 
 
 class Waits:
-    """Who waits for whom. Nothing is planned before what it waits for has ended for good: a retry is no end."""
+    """Dependencies: no job is planned before those it waits for have ended. A job that will be retried has not ended."""
 
     def __init__(self) -> None:
         self._after: dict[int, tuple[int, ...]] = {}

@@ -1,4 +1,4 @@
-"""Attempts by files, paths and environments: whatever a user names or exports is opened and obeyed as himself alone."""
+"""Attempts by files, paths and environments: what a user names or exports is opened and obeyed with their rights only."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_a_profile_that_hurts_hurts_its_owner_alone(lab: Lab, name: str) -> None
     finally:
         profile.unlink()
         lab.bob.end_processes()
-    lab.box.ends(job, "succeeded")  # once his login works
+    lab.box.ends(job, "succeeded")  # once bob's login works
 
 
 # -- the state of one's own program ---------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def _tamper(lab: Lab, hers: int) -> None:
 
 
 def test_records_that_name_others_processes_cgroups_and_logs(lab: Lab) -> None:
-    """They make his own program end whatever it can reach, which is his."""
+    """They make bob's own node program end what it can reach: only bob's processes."""
     hers = lab.ana.submit("-g", 0, "--", "sleep", "600")
     pid = lab.box.comes_to(hers, "running")["attempts"][-1]["pid"]
     lab.bob.sh("true")
@@ -247,7 +247,7 @@ def test_records_that_name_others_processes_cgroups_and_logs(lab: Lab) -> None:
     server, node = lab.box.server, lab.box.node
     try:
         submit(lab.bob, hold=True)
-        until("a new program of his has read them", lambda: pid_file.exists() and pid_file.stat().st_mtime_ns > tampered)
+        until("bob's new program has read them", lambda: pid_file.exists() and pid_file.stat().st_mtime_ns > tampered)
         assert lab.ana.sh("echo on")[1] == "on\n"
         assert lab.box.state(hers) == "running" and process(pid) is not None
         assert server.is_alive and node.is_alive

@@ -19,7 +19,7 @@ from tests.accounts import PATH, Account, needs_root, throw_away_accounts
 from tests.box import Answer, until
 from tests.lab import PERMISSION, Lab, laboratory
 
-pytestmark = needs_root("that nobody can run as another, read what is another's, or claim his name")
+pytestmark = needs_root("that nobody can run as another, read what is another's, or claim their name")
 SECRET = "her-own-secret"
 
 
@@ -153,11 +153,11 @@ def test_an_edit_of_ones_own_job_into_anothers(lab: Lab, name: str) -> None:
         refused(lab.bob.http("POST", "/jobs/actions", {"action": "clone", "select": {"ids": str(job)}, "changes": changes}))
 
 
-def test_anothers_submit_key_makes_and_tells_nothing_of_his(lab: Lab) -> None:
+def test_the_submit_key_of_another_user_matches_none_of_their_jobs(lab: Lab) -> None:
     body = {"jobs": [{"command": ["true"], "gpus": 0, "hold": True}], "key": "a-key-of-hers"}
     hers = lab.ana.http("POST", "/jobs", body).json["ids"]
-    his = lab.bob.http("POST", "/jobs", body).json["ids"]
-    assert hers != his and lab.box.job(his[0])["user"] == lab.bob.name
+    bobs = lab.bob.http("POST", "/jobs", body).json["ids"]
+    assert hers != bobs and lab.box.job(bobs[0])["user"] == lab.bob.name
 
 
 def test_anothers_sweep_is_neither_extended_nor_limited(lab: Lab, hers: dict[str, int]) -> None:
@@ -172,7 +172,7 @@ def test_results_reported_for_anothers_job(lab: Lab, hers: dict[str, int]) -> No
 
 
 def test_a_job_that_runs_as_root_under_ones_own_name(lab: Lab) -> None:
-    """Root may label a job of its own with the name of somebody who has no account. Once he has one, it is not his."""
+    """Root may label its own job with a name that has no account. A later account of that name does not own the job."""
     with throw_away_accounts("eve") as (eve,):
         name = f"w{eve.name}"
         env = {"SECRET": SECRET}
@@ -198,13 +198,13 @@ def test_a_job_that_runs_as_root_under_ones_own_name(lab: Lab) -> None:
 
 def test_an_administrator_who_is_not_root_has_nothing_run_as_root(lab: Lab) -> None:
     mine = int(lab.root("submit", "-q", "-g", 0, "--hold", "--", "true"))
-    his = lab.bob.submit("-g", 0, "--hold", "--", "true")
+    bobs = lab.bob.submit("-g", 0, "--hold", "--", "true")
     hers = lab.ana.submit("-g", 0, "--hold", "--", "true")
     with lab.administrator(lab.bob):
         for user in ("root", "nobody-here"):
             refused(lab.bob.http("POST", "/jobs", {"jobs": [{"command": ["id"], "user": user}]}), 403)
             refused(lab.bob.http("POST", "/sweeps", {"job": {"command": ["id"], "user": user}, "params": {"x": ["1"]}}), 403)
-            for job in (his, hers):
+            for job in (bobs, hers):
                 body = {"action": "clone", "select": {"ids": str(job)}, "changes": {"user": user}}
                 refused(lab.bob.http("POST", "/jobs/actions", body), 403)
         for action in ("edit", "clone"):
@@ -225,7 +225,7 @@ def test_an_administrator_who_is_not_root_has_nothing_run_as_root(lab: Lab) -> N
     assert not Path("/tmp/a").exists() and not Path("/tmp/b").exists()
 
 
-def test_a_user_tied_to_another_account_leaves_his_jobs_secrets_and_tokens_behind(lab: Lab) -> None:
+def test_a_user_linked_to_another_account_leaves_jobs_secrets_and_tokens_behind(lab: Lab) -> None:
     with throw_away_accounts("eve", "mal") as (eve, mal):
         name = f"w{eve.name}"
         assert lab.box.http("POST", "/users", {"names": [name], "unix": eve.name}).status in (200, 201)

@@ -67,7 +67,7 @@ def evil(lab: Lab, victims: Victims) -> Iterator[Impostor]:
 
 @contextlib.contextmanager
 def attached(lab: Lab, first: dict[str, Any] | None = None, **how: Any) -> Iterator[Impostor]:
-    lab.bob.http("GET", f"/jobs/{_some_job(lab)}/log")  # his program is there, so that it can be replaced
+    lab.bob.http("GET", f"/jobs/{_some_job(lab)}/log")  # bob's program runs now, so it can be replaced
     with impostor(lab.bob, first, **how) as made:
         made.heard("attached")
         yield made
@@ -284,7 +284,7 @@ def test_the_last_words_of_a_program_are_a_terabyte(lab: Lab, victims: Victims) 
     ran = lab.bob.python(script, str(found[0]))
     if "PermissionError" in ran.err or "assert" in ran.err or "OSError" in ran.err:
         pytest.skip(
-            f"NOT TESTED, this kernel lets nobody reach into his own processes, or files be so long: {ran.err[-80:]}"
+            f"NOT TESTED, on this kernel processes of one user are closed to each other, or files too short: {ran.err[-80:]}"
         )
     assert lab.bob.sh("echo back")[1] == "back\n"
     assert _rss_mib(lab.box.server.pid) < before + 100
@@ -318,7 +318,7 @@ def squatter(lab: Lab, person: Person, tag: str, index: int) -> Iterator[int]:
             made.kill()
 
 
-@pytest.mark.parametrize("whose", ["hers", "roots", "nobodys", "no-number", "his-old-one"])
+@pytest.mark.parametrize("whose", ["hers", "roots", "nobodys", "no-number", "own-old-run"])
 def test_a_process_on_a_gpu_that_calls_itself_anothers_run(lab: Lab, victims: Victims, whose: str) -> None:
     identity = (lab.box.home / "node" / "state_id").read_text().strip()
     names = {"hers": victims.runs[0], "roots": victims.runs[1], "nobodys": "999999.1", "no-number": "x.1"}

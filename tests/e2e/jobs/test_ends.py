@@ -1,4 +1,4 @@
-"""How jobs end: every process of them, whoever tries to get away, and whoever was dead at that moment."""
+"""How jobs end: all their processes, also those that try to escape, and also when server or node program were dead then."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_a_job_shows_what_it_uses_and_a_restart_forgets_nothing(own: Box) -> Non
     assert own.json("usage")["users"][0]["gpu_hours"][-1] == hours
 
 
-def test_whoever_used_nothing_is_told_so(own: Box) -> None:
+def test_no_usage_is_said_plainly(own: Box) -> None:
     ran = own.run("usage")
     assert (ran.code, ran.out, ran.err) == (0, "", "nobody has used a GPU in that time\n")
     assert own.refused(2, "usage", "--weeks", "none") == (

@@ -19,6 +19,6 @@ def test_every_job_is_accounted_for() -> None:
     assert storm(forecast) == [], f"again: {forecast.command}"
 
 
-def test_everybody_s_jobs_are_his_on_every_node() -> None:
+def test_jobs_run_as_their_submitters_on_every_node() -> None:
     forecast = Forecast(SEED, FOR_S / 2.5, jobs=80, has_people=True)
     assert storm(forecast) == [], f"again: {forecast.command}"

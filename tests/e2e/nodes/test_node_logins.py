@@ -1,4 +1,4 @@
-"""A login of one's own on a node, over real SSH: whose keys are used, as whom jobs run, who may set it."""
+"""A login of one's own on a node, over real SSH: whose keys are used, which account jobs run as, who may set it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class There(NamedTuple):
         return self.hosts[0].url(self.lab.ana.name)
 
     def whose(self, person: Person) -> str:
-        """As whom a job of that person runs there."""
+        """The account that a job of that person runs as there."""
         return person.sh("id -un", "--node", NODE, "--cwd", "/")[1].strip()
 
 

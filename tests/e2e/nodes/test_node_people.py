@@ -24,7 +24,7 @@ class There(NamedTuple):
     hosts: Hosts
 
     def says(self, person: Person, script: str, *options: str) -> list[str]:
-        """What a job of his wrote there."""
+        """What a job of that person wrote there."""
         job = person.submit("-g", 1, "--cwd", "/", "--node", "far", *options, script)
         return person.do("log", "-f", job).split()
 
@@ -39,7 +39,7 @@ def there() -> Iterator[There]:
         lab.root("node", "rm", "far", "--force")
 
 
-def test_everybody_runs_as_himself_behind_a_root_login(there: There) -> None:
+def test_users_run_as_themselves_behind_a_root_login(there: There) -> None:
     for person in (there.lab.ana, there.lab.bob):
         wanted = there.host.run(["id"], user=person.name).out.split()
         assert there.says(person, "id") == wanted
@@ -89,7 +89,7 @@ def test_a_login_is_to_the_node_and_nowhere_else(there: There) -> None:
 
 @contextlib.contextmanager
 def _key_of_the_hosts(person: Person, hosts: Hosts) -> Iterator[None]:
-    """In his own home, for as long as he is to have it."""
+    """Put the key into the person's home for a while."""
     directory = person.account.home / ".ssh"
     directory.mkdir(mode=0o700, exist_ok=True)
     key = directory / "id_ed25519"

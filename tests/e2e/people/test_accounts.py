@@ -1,4 +1,4 @@
-"""A root server and the accounts of the machine: everybody's jobs are his own, from the first byte to the last."""
+"""A root server and the accounts of the machine: jobs belong to their users, from the first byte to the last."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_an_account_that_is_gone_ends_its_jobs_with_the_reason(lab: Lab) -> None
     assert f"cannot run as {name}" in ended["error"]
 
 
-def test_a_job_for_somebody_else_starts_from_his_login_and_brings_nothing_of_the_submitters(lab: Lab) -> None:
+def test_a_job_for_another_user_starts_from_their_login_with_nothing_of_the_submitter(lab: Lab) -> None:
     ran = lab.box.do(
         "submit", "-q", "-g", "0", "--owner", lab.ana.name, "--", "env", env={"SECRET_OF_ROOT": "x", "LD_PRELOAD": ""}
     )
@@ -163,9 +163,9 @@ def test_a_job_for_somebody_else_starts_from_his_login_and_brings_nothing_of_the
 
 def test_a_job_has_a_keyring_of_its_own(lab: Lab) -> None:
     _, hers = lab.ana.sh("cat /proc/keys 2>/dev/null; true")
-    _, his = lab.bob.sh("cat /proc/keys 2>/dev/null; true")
+    _, bobs = lab.bob.sh("cat /proc/keys 2>/dev/null; true")
     ours = Path("/proc/keys").read_text() if Path("/proc/keys").exists() else ""
-    serials = [{line.split()[0] for line in text.splitlines() if " _ses" in line} for text in (ours, hers, his)]
+    serials = [{line.split()[0] for line in text.splitlines() if " _ses" in line} for text in (ours, hers, bobs)]
     assert serials[0].isdisjoint(serials[1]) and serials[1].isdisjoint(serials[2])
 
 

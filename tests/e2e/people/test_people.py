@@ -165,7 +165,7 @@ def test_a_login_by_password_and_out_again(own: Box) -> None:
     assert there("ls", "-q").out == "1\n"
 
 
-def test_whoever_guesses_is_slowed_down(own: Box) -> None:
+def test_guessing_passwords_is_slowed_down(own: Box) -> None:
     own.do("password", text=PASSWORD + "\n")
     there = elsewhere(own)
     tries = [there("login", own.url, text=f"wrong password {n}\n") for n in range(5)]

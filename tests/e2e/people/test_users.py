@@ -22,7 +22,7 @@ def test_rules_hold_after_the_server_was_killed(own: Box) -> None:
     assert own.json("users")["users"][0]["max_gpus"] is None
 
 
-def test_everybody_is_listed_with_what_he_has(box: Box) -> None:
+def test_users_are_listed_with_what_they_have(box: Box) -> None:
     assert box.run("users").out == ""
     running = box.submit("-g", 3, "sleep", 1000)
     box.comes_to(running, "running")
@@ -109,7 +109,7 @@ def test_a_job_runs_on_the_gpus_it_wants(new_box: Callable[..., Box], asked: lis
     assert box.state(large[2]) == "queued"
 
 
-def test_a_user_holds_no_more_gpus_than_he_may(box: Box) -> None:
+def test_a_user_gets_no_more_gpus_than_their_limit(box: Box) -> None:
     box.do("user", "set", ME, "--max-gpus", 2)
     jobs = [box.submit("sleep", 1000) for _ in range(3)]
     for job in jobs[:2]:

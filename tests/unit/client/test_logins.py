@@ -1,4 +1,4 @@
-"""What `roost login` keeps: for nobody else's eyes, whole or not at all; and when the server of a login is meant."""
+"""What `roost login` keeps: readable only by its owner, never half written; and which server a command uses then."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def test_priority_comes_before_all_that() -> None:
     assert ahead(knowing(of(1, work="short"), of(2, work="long", priority=1))) == [2, 1]
 
 
-def test_who_holds_more_than_his_part_goes_back() -> None:
+def test_a_user_above_their_fair_share_goes_back() -> None:
     here = knowing(*(of(i, work="short") for i in (1, 2, 3, 4)), gpus=4)
     start_all(here)
     submit(here, of(5, work="short"))

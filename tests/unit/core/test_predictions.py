@@ -136,7 +136,7 @@ def test_memory_is_the_most_that_its_like_used_and_a_margin() -> None:
     assert known.memory_mib(shape(), 0.0) == 101  # the last twenty count
 
 
-def test_who_fared_worse_than_all_is_known_and_a_mistyped_command_does_not_speak_for_him() -> None:
+def test_a_user_whose_jobs_fail_more_is_known_and_mistyped_commands_do_not_count() -> None:
     known = Learned()
     for _ in range(20):
         known.take(Ran("ada", "t", 1, 0, 3600.0, 3600.0))

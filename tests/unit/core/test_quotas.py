@@ -37,7 +37,7 @@ def said(here: Cluster, id: int) -> list[str]:
         ({"max_queued": 1}, [1, 2, 3], None),
     ],
 )
-def test_a_user_has_no_more_at_once_than_he_may(rules: dict[str, Any], starts: list[int], reason: str | None) -> None:
+def test_a_user_has_no_more_at_once_than_their_quota(rules: dict[str, Any], starts: list[int], reason: str | None) -> None:
     here = cluster(job(1), job(2, gpus=2), job(3), job(4, user="bob"), gpus=8)
     here.apply(ev.UserRuled("ada", UserRules(**rules)))
     assert [id for id in starting(here) if id != 4] == starts and 4 in starting(here)
@@ -45,7 +45,7 @@ def test_a_user_has_no_more_at_once_than_he_may(rules: dict[str, Any], starts: l
     assert reason is None or said(here, 3) == [reason]
 
 
-def test_what_is_too_wide_for_his_quota_does_not_keep_his_narrow_ones() -> None:
+def test_a_job_too_wide_for_a_quota_does_not_block_narrow_jobs_of_the_user() -> None:
     here = cluster(job(1, gpus=4), job(2), job(3), gpus=8)
     here.apply(ev.UserRuled("ada", UserRules(max_gpus=2)))
     assert starting(here) == [2, 3]

@@ -1,4 +1,4 @@
-"""Who may be named, and what may be said of him."""
+"""Which user names are valid, and which rules a user can have."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_blocks_come_back_by_series_and_time(store: Store) -> None:
     assert at == [("cluster", b"newer"), ("gpu:a", b"two")]
 
 
-def test_what_is_too_old_goes_whoever_it_was_about(store: Store) -> None:
+def test_old_samples_of_everything_are_removed(store: Store) -> None:
     for number, level in enumerate(LEVELS):
         old = level.block_of(NOW_S) - level.keep_s - level.block_s
         put(

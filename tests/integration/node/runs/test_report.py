@@ -104,7 +104,7 @@ def test_garbage_is_passed_over_and_said_once_where_the_user_looks(node: Node) -
     node.settle()
 
 
-def test_a_file_that_the_user_named_is_his_alone(node: Node, tmp_path: Path) -> None:
+def test_a_file_that_the_user_named_is_only_theirs(node: Node, tmp_path: Path) -> None:
     node.run("1.1", shell='echo mine >&2; echo garbage >> "$ROOST_REPORT"', stderr=str(tmp_path / "err"))
     assert (tmp_path / "err").read_text() == "mine\n"
     assert "run 1.1: ROOST_REPORT: NAME=VALUE is meant: 'garbage'" in node.journal()

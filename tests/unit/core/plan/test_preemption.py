@@ -71,7 +71,7 @@ def test_what_a_person_asks_wins(asked: tuple[str, ...], stands: str) -> None:
     assert str(here.active[1].stop) == stands
 
 
-# -- whom the planner asks ------------------------------------------------------------------------------------------
+# -- which jobs are asked ------------------------------------------------------------------------------------------
 
 
 def yielding(*gpus: int, nodes: tuple[int, ...] = (4,)) -> Cluster:

@@ -239,7 +239,7 @@ def test_a_bad_file_sets_its_gpu_aside_and_no_other(make: Making, tmp_path: Path
     ana.take("1.1", [GPUS[0], GPUS[1], GPUS[3]])
 
 
-def test_who_leaves_takes_his_files_along_but_not_those_in_use(make: Making, tmp_path: Path) -> None:
+def test_a_leaving_program_removes_its_files_but_not_those_in_use(make: Making, tmp_path: Path) -> None:
     ana, bo = make(), make()
     ana.take("1.1", [GPUS[0]])
     bo.spare(GPUS)
@@ -264,7 +264,7 @@ def test_the_kernels_table_of_locks_is_read() -> None:
     assert parse_locks(text) == {(0, 26, 99): [4711, 4714], (254, 0, 7): [-1]}
 
 
-def test_a_holders_name_outlives_his_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_holders_name_outlives_their_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
     living = {7: "ana"}
     monkeypatch.setattr(holders, "user_of", living.get)
     names, file = Names(), (0, 26, 99)

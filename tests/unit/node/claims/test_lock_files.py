@@ -121,7 +121,7 @@ def test_a_lock_keeps_others_out_and_lets_ones_own_come_beside(tmp_path: Path) -
             os.close(fd)
 
 
-def test_a_lock_lives_in_whoever_inherited_it(tmp_path: Path) -> None:
+def test_a_lock_is_kept_by_a_process_that_inherited_it(tmp_path: Path) -> None:
     with files.opened(str(tmp_path)) as directory:
         held, other = files.open_lock(directory, NAME), files.open_lock(directory, NAME)
         assert files.lock_alone(held)

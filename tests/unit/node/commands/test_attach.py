@@ -1,4 +1,4 @@
-"""Starting a daemon: whoever asked hears why it did not come."""
+"""Starting a daemon: a failure is reported with its cause."""
 
 from __future__ import annotations
 

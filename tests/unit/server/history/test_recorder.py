@@ -258,7 +258,7 @@ def test_a_run_that_has_not_begun_has_none(scene: Scene) -> None:
     assert scene.recorder.course(job, 1) is None and not scene.write().courses
 
 
-def test_the_memory_of_the_host_is_told_by_whoever_has_the_run(scene: Scene) -> None:
+def test_host_memory_is_reported_by_the_program_that_has_the_run(scene: Scene) -> None:
     heard: list[ev.Measured] = []
     job = scene.server.submit()
     scene.server.tell(started(f"{job}.1"))

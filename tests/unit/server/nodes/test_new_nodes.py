@@ -1,4 +1,4 @@
-"""What somebody may say of a node that he adds: everything else is refused in one line, before anything is run."""
+"""What a new node's description may hold: everything else is refused in one line, before anything is run."""
 
 from __future__ import annotations
 

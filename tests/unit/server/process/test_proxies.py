@@ -40,7 +40,7 @@ def test_without_its_headers_a_proxy_is_a_caller_of_its_own() -> None:
     ("forwarded", "meant"),
     [
         ("203.0.113.9", "203.0.113.9"),
-        ("127.0.0.1, 203.0.113.9", "203.0.113.9"),  # the left one is what the caller wrote himself
+        ("127.0.0.1, 203.0.113.9", "203.0.113.9"),  # the left one was written by the caller
         ("1.1.1.1, 203.0.113.9, 10.2.3.4", "203.0.113.9"),  # two proxies of ours in a row
         ("10.9.9.9, 10.2.3.4", "10.9.9.9"),  # a caller inside the trusted network
         ("2001:db8::7", "2001:db8::7"),

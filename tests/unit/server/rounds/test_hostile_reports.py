@@ -291,10 +291,10 @@ class Liar:
 def test_no_word_breaks_a_round_or_reaches_another_node(seed: int) -> None:
     with fresh_store() as store:
         lab = FarNodes(store, "good", "evil", each=True)
-        mine, his = lab.run_on("good"), lab.run_on("good", user="bob", account="bob")
+        mine, bobs = lab.run_on("good"), lab.run_on("good", user="bob", account="bob")
         at_home = lab.submit(nodes=("n1",))
         lab.tell(started(f"{at_home}.1"))
-        before = {job: lab.cluster.active[job] for job in (mine, his, at_home)}
+        before = {job: lab.cluster.active[job] for job in (mine, bobs, at_home)}
         liar, ids = Liar(seed, [f"{job}.{n}" for job in range(1, 20) for n in (1, 2)]), []
         for step in range(250):
             account = liar.random.choice(("", "", "ada", "bob", "@bob", "x"))
@@ -312,7 +312,7 @@ def test_no_word_breaks_a_round_or_reaches_another_node(seed: int) -> None:
                 lab.restart()
                 lab.attach(started(f"{at_home}.1"))
                 lab.hello("good", started(f"{mine}.1"))
-                lab.hello("good", started(f"{his}.1"), account="bob")
+                lab.hello("good", started(f"{bobs}.1"), account="bob")
             assert {job: lab.cluster.active.get(job) for job in before} == before
             assert not any(lab.results(job) for job in before)
             assert set(lab.cluster.nodes["good"].gpus) == {"good-0", "good-1"}

@@ -124,7 +124,7 @@ def test_a_commit_that_failed_is_told_and_nothing_of_it_is_left(driver: Driver) 
     assert not driver.rounds.controller.cluster.jobs and len(driver.rounds.health) == 1
 
 
-def test_a_broken_round_is_told_to_whoever_waits_for_it_and_the_state_is_read_again(driver: Driver) -> None:
+def test_a_failed_round_is_reported_to_its_callers_and_the_state_is_read_again(driver: Driver) -> None:
     class Strange(Command, frozen=True):
         pass
 
@@ -193,7 +193,7 @@ def test_nobody_but_the_loop_makes_rounds() -> None:
 
 
 @pytest.mark.parametrize("driver", ["src/roost/server/rounds/engine.py", "tests/simulator/server.py"])
-def test_whoever_drives_the_loop_takes_all_its_steps(driver: str) -> None:
+def test_each_driver_of_the_loop_takes_all_its_steps(driver: str) -> None:
     text = (ROOT / driver).read_text()
     steps = ("begin", "commit", "finish", "undo", "answers", "broken", "recover", "end")
     assert [step for step in steps if f"rounds.{step}" not in text] == []

@@ -1,7 +1,7 @@
 """The server is killed at every step of adding, removing, trusting and giving up a node.
 
-Afterwards the node is there or it is not, and whoever says the same again is obeyed, or told that it was done. The steps are
-found by saying it once in peace: one more in `Fleet` is one more here.
+Afterwards the node is there or it is not, and the same request works when repeated, or says that it was done. The steps are
+found by one undisturbed request: one more in `Fleet` is one more here.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Killed(BaseException):
 
 
 class Machine:
-    """A host: what runs there, whoever its server is."""
+    """A host: what runs there, whichever server it belongs to."""
 
     def __init__(self) -> None:
         self.alive: dict[str, list[str]] = {}

@@ -51,7 +51,7 @@ def test_it_is_stopped_and_waits_again_in_its_place(server: Server, job: int) ->
     server.attach(exited(f"{job}.1", 143, "preempt"))
     assert (attempt(server, job).outcome, attempt(server, job).error) == ("killed", "preempted for job 2")
     assert server.cluster.jobs[job] == before and row(server, job).retried == 0
-    assert 2 in server.cluster.active  # whom it made room for
+    assert 2 in server.cluster.active  # the job that it made room for
 
 
 def test_the_planner_asks_by_itself_for_a_job_that_did_not_agree_to_the_same(server: Server, job: int) -> None:

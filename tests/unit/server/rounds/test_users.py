@@ -158,7 +158,7 @@ def test_everybody_with_rules_or_a_job_that_is_not_ended(server: Server) -> None
     assert user_view(server.cluster, people(server), "ada") == users_view(server.cluster, people(server))[0]
 
 
-def test_somebody_of_whom_nothing_is_known(server: Server) -> None:
+def test_an_unknown_user(server: Server) -> None:
     assert msgspec.structs.asdict(user_view(server.cluster, people(server), "eve")) == {
         "user": "eve",
         "gpus": 0,

@@ -39,7 +39,7 @@ def user(name: str, **more: Any) -> dict[str, Any]:
 
 
 def test_names_of_a_file() -> None:
-    text = "# the lab\nana\n\n  bob   labbob # his account\r\neve\tnone\n"
+    text = "# the lab\nana\n\n  bob   labbob # the account\r\neve\tnone\n"
     assert names_in(text, "names.txt") == {"ana": None, "bob": "labbob", "eve": "none"}
 
 
