@@ -280,6 +280,7 @@ class People:
             check_user(name)
             if name in self.accounts:
                 raise Conflict("user.exists", user=name)
+            self.check_manages(by, name)
         linked = {name: self._linked(name, (own or {}).get(name, unix)) for name in names}
         now = self._now_ms()
         rows = [AccountRow(n, account, None, is_admin or self._always_rules(n), False, now) for n, account in linked.items()]
@@ -306,15 +307,24 @@ class People:
             return
         if (unix := unix_name(row.unix)) is None:
             raise NotFound("user.no_such_account", unix=row.unix)
-        if self.is_root and unix.uid == 0 and by.account != SERVER_ACCOUNT:
-            raise NotPermitted("user.only_root", user=row.name, unix=row.unix)
+        if unix.uid in (0, self.own.uid) and by.account != SERVER_ACCOUNT:
+            raise NotPermitted("user.only_root", user=row.name, unix=row.unix, account=self.own.name)
         other = self._row_of(row.unix)
         if other is not None and other.name != row.name:
             raise Conflict("user.account_linked", unix=row.unix, user=other.name)
 
+    def check_manages(self, by: Who, name: str) -> None:
+        """Raise unless they may say who that user is. One who is root or has the server's own account is managed by that
+        account alone: a password or a link of theirs makes its owner the server's account."""
+        unix = self.unix_of(name)
+        is_servers = self._always_rules(name) or (unix is not None and unix.uid in (0, self.own.uid))
+        if is_servers and by.account != SERVER_ACCOUNT:
+            raise NotPermitted("user.only_server_account", user=name, account=self.own.name)
+
     async def change(self, by: Who, name: str, **changes: Any) -> AccountRow:
         """Change a user: `unix`, `is_admin`, `is_locked`. A user that only the kernel knew gets a row by that."""
         check_user(name)
+        self.check_manages(by, name)
         known = self.accounts.get(name)
         row = known or self._fresh(name)
         if known is None and row.unix is None:
@@ -344,6 +354,7 @@ class People:
             check_user(name)
             if name == by.name:
                 raise Conflict("user.delete_yourself")
+            self.check_manages(by, name)
             if name not in self.accounts and unix_name(name) is None:
                 raise NotFound("user.not_found", user=name)
         gone = [kept.drop(schema.accounts, "name", names), kept.drop(schema.defaults, "user", names), *self._leave(names)]
@@ -426,6 +437,8 @@ class People:
 
     async def new_link(self, by: Who, user: str | None, purpose: str) -> str:
         """The code of a new one-time link. An earlier one for the same purpose stops working."""
+        if user is not None and user != by.name:
+            self.check_manages(by, user)
         code, now = secrets.token_urlsafe(24), self._now_ms()
         row = LinkRow(digest_of(code), user, purpose, now, now + LINK_LIVES_MS[purpose])
         old = [r.digest for r in self._links.values() if (r.user, r.purpose) == (user, purpose) or r.expires_ms <= now]
