@@ -9,6 +9,7 @@ from roost.answers.jobs import Acted, DryRun
 from roost.core import events as ev
 from roost.core.errors import NotFound
 from roost.core.spec import JobSpec
+from roost.core.states import State
 from roost.server.identity.people import Caller
 from roost.server.rounds.commands import Act, Ask
 from roost.server.rounds.engine import Engine
@@ -55,7 +56,10 @@ class JobActions:
         return DryRun(planned.jobs)
 
     async def wait(self, ids: list[int], timeout_s: float | None) -> list[JobRow]:
-        """Until all of these have ended, or the time is over."""
+        """Until all of these have ended, or the time is over.
+
+        The cluster forgets a job before its end is committed, and then only the store says whether it has ended.
+        """
         ended = asyncio.Event()
         left = set(ids)
 
@@ -67,7 +71,9 @@ class JobActions:
 
         self._engine.watchers.add(watch)
         try:
-            left.difference_update([job for job in ids if self._engine.cluster.find(job) is None])
+            gone = [job for job in ids if self._engine.cluster.find(job) is None]
+            rows = await self._reader.read(reads.jobs, gone)
+            left.difference_update(job for job in gone if job not in rows or rows[job].state == State.ENDED)
             if left:
                 await asyncio.wait_for(ended.wait(), timeout_s)
         except TimeoutError:
