@@ -81,6 +81,7 @@ def test_root_deleted_or_added(boss: Boss) -> None:
 
 
 def test_a_password_link_for_a_user_who_has_roots_account(boss: Boss) -> None:
+    boss.lab.root("user", "set", "root", "--unix", "none")  # an account is linked to one user
     boss.lab.root("user", "add", "rita", "--unix", "root")
     try:
         boss.refused("POST", "/users/rita/link")
@@ -89,6 +90,7 @@ def test_a_password_link_for_a_user_who_has_roots_account(boss: Boss) -> None:
     finally:
         boss.lab.root("user", "set", "rita", "--unix", "none")  # root is rita until then
         boss.lab.root("user", "del", "-y", "rita")
+        boss.lab.root("user", "set", "root", "--unix", "root")
 
 
 def test_a_job_as_root(boss: Boss) -> None:

@@ -278,9 +278,9 @@ class People:
         """Add users, all or none. Each is linked to the UNIX account of their name, unless `unix` or `own` names another."""
         for name in names:
             check_user(name)
+            self.check_manages(by, name)
             if name in self.accounts:
                 raise Conflict("user.exists", user=name)
-            self.check_manages(by, name)
         linked = {name: self._linked(name, (own or {}).get(name, unix)) for name in names}
         now = self._now_ms()
         rows = [AccountRow(n, account, None, is_admin or self._always_rules(n), False, now) for n, account in linked.items()]
