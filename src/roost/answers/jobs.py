@@ -137,16 +137,27 @@ class Happened(msgspec.Struct, kw_only=True):
     oom_retried: int | UnsetType = UNSET
 
 
-class ArchivedJob(Job, kw_only=True):
-    """A job and what it reported, as a line of an archive."""
-
-    results: dict[str, Result]
-
-
-class JobShown(ArchivedJob, Versioned, kw_only=True):
+class JobShown(Job, Versioned, kw_only=True):
     """A job, what it reported, and what was done to it."""
 
+    results: dict[str, Result]
     story: list[Happened]
+
+
+class ArchivedLog(msgspec.Struct, kw_only=True):
+    """What an attempt wrote. Of a very long log the middle is left out: those bytes of `size` are not in `text`."""
+
+    attempt: int
+    stream: str
+    size: int
+    left_out: tuple[int, int] | None
+    text: str
+
+
+class ArchivedJob(JobShown, kw_only=True):
+    """A line of an archive: a job, its results also where only its log has them, and its logs."""
+
+    logs: list[ArchivedLog]
 
 
 class BriefJob(msgspec.Struct, kw_only=True):

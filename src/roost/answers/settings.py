@@ -88,6 +88,8 @@ class Archived(Versioned):
 
     archived: int
     path: str
+    left: int
+    """Jobs that stay because their logs cannot be read now."""
 
 
 class BackedUp(Versioned):

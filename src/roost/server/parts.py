@@ -10,6 +10,7 @@ from roost.server.history.recorder import Recorder
 from roost.server.identity.login import Login
 from roost.server.identity.pam import Pam
 from roost.server.identity.people import People
+from roost.server.logs.archived_logs import ArchivedLogs
 from roost.server.logs.collector import LogCollector
 from roost.server.logs.reader import LogReader
 from roost.server.nodes.fleet import Fleet
@@ -101,7 +102,7 @@ def assemble(home: Path, store: Store, engine: Engine, links: NodeLinks) -> Part
         status=status,
         users=UserAdmin(engine, reader, people, actions, address),
         fleet=Fleet(engine, people, links, status.node, log_copies.settled),
-        archive=Archive(home, engine, reader, jobs),
+        archive=Archive(home, engine, reader, jobs, ArchivedLogs(reader, logs)),
         past=History(engine, reader, recorder, people, logs, selector),
         live=DashboardFeed(engine, reader, people, status, etas, shutdown),
         notifier=notifier,

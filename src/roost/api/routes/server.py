@@ -160,7 +160,7 @@ async def archive(call: Call, body: ArchiveBody) -> answers.Archived:
         ids = await here.selector.ids(call.caller, body.select)
     else:
         ids = await here.reader.read(reads.oldest_ended, max(0, body.keep), 10_000_000)
-    return answers.Archived(archived=await here.archive.add(call.caller, path, ids), path=str(path))
+    return await here.archive.add(call.caller, path, ids)
 
 
 @routes.post("/backup", Right.HERE, Conflict)

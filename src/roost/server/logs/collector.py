@@ -223,7 +223,7 @@ class LogCollector:
             if (node, f"{job}.{attempt.attempt}") in self._engine.controller.orphans:
                 raise TryLater(f"it was given up, and is only now being ended on {node}")
             assert row is not None
-            await self._copy(attempt, _is_merged(row.decoded()), most)
+            await self._copy(attempt, is_merged(row.decoded()), most)
 
     def _has(self, attempt: AttemptRow) -> bool:
         return self._copies.note(attempt.job, attempt.attempt) is not None
@@ -345,7 +345,7 @@ class LogCollector:
         return int(self._engine.cluster.number("log.keep_total_mib")) << 20
 
 
-def _is_merged(spec: JobSpec) -> bool:
+def is_merged(spec: JobSpec) -> bool:
     """Whether standard error goes where standard output does."""
     return spec.stderr is not None and spec.stderr in ("stdout", spec.stdout)
 

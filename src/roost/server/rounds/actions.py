@@ -196,25 +196,19 @@ def rm(turn: Turn, job: int, command: Act) -> None:
 
 
 def forget(turn: Turn, job: int, command: Act) -> None:
-    """Archived: the job goes, what it wrote stays."""
+    """Archived: the job goes with all its files, for its line in the archive has them."""
     if known(turn, job) is not State.ENDED:
         raise Skip("only an ended job can be archived")
-    _drop(turn, job, command.actor)
-
-
-def _drop(turn: Turn, job: int, actor: str | None) -> int:
-    row, outcome = turn.row(job), turn.outcome_of(job)
-    turn.record(ev.Removed(job, turn.now_ms, outcome or Outcome.KILLED), actor)
-    turn.ended.pop(job, None)
-    turn.removed.add(job)
-    return row.attempts if row else 0
+    remove(turn, job, command.actor)
 
 
 def remove(turn: Turn, job: int, actor: str | None) -> None:
     """Forget an ended job, its attempts and their directories."""
-    owner = turn.owner(job)
-    attempts = _drop(turn, job, actor)
-    runs = [f"{job}.{n}" for n in range(1, attempts + 1)]
+    owner, row, outcome = turn.owner(job), turn.row(job), turn.outcome_of(job)
+    turn.record(ev.Removed(job, turn.now_ms, outcome or Outcome.KILLED), actor)
+    turn.ended.pop(job, None)
+    turn.removed.add(job)
+    runs = [f"{job}.{n}" for n in range(1, row.attempts + 1)] if row else []
     for node in sorted(turn.read(reads.places, job)) if runs else ():
         if owner is not None and node in turn.cluster.nodes:
             leave(turn, At(node, channel(turn.cluster, node, owner.user, owner.account)), runs)

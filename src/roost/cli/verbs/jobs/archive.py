@@ -11,7 +11,7 @@ from roost.client.client import Roost
 
 VERB = Verb(
     "archive",
-    "write ended jobs to a file, then remove them",
+    "write ended jobs with their results and logs to a file, then remove them",
     operands=(IDS,),
     options=(
         Option("--to", "the file, JSON lines", ONE, "FILE"),
@@ -39,7 +39,10 @@ def run(args: Args) -> int:
     if args.limit is not None:
         select = {"ids": ",".join(map(str, _first(roost, select, args.limit)))}
     answer = {"archived": 0, "path": path} if select.get("ids") == "" else roost.archive(path, select)
-    return print_answer(args, answer, f"archived {values.plural(answer['archived'], 'job')} to {clean(path)}")
+    words = f"archived {values.plural(answer['archived'], 'job')} to {clean(path)}"
+    if answer.get("left"):
+        words += f"; {values.plural(answer['left'], 'job')} left: their logs cannot be read while their nodes are away"
+    return print_answer(args, answer, words)
 
 
 def _first(roost: Roost, select: Json, count: int) -> list[int]:
