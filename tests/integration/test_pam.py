@@ -91,13 +91,32 @@ async def test_a_name_that_nobody_has_is_asked_about_all_the_same(
     asked: list[str] = []
     real = Pam._asked
 
-    def noted(self: Pam, name: str, password: str) -> bool:
+    def noted(self: Pam, name: str, password: str, service: str) -> bool:
         asked.append(name)
-        return real(self, name, password)
+        return real(self, name, password, service)
+
+    door.pam.is_open(SERVICE)
 
     monkeypatch.setattr(Pam, "_asked", noted)
     await door.refuses("nobody.of.that.name", SECRET)
     assert len(asked) == 1 and asked[0] != "nobody.of.that.name"
+
+
+@pytest.mark.parametrize("service", ["su", "su-l", "runuser", "chsh", "chfn"])
+async def test_a_service_that_asks_root_for_no_password_lets_nobody_in(door: Door, account: Account, service: str) -> None:
+    if not Path(f"/etc/pam.d/{service}").exists():
+        pytest.skip(f"NOT TESTED: no PAM service {service}")
+    door.settings["login.pam"] = service
+    await door.refuses(account.name, "any password")
+    await door.refuses(account.name, SECRET)
+    assert door.pam.complaint() == Message("login.pam_open", service=service) and not door.pam.is_on()
+
+
+async def test_root_does_not_log_in_by_pam(door: Door, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not door.pam.is_open(SERVICE)
+    monkeypatch.setattr(Pam, "_asked", lambda *_: True)
+    assert await door.tries(account.name, SECRET) == account.name
+    await door.refuses("root", SECRET)
 
 
 async def test_switched_off_it_lets_nobody_in(door: Door, account: Account) -> None:

@@ -25,6 +25,8 @@ class Setting(msgspec.Struct, frozen=True):
     """Raises `MessageError` if it does not accept a text."""
     was: str | None = None
     """Its name in earlier releases."""
+    is_local: bool = False
+    """Whether only the server's own account can change it, on its machine: it decides who somebody is, or what is recorded."""
 
     @property
     def kind(self) -> type:
@@ -66,15 +68,15 @@ TABLE: tuple[Setting, ...] = (
     Setting("notify.free_s", 30.0, (0, 86_400)),
     Setting("notify.log_lines", 20, (0, 200)),
     Setting("notify.retry_s", 10.0, (0.001, 86_400)),
-    Setting("http.proxies", "", fits=networks),
+    Setting("http.proxies", "", fits=networks, is_local=True),
     Setting("job.max_priority", 1_000_000, (-1_000_000, 1_000_000)),
     Setting("users.private", False),
     Setting("users.admit", "everybody", choices=("everybody", "known")),
     Setting("login.session_h", 168, (1, 100_000)),
-    Setting("login.pam", ""),
+    Setting("login.pam", "", is_local=True),
     Setting("http.rate", 100, (1, 1_000_000)),
     Setting("http.burst", 2000, (1, 1_000_000)),
-    Setting("audit.keep_days", 730, (0, 100_000)),
+    Setting("audit.keep_days", 730, (0, 100_000), is_local=True),
     Setting("disk.min_mib", 64, (0, 1 << 30)),
 )
 

@@ -46,6 +46,7 @@ class Parts:
     reader: StoreReader
     people: People
     login: Login
+    pam: Pam
     recorder: Recorder
     forecasts: JobForecasts
     etas: StartEstimates
@@ -90,6 +91,7 @@ def assemble(home: Path, store: Store, engine: Engine, links: NodeLinks) -> Part
         reader=reader,
         people=people,
         login=Login(people, pam),
+        pam=pam,
         recorder=recorder,
         forecasts=forecasts,
         etas=etas,

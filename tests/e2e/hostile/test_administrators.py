@@ -6,6 +6,7 @@ The administrator is a user without any UNIX account who logs in over TCP, as so
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -96,6 +97,23 @@ def test_a_password_link_for_a_user_who_has_roots_account(boss: Boss) -> None:
 def test_a_job_as_root(boss: Boss) -> None:
     for body in ({}, {"user": "root"}):
         boss.refused("POST", "/jobs", {"jobs": [{"command": ["id"], "gpus": 0, **body}]})
+
+
+@pytest.mark.parametrize("values", [{"login.pam": "su"}, {"http.proxies": "0.0.0.0/0"}, {"audit.keep_days": 1}], ids=str)
+def test_a_setting_that_decides_who_somebody_is_or_what_is_known_of_it(boss: Boss, values: dict[str, Any]) -> None:
+    assert "only the server's own account can change" in boss.refused("PUT", "/settings", {**values, "job.grace_s": 31})
+    assert boss.http("PUT", "/settings", {"job.grace_s": 30}).status == 200
+    with boss.lab.set(http__proxies="192.0.2.1"):
+        assert boss.http("PUT", "/settings", {"http.proxies": "192.0.2.1", "job.grace_s": 30}).status == 200  # as it was
+
+
+@pytest.mark.parametrize("service", ["su", "runuser", "chsh"])
+def test_a_pam_service_that_asks_root_for_no_password_is_refused_to_root_too(boss: Boss, service: str) -> None:
+    if not Path(f"/etc/pam.d/{service}").exists():
+        pytest.skip(f"NOT TESTED: no PAM service {service}")
+    assert "accepts any password" in boss.box.refused(2, "set", "login.pam", service)
+    body = {"user": boss.lab.ana.name, "password": "any password at all"}
+    assert boss.box.http("POST", "/login", body, tcp=True, Authorization="").status == 401
 
 
 def test_root_itself_sets_its_password_and_runs_jobs_from_elsewhere(boss: Boss) -> None:

@@ -128,6 +128,9 @@ async def change_settings(call: Call, body: SettingsBody) -> answers.Settings:
             check_type(key, value)
     except BadSetting as error:
         raise BadRequest(error.said) from None
+    service = body.get("login.pam")
+    if service and call.caller.who.is_local and await asyncio.to_thread(call.server.pam.is_open, service):
+        raise BadRequest("login.pam_open", service=service)
     await call.ask(ChangeSettings(call.caller.name, body))
     return call.server.status.settings()
 

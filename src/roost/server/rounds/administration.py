@@ -9,10 +9,10 @@ from roost.answers.settings import Scheduling
 from roost.core import events as ev
 from roost.core import policy as policies
 from roost.core.accounts import NODE_CHANNEL
-from roost.core.errors import BadRequest, Conflict, NotFound
+from roost.core.errors import BadRequest, Conflict, NotFound, NotPermitted
 from roost.core.model import UserRules
 from roost.core.plan.placement import is_named
-from roost.core.settings import BadSetting
+from roost.core.settings import BY_KEY, BadSetting
 from roost.core.settings import check as check_setting
 from roost.core.users import changed_rules, check_user
 from roost.server.rounds.commands import ChangeSettings, Drain, RuleGpus, RuleUser, SwitchScheduling
@@ -95,6 +95,10 @@ def set_values(turn: Turn, command: ChangeSettings) -> None:
     policy = values.get("policy")
     if policy is not None and policy not in policies.names():
         raise BadRequest("setting.no_policy", name=policy, known=policies.names())
+    settings = turn.cluster.settings
+    local = [key for key, value in values.items() if BY_KEY[key].is_local and value != settings[key]]
+    if local and not command.by.is_local:
+        raise NotPermitted("setting.only_here", key=local[0])
     for key, value in values.items():
         turn.record(ev.SettingChanged(key, value), command.actor)
         if key == "node.sample_ms":

@@ -22,6 +22,11 @@ class Who(msgspec.Struct, frozen=True):
     account: Account = SERVER_ACCOUNT
     """The UNIX account that their jobs run as."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it is the server's own account or root on the machine itself, or the server."""
+        return self.is_admin and self.account == SERVER_ACCOUNT and self.via in ("socket", "server")
+
     def may_run_as(self, account: Account) -> bool:
         """Whether they may say what runs as that account: their own; an administrator, any but the server's own."""
         return account == self.account or (self.is_admin and account != SERVER_ACCOUNT)
