@@ -26,7 +26,7 @@ class Setting(msgspec.Struct, frozen=True):
     was: str | None = None
     """Its name in earlier releases."""
     is_local: bool = False
-    """Whether only the server's own account can change it, on its machine: it decides who people are, or what is recorded."""
+    """Whether only the server's own account can change it, on its machine: it decides who people are or what is recorded."""
 
     @property
     def kind(self) -> type:
