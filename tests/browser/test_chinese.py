@@ -34,7 +34,7 @@ def test_a_setting_that_is_wrong_and_a_node_that_does_not_answer(site: Site) -> 
     proxies = page.locator('[data-setting="http.proxies"]')
     proxies.locator("input").fill("nonsense")
     proxies.locator("input").press("Enter")
-    expect(proxies.get_by_role("alert")).to_have_text("http.proxies：'nonsense' 既不是地址，也不是 10.0.0.0/8 这样的网段")
+    expect(proxies.get_by_role("alert")).to_have_text("http.proxies：nonsense 不是地址，也不是网段（例如 10.0.0.0/8）")
     page.goto("/nodes")
     page.get_by_role("button", name="添加节点").click()
     dialog = page.get_by_role("dialog", name="添加节点")
@@ -60,6 +60,6 @@ def test_a_password_that_is_too_easy_and_a_link_that_is_too_old(site: Site) -> N
     for name in ("new", "again"):
         page.locator(f"input[name={name}]").fill("carl carl carl")
     page.get_by_role("button", name="设置密码").click()
-    expect(page.get_by_role("alert")).to_have_text("不能使用此密码：其中含有用户名")
+    expect(page.get_by_role("alert")).to_have_text("密码强度不够：其中含有用户名")
     page.goto("/welcome/nothing")
     expect(page.locator("main")).to_contain_text(re.compile("此链接已被使用，或已过期.*请重新获取：运行 roost web"))

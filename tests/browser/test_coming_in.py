@@ -14,9 +14,9 @@ def test_the_first_administrator_comes_by_the_link_that_the_server_prints(chrome
         link = site.box.http("POST", "/administrator/link", {}).json["url"]
         page = site.window()
         page.goto(link)
-        page.get_by_label("Your name here").fill("ada")
+        page.get_by_label("User name").fill("ada")
         page.get_by_label("New password").fill(PASSWORD)
-        page.get_by_label("The same again").fill(PASSWORD)
+        page.get_by_label("Repeat password").fill(PASSWORD)
         page.get_by_role("button", name="Become administrator").click()
         expect(page).to_have_url(f"{site.url}/")
         expect(page.get_by_role("link", name="Users")).to_be_visible()

@@ -89,8 +89,8 @@ def test_a_user_is_added_and_the_link_is_shown_once(site: Site) -> None:
     dora = site.window()
     dora.goto(link)
     dora.get_by_label("New password").fill(PASSWORD)
-    dora.get_by_label("The same again").fill(PASSWORD)
-    dora.get_by_role("button", name="Set the password").click()
+    dora.get_by_label("Repeat password").fill(PASSWORD)
+    dora.get_by_role("button", name="Set password").click()
     expect(dora).to_have_url(f"{site.url}/")
     expect(dora.get_by_role("link", name="Me", exact=True)).to_be_visible()
 

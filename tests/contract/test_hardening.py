@@ -506,7 +506,7 @@ async def test_guessing_is_slowed_for_the_guesser_and_not_for_the_victim(api: Ap
     await add_user(api, "ana")
     assert await guess(api, "ana", "198.51.100.7", PAIR.free + 2) == [401] * PAIR.free + [429] * 2
     seen = await Browser(api, address="198.51.100.7").login("ana")
-    assert seen.status == 429 and int(seen.header("retry-after")) >= 1 and "Too many tries" in seen.text
+    assert seen.status == 429 and int(seen.header("retry-after")) >= 1 and "too many wrong passwords" in seen.text
     assert (await Browser(api, address="203.0.113.9").login("ana")).status == 303
     data = b'{"user": "ana", "password": "%s"}' % GOOD.encode()
     api.headers["content-type"] = JSON

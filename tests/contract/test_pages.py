@@ -35,7 +35,7 @@ async def test_a_wrong_password_and_a_wrong_name_look_the_same(api: Api) -> None
     wrong, unknown = await browser.login("ana", "not this one"), await browser.login("eve", "not this one")
     assert wrong.status == unknown.status == 401
     assert wrong.text.replace("ana", "eve") == unknown.text
-    assert "User or password is wrong." in wrong.text and browser.session not in browser.jar
+    assert "wrong user name or password" in wrong.text and browser.session not in browser.jar
 
 
 async def test_a_one_time_link_is_not_used_up_by_looking_at_it(api: Api) -> None:

@@ -159,4 +159,4 @@ class Table:
         for pattern, methods in self._patterns.items():
             if (found := pattern.fullmatch(path)) is not None:
                 return methods, found.groupdict()
-        raise NotFound(f"there is nothing at {path}", "see /api/v1/openapi.json")
+        raise NotFound("page.nothing_at", path=path)

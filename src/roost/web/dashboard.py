@@ -98,7 +98,7 @@ async def asset(call: Call, name: str) -> Response:
     """A part of it."""
     found = files().get(f"assets/{name}")
     if found is None:
-        raise NotFound("there is no such file: the page is of an older server", "load it again")
+        raise NotFound("page.old_file")
     return answer(call.request, found, FOREVER)
 
 
@@ -106,7 +106,7 @@ async def top(call: Call) -> Response:
     """A file beside the page."""
     found = files().get(call.request.url.path.removeprefix("/"))
     if found is None:
-        raise NotFound("the pages are not built", "make pages")
+        raise NotFound("page.not_built")
     return answer(call.request, found, "no-cache")
 
 

@@ -1,6 +1,7 @@
 """What these pages share: the frame, the stylesheet, the language. A page is markup in, an answer out."""
 
 import hashlib
+import re
 from functools import cache
 from importlib import resources
 from urllib.parse import urlencode
@@ -10,10 +11,10 @@ from starlette.responses import Response
 
 from roost.api.edge import cookies, forms
 from roost.api.edge.authentication import scheme_of
+from roost.messages import LANGUAGES, Language, Message, languages_accepted, render
 from roost.server.identity.people import Caller
 from roost.web.html import Html, element, join
 from roost.web.places import own_path
-from roost.web.words import Words, chosen
 
 FOREVER = "public, max-age=31536000, immutable"
 YEAR_S = 31_536_000
@@ -28,7 +29,7 @@ def stylesheet() -> tuple[str, bytes]:
 
 
 class View:
-    """One request for a page: its language, who is looking, and what its forms must carry."""
+    """One request for a page: its language, the caller, and what its forms must carry."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -36,11 +37,15 @@ class View:
         self._asked = request.query_params.get("lang")
         jar = request.headers.get("cookie", "").encode("latin-1")
         remembered = cookies.read(jar, cookies.LANGUAGE, self.scheme)
-        self.words = Words(chosen(self._asked, remembered, request.headers.get("accept-language", "")))
+        self.language = _language(self._asked, remembered, request.headers.get("accept-language", ""))
         found: Caller | None = request.scope.get("state", {}).get("caller")
         self.caller = found if found is not None and found.csrf is not None else None
         self.next = own_path(request.query_params.get("next"))
         self._cookie: str | None = None
+
+    def say(self, message: str | Message, /, **params: object) -> str:
+        """A message, or the one of a code, in the language of the page."""
+        return render(message if isinstance(message, Message) else Message(message, **params), self.language)
 
     def form(self, action: str, *children: Html | str | None, class_: str | None = None, is_before: bool = False) -> Html:
         """A form that is taken back: with the session's secret in it, or before a login with one of its own."""
@@ -58,8 +63,8 @@ class View:
         answer = Response(self._document(title, join(*body)), status, media_type="text/html; charset=utf-8")
         if self._cookie is not None:
             forms.keep(answer, self._cookie, self.scheme)
-        if self._asked == self.words.language:
-            cookies.put(answer, cookies.LANGUAGE, self.words.language, self.scheme, YEAR_S)
+        if self._asked == self.language:
+            cookies.put(answer, cookies.LANGUAGE, self.language, self.scheme, YEAR_S)
         return answer
 
     def _document(self, title: str, body: Html) -> str:
@@ -72,18 +77,27 @@ class View:
             element("link", rel="stylesheet", href=f"/style/{stylesheet()[0]}"),
         )
         frame = element("body", self._header(), element("main", body))
-        return "<!doctype html>\n" + element("html", head, frame, lang="zh-CN" if self.words.language == "zh" else "en")
+        return "<!doctype html>\n" + element("html", head, frame, lang="zh-CN" if self.language == "zh" else "en")
 
     def _header(self) -> Html:
-        t = self.words
-        other = urlencode({"lang": "en" if t.language == "zh" else "zh"} | ({"next": self.next} if self.next != "/" else {}))
-        language = element("a", t("other"), href=f"?{other}", lang="en" if t.language == "zh" else "zh-CN", class_="quiet")
+        is_chinese = self.language == "zh"
+        other = urlencode({"lang": "en" if is_chinese else "zh"} | ({"next": self.next} if self.next != "/" else {}))
+        name_of_other = self.say("page.other_language")
+        language = element("a", name_of_other, href=f"?{other}", lang="en" if is_chinese else "zh-CN", class_="quiet")
         links: list[Html] = []
         if self.caller is not None:
-            links = [element("a", t("home"), href="/")]
-            links.append(self.form("/logout", element("button", t("logout"), class_="plain"), class_="inline"))
+            links = [element("a", self.say("page.home"), href="/")]
+            links.append(self.form("/logout", element("button", self.say("page.logout"), class_="plain"), class_="inline"))
         name = element("a", _logo(), "Roost", href="/", class_="name")
         return element("header", name, element("nav", *links, language))
+
+
+def _language(asked: str | None, remembered: str | None, accepted: str) -> Language:
+    """The language asked for, else the one of last time, else what the browser prefers."""
+    for language in LANGUAGES:
+        if language == (asked if asked in LANGUAGES else remembered):
+            return language
+    return languages_accepted(accepted)
 
 
 def _logo() -> Html:
@@ -112,19 +126,12 @@ def button(label: str) -> Html:
     return element("button", label, type="submit")
 
 
-def said(text: str | None) -> Html | None:
+def problem_line(text: str | None) -> Html | None:
     """One line about what did not work."""
-    return element("p", text, class_="said", role="alert") if text else None
+    return element("p", text, class_="problem", role="alert") if text else None
 
 
-def filled(text: str, *parts: Html | str) -> Html:
-    """A sentence with `{}` or `{0}` in it, filled with markup or text."""
-    pieces: list[Html | str] = []
-    at = 0
-    rest = text
-    while "{" in rest:
-        before, _, rest = rest.partition("{")
-        number, _, rest = rest.partition("}")
-        pieces += [before, parts[int(number) if number else at]]
-        at += 1
-    return join(*pieces, rest)
+def filled(text: str, **parts: Html | str) -> Html:
+    """A sentence that still has `{name}` in it, filled with markup or text."""
+    pieces = re.split(r"{(\w+)}", text)
+    return join(*(parts[piece] if at % 2 else piece for at, piece in enumerate(pieces)))

@@ -1,11 +1,12 @@
-"""What stands on the pages before a login, and on one that refuses: values in, markup out. Asks nobody anything."""
+"""What stands on the pages before a login, and on one that refuses: values in, markup out. Pure."""
 
 from typing import Any
 
+from roost.server.identity.passwords import MAX_LENGTH, MIN_LENGTH
 from roost.server.identity.people import FIRST, LOGIN
 from roost.store.rows import LinkRow
 from roost.web.html import Html, element
-from roost.web.layout import View, button, field, filled, said
+from roost.web.layout import View, button, field, filled, problem_line
 
 Json = dict[str, Any]
 
@@ -17,52 +18,59 @@ def code(text: str) -> Html:
 
 def login(view: View, user: str, problem: str | None, back_to: str) -> Html:
     """Name and password."""
-    t = view.words
+    say = view.say
     return element(
         "section",
-        element("h1", t("login")),
-        element("p", t("login lead"), class_="lead"),
-        said(problem),
+        element("h1", say("page.login")),
+        element("p", say("page.login_lead"), class_="lead"),
+        problem_line(problem),
         view.form(
             "/login",
             element("input", type="hidden", name="next", value=back_to),
-            field(t("user"), "user", value=user or None, autocomplete="username", required=True, autofocus=not user),
+            field(say("page.user"), "user", value=user or None, autocomplete="username", required=True, autofocus=not user),
             field(
-                t("password"), "password", "password", autocomplete="current-password", required=True, autofocus=bool(user)
+                say("page.password"),
+                "password",
+                "password",
+                autocomplete="current-password",
+                required=True,
+                autofocus=bool(user),
             ),
-            button(t("login")),
+            button(say("page.login")),
             is_before=True,
         ),
-        element("p", filled(t("no password"), code("roost web")), class_="quiet"),
+        element("p", filled(say("page.no_password"), command=code("roost web")), class_="quiet"),
     )
 
 
 def welcome(view: View, action: str, link: LinkRow, name: str, problem: str | None) -> Html:
     """What a one-time link is for, and what it asks for. Looking at it does not use it up."""
-    t = view.words
+    say = view.say
     user = link.user or ""
     kind = {FIRST: "first", LOGIN: "login"}.get(link.purpose, "password")
     fields: list[Html] = []
     if link.purpose == FIRST:
-        fields.append(field(t("name"), "name", value=name or None, autocomplete="username", required=True, autofocus=True))
+        fields.append(
+            field(say("page.user"), "name", value=name or None, autocomplete="username", required=True, autofocus=True)
+        )
     if link.purpose != LOGIN:
         fields += _new_password(view)
-    label = {"first": t("make admin"), "login": t("go on as").format(user)}.get(kind, t("set password"))
+    label = {"first": say("page.become_admin"), "login": say("page.login_as", user=user)}.get(kind, say("page.set_password"))
     return element(
         "section",
-        element("h1", t("welcome")),
-        element("p", filled(t(f"link {kind}"), element("strong", user)), class_="lead"),
-        said(problem),
+        element("h1", say("page.welcome")),
+        element("p", filled(say(f"page.link_{kind}"), user=element("strong", user)), class_="lead"),
+        problem_line(problem),
         view.form(action, *fields, button(label), is_before=True),
     )
 
 
 def _new_password(view: View) -> list[Html]:
-    t = view.words
-    more: Json = {"autocomplete": "new-password", "required": True, "minlength": 10, "maxlength": 1024}
+    say = view.say
+    more: Json = {"autocomplete": "new-password", "required": True, "minlength": MIN_LENGTH, "maxlength": MAX_LENGTH}
     return [
-        field(t("new password"), "new", "password", t("password rule"), **more),
-        field(t("again"), "again", "password", **more),
+        field(say("page.new_password"), "new", "password", say("page.password_rule", least=MIN_LENGTH), **more),
+        field(say("page.repeat_password"), "again", "password", **more),
     ]
 
 
@@ -73,5 +81,5 @@ def refusal(view: View, title: str, message: str, hint: str | None) -> Html:
         element("h1", title),
         element("p", message, class_="lead"),
         element("p", hint, class_="quiet") if hint else None,
-        element("p", element("a", view.words("back"), href="/")),
+        element("p", element("a", view.say("page.back"), href="/")),
     )

@@ -1,4 +1,4 @@
-"""A refusal as a browser is to see it: the way to the login for whoever is not known, else a page with the reason."""
+"""A refusal as a browser is to see it: the way to the login for a caller who is not known, else a page with the reason."""
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -8,7 +8,6 @@ from roost.core.errors import NotFound, NotKnown, RoostError, TooFast
 from roost.web import pages
 from roost.web.layout import View
 from roost.web.places import login_path
-from roost.web.said import said
 
 _PUBLIC = ("/login", "/welcome/")
 
@@ -20,9 +19,9 @@ def page(scope: Scope, error: RoostError) -> Response:
         query = scope["query_string"].decode("latin-1")
         return RedirectResponse(login_path(scope["path"], query) if is_asked else "/login", 303)
     view = View(Request(scope))
-    title = view.words("not found" if isinstance(error, NotFound) else "refused")
-    message, hint = (said(text, view.words.language) if text else None for text in (error.message, error.hint))
-    answer = view.page(title, pages.refusal(view, title, message or "", hint), status=error.status)
+    title = view.say("page.not_found" if isinstance(error, NotFound) else "page.refused")
+    hint = view.say(error.advice) if error.advice is not None else None
+    answer = view.page(title, pages.refusal(view, title, view.say(error.said), hint), status=error.status)
     if isinstance(error, TooFast):
         answer.headers["Retry-After"] = str(error.after_s)
     return answer

@@ -13,7 +13,6 @@ from roost.server.identity.people import FIRST, LOGIN
 from roost.web import pages
 from roost.web.layout import FOREVER, View, stylesheet
 from roost.web.places import own_path
-from roost.web.said import said
 
 routes = Routes("pages", prefix="")
 
@@ -23,7 +22,7 @@ async def style(call: Call, name: str) -> Response:
     """The stylesheet. Its name changes with it, so that it may be kept for ever."""
     known, sheet = stylesheet()
     if name != known:
-        raise NotFound("there is no such stylesheet")
+        raise NotFound("page.no_stylesheet")
     return Response(sheet, media_type="text/css; charset=utf-8", headers={"Cache-Control": FOREVER})
 
 
@@ -33,12 +32,12 @@ async def login(call: Call) -> Response:
     view = View(call.request)
     if view.caller is not None:
         return RedirectResponse(view.next, 303)
-    return view.page(view.words("login"), pages.login(view, "", None, view.next))
+    return view.page(view.say("page.login"), pages.login(view, "", None, view.next))
 
 
 @routes.post("/login", Right.PUBLIC)
 async def log_in(call: Call) -> Response:
-    """Begin a session and go where it was meant to go."""
+    """Begin a session and continue to the page that was asked for."""
     form = call.form
     user, back_to = form.get("user", "").strip(), own_path(form.get("next"))
     try:
@@ -49,14 +48,11 @@ async def log_in(call: Call) -> Response:
 
 
 def _not_in(view: View, user: str, back_to: str, error: RoostError) -> Response:
-    t, status = view.words, error.status
-    if isinstance(error, TooFast):
-        text = t("wait").format(error.after_s)
-    elif isinstance(error, NotPermitted):
-        text = t("locked")
+    if isinstance(error, TooFast | NotPermitted):
+        text, status = "; ".join(view.say(part) for part in (error.said, error.advice) if part is not None), error.status
     else:
-        text, status = t("wrong"), 401
-    answer = view.page(t("login"), pages.login(view, user[:100], text, back_to), status=status)
+        text, status = view.say("login.wrong"), 401
+    answer = view.page(view.say("page.login"), pages.login(view, user[:100], text, back_to), status=status)
     if isinstance(error, TooFast):
         answer.headers["Retry-After"] = str(error.after_s)
     return answer
@@ -73,7 +69,7 @@ async def _in(call: Call, user: str, via: str, back_to: str) -> Response:
 async def welcome(call: Call, code: str) -> Response:
     """What a one-time link is for. Programs look at links before people do: this does not use it up."""
     view, link = View(call.request), call.server.people.link(code)
-    return view.page(view.words("welcome"), pages.welcome(view, _welcome_path(code), link, "", None))
+    return view.page(view.say("page.welcome"), pages.welcome(view, _welcome_path(code), link, "", None))
 
 
 @routes.post("/welcome/{code}", Right.PUBLIC)
@@ -83,15 +79,15 @@ async def use_link(call: Call, code: str) -> Response:
     here, name = call.server, form.get("name", "").strip()
     link = here.people.link(code)
     view = View(call.request)
-    problem, status = (view.words("differ"), 400) if _differ(link.purpose, form) else (None, 200)
+    problem, status = (view.say("page.differ"), 400) if _differ(link.purpose, form) else (None, 200)
     if problem is None:
         try:
             user = await here.login.by_link(code, name or None, form.get("new"), call.origin)
             return await _in(call, user, "link", "/")
         except (BadRequest, TooFast) as error:
-            problem, status = said(error.message, view.words.language), error.status
+            problem, status = view.say(error.said), error.status
     return view.page(
-        view.words("welcome"),
+        view.say("page.welcome"),
         pages.welcome(view, _welcome_path(code), link, name if link.purpose == FIRST else "", problem),
         status=status,
     )
