@@ -110,7 +110,7 @@ async def test_by_name(lab: Api) -> None:
         ("cursor=id~1~1", "not a cursor of this order"),
         ("sort=id&cursor=id~1~" + "9" * 19, "not a cursor of this order"),
         ("sort=name&cursor=name~xff~1", "not a cursor of this order"),
-        ("sort=id&cursor=id~1~1&offset=1", "cursor and offset"),
+        ("sort=id&cursor=id~1~1&offset=1", "use cursor or offset, not both"),
         ("offset=100001", "offset"),
         ("offset=-1", "offset"),
         ("search=" + "x" * 201, "at most 200 characters"),

@@ -99,7 +99,7 @@ async def test_the_status(api: Api) -> None:
 
 async def test_the_settings(api: Api) -> None:
     (row, *_) = (await api.get("/settings"))["settings"]
-    assert set(row) == {"key", "value", "default", "meaning", "type", "minimum", "maximum", "unit", "choices"}
+    assert set(row) == {"key", "value", "default", "meaning", "type", "minimum", "maximum", "unit", "choices", "was"}
 
 
 async def test_an_environment_is_shown_nowhere_but_where_it_is_asked_for(api: Api) -> None:

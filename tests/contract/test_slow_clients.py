@@ -64,7 +64,7 @@ async def tcp(api: Api) -> AsyncIterator[Tcp]:
     caller = people.by_session(session, "")
     assert caller is not None
     _, token = await people.new_token(caller, "test", None)
-    app = Application(api.server, patience=BodyTimeouts(piece_s=SOON_S, body_s=3 * SOON_S, nobodys_s=SOON_S))
+    app = Application(api.server, patience=BodyTimeouts(piece_s=SOON_S, body_s=3 * SOON_S, unknown_s=SOON_S))
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, http=Hasty, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=2)
     server = uvicorn.Server(config)

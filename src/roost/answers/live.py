@@ -72,7 +72,7 @@ def partial(kind: type[msgspec.Struct], name: str, *always: str) -> type[msgspec
     return msgspec.defstruct(name, fields, kw_only=True, namespace=about, module=__name__)
 
 
-if TYPE_CHECKING:  # to a type checker they have all fields; whoever reads one asks whether it is UNSET
+if TYPE_CHECKING:  # for a type checker they have all fields; a reader checks for UNSET
 
     class TilePart(Tile): ...
 

@@ -10,8 +10,8 @@ from roost.answers.values import Time, Versioned
 class Node(msgspec.Struct, kw_only=True):
     """A node.
 
-    `target` is how the server reaches it, null: it is the server's own machine. `runs_as` says as whom jobs run there:
-    `each` as the account of its user's name, `login` as the account that the server logs in with, unless a user has
+    `target` is how the server reaches it, null: it is the server's own machine. `runs_as` is the account of the jobs there:
+    `each` the account with the user's name, `login` the account that the server logs in with, unless a user has
     their own login there. `drained`: nothing new starts on it, said also while it is unreachable. `since`: since when it
     cannot be reached; `clock_ms`: how far its clock is ahead of the server's.
     """

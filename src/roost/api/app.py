@@ -46,7 +46,7 @@ class Application:
         methods, in_path = TABLE.at(scope["path"])
         route = methods.get(scope["method"])
         if route is None:
-            answer = refused(scope, BadRequest("Method Not Allowed"))
+            answer = refused(scope, BadRequest("request.method", method=scope["method"], path=scope["path"]))
             answer.status_code, answer.headers["Allow"] = 405, ", ".join(sorted(methods))
         else:
             call = Call(Request(scope, receive), self._server)

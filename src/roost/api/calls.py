@@ -37,7 +37,7 @@ class Call:
     def caller(self) -> Caller:
         """Who asks."""
         if (found := self.known) is None:
-            raise NotKnown("log in first", "roost login URL")
+            raise NotKnown("request.log_in")
         return found
 
     @property

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from roost.core.errors import BadRequest
+from roost.messages import Message, plain
 
 T = TypeVar("T")
 Fill = Callable[[Any], Any]
@@ -24,13 +25,13 @@ def decoded(data: bytes, kind: type[T], fill: Fill | None = None) -> T:
                 raise
             return msgspec.convert(_plain.decode(data), kind)
     except msgspec.ValidationError as error:
-        raise BadRequest(_words(error), index=_index(error)) from None
+        raise BadRequest(_located(error), index=_index(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(f"this is not JSON: {error}") from None
+        raise BadRequest("request.not_json", why=str(error)) from None
 
 
 def _number(text: str) -> int | float:
-    """To JSON Schema, and to some who write JSON, 2.0 is a whole number."""
+    """The number of a JSON text: 2.0 is a whole number there, as in JSON Schema."""
     number = float(text)
     if not math.isfinite(number):
         raise msgspec.ValidationError("Number out of range")
@@ -40,10 +41,11 @@ def _number(text: str) -> int | float:
 _plain = msgspec.json.Decoder(float_hook=_number)
 
 
-def _words(error: msgspec.ValidationError) -> str:
+def _located(error: msgspec.ValidationError) -> Message:
+    """What does not fit, after where it is."""
     text, _, where = str(error).partition(" - at ")
-    place = where.strip("`").removeprefix("$.") if where else ""
-    return f"{place}: {text}" if place else text
+    field = where.strip("`").removeprefix("$.") if where else ""
+    return Message("request.at_field", field=field, why=text) if field else plain(text)
 
 
 def _index(error: msgspec.ValidationError) -> int | None:

@@ -22,7 +22,7 @@ _STATES = "|".join(sorted(NAMES))
 
 
 def documented(**schema: Any) -> Meta:
-    """A limit for the document alone: the code checks it elsewhere, where it has better words."""
+    """A limit for the document only: the code checks it elsewhere, with a better message."""
     return Meta(extra_json_schema=schema)
 
 
@@ -43,7 +43,7 @@ Sort = Annotated[
     Meta(description="`queue`: active, then waiting in queue order, then ended, the latest first; - from the other end"),
     documented(enum=list(SORTS)),
 ]
-Skip = Annotated[int, Meta(ge=0, le=100_000, description="so many are left out first, where there is no cursor")]
+Skip = Annotated[int, Meta(ge=0, le=100_000, description="how many to skip, where there is no cursor")]
 Limit = Annotated[int, Meta(ge=1, le=MAX_PAGE)]
 JobCursor = Annotated[str, Meta(description="`next` of the last page"), documented(pattern=CURSOR_PATTERN)] | None
 RowCursor = Annotated[int, Meta(ge=1, le=MAX_NUMBER, description="`next` of the last page")] | None
@@ -51,13 +51,16 @@ Since = Annotated[str, Meta(min_length=1), documented(format="date-time")] | Non
 Seconds = Annotated[float, Meta(ge=0, le=10**9)] | None
 Attempt = Annotated[int, Meta(ge=0, le=MAX_NUMBER)] | None
 Offset = Annotated[int, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER, description="a negative one counts from the end")]
-Lines = Annotated[int, Meta(ge=0, le=MAX_NUMBER, description="only the last so many lines")] | None
+Lines = Annotated[int, Meta(ge=0, le=MAX_NUMBER, description="only that many last lines")] | None
 LogLines = Annotated[int, Meta(ge=0, le=100_000)]
 Scope = Annotated[str, Meta(description="cluster, node:NAME or gpu:UUID"), documented(pattern="^(cluster|(node|gpu):.+)$")]
 LanguageName = Literal["en", "zh"]
 SpanName = Literal["hour", "day", "week", "month", "year"]
-Weeks = Annotated[int, Meta(ge=1, le=MAX_WEEKS, description="the last so many, this one included")]
-OneUser = Annotated[str, Meta(description="this one alone"), documented(pattern=NAME_PATTERN, maxLength=MAX_NAME)] | None
+Weeks = Annotated[int, Meta(ge=1, le=MAX_WEEKS, description="how many weeks back, this one included")]
+OneUser = Annotated[str, Meta(description="this user only"), documented(pattern=NAME_PATTERN, maxLength=MAX_NAME)] | None
+
+
+_MUST_BE = {int: "request.whole_number", float: "request.number", bool: "request.true_or_false"}
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -90,18 +93,12 @@ class Parameter(msgspec.Struct, frozen=True):
         except ValueError:
             number = None
         if number is not None and number < limits.get("ge", number):
-            return BadRequest(f"{self.name} must be at least {limits['ge']:,}, not {shown}")
+            return BadRequest("request.least", name=self.name, least=limits["ge"], value=shown)
         if number is not None and number > limits.get("le", number):
-            return BadRequest(f"{self.name} must be at most {limits['le']:,}, not {shown}")
+            return BadRequest("request.most", name=self.name, most=limits["le"], value=shown)
         if get_origin(kind) is Literal:
-            return BadRequest(f"{self.name} must be one of {', '.join(get_args(kind))}, not {shown!r}")
-        if kind is int:
-            return BadRequest(f"{self.name} must be a whole number, not {shown!r}")
-        if kind is float:
-            return BadRequest(f"{self.name} must be a number, not {shown!r}")
-        if kind is bool:
-            return BadRequest(f"{self.name} must be true or false, not {shown!r}")
-        return BadRequest(f"{self.name} must not be empty")
+            return BadRequest("request.choice", name=self.name, choices=get_args(kind), value=repr(shown))
+        return BadRequest(_MUST_BE.get(kind, "request.empty"), name=self.name, value=repr(shown))
 
 
 class Parameters:
@@ -130,7 +127,7 @@ class Parameters:
             if name in self._by_name:
                 raise self._by_name[name].wrong(given[name]) from None
             missing = next(one.name for one in self.every if one.is_required and one.name not in given)
-            raise BadRequest(f"{missing} is required") from None
+            raise BadRequest("request.required", name=missing) from None
 
     def _query(self, query: bytes) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -138,11 +135,10 @@ class Parameters:
             if key not in self._in_query:
                 if not self._is_strict:
                     continue
-                raise BadRequest(
-                    f"no parameter named {key[:100]!r}", f"known: {', '.join(sorted(self._in_query)) or 'none'}"
-                )
+                code = "request.unknown_parameter" if self._in_query else "request.no_parameters"
+                raise BadRequest(code, name=repr(key[:100]), known=sorted(self._in_query))
             if key in found and self._is_strict:
-                raise BadRequest(f"{key} is given twice")
+                raise BadRequest("request.twice", name=key)
             found[key] = value
         return found
 

@@ -11,7 +11,7 @@ RECENT = 50_000
 
 
 def users(db: Connection, most: int) -> list[str]:
-    """Those who have jobs, by name: from one to the next in the index, past all of his jobs."""
+    """Those who have jobs, by name: from one to the next in the index, past all jobs of each."""
     job = t.jobs.c
     first = select(func.min(job.user).label("user"))
     name = first.cte("name", recursive=True)

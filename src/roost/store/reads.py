@@ -21,7 +21,7 @@ def submission(db: Connection, key: str) -> tuple[int, int] | None:
 
 
 def last_id(db: Connection, user: str, back: int) -> int | None:
-    """The id of the last job that is the user's or that he submitted for another; or the one `back` before it."""
+    """The id of the last job that is the user's or that they submitted for another; or the one `back` before it."""
     if back > 1 << 40:  # more than a store can count
         return None
     job = t.jobs.c

@@ -126,7 +126,7 @@ class ResultRow(msgspec.Struct, frozen=True):
 
 
 class AccountRow(msgspec.Struct, frozen=True):
-    """Somebody of whom more is known than that the kernel named him."""
+    """What is known of a user besides the name of their UNIX account."""
 
     name: str
     unix: str | None = None
@@ -255,6 +255,6 @@ class Filter(msgspec.Struct, frozen=True):
     search: str = ""
     """In its number, name, command line, user or labels."""
     viewer: str | None = None
-    """Who asks, when names, commands and labels of others are hidden from him; None: nothing is."""
+    """Who asks, when names, commands and labels of others are hidden from them; None: nothing is."""
     away: tuple[str, ...] = ()
     """Nodes that cannot be reached; said only where states are."""

@@ -174,7 +174,7 @@ results = _table("results", rows.ResultRow, key="job key", sqlite_with_rowid=Fal
 """What jobs report of themselves; the last word on a key stands."""
 
 accounts = _table("accounts", rows.AccountRow, key="name")
-"""Everybody of whom more is known than that the kernel named him: may log in, is an administrator, is locked, is tied."""
+"""What is known of users besides their name: login, administrator, lock, linked account."""
 
 tokens = _table("tokens", rows.TokenRow, unique="digest", sqlite_autoincrement=True)
 
@@ -187,7 +187,7 @@ audit = _table("audit", rows.AuditRow, index="user")
 """Who did what, when, from where."""
 
 defaults = Table("defaults", metadata, Column("user", String, primary_key=True), Column("data", Text, nullable=False))
-"""What a user's jobs are like unless he says otherwise, as JSON."""
+"""Defaults for the jobs of a user, as JSON."""
 
 targets = _table("targets", rows.TargetRow, sqlite_autoincrement=True)
 """Where a user wants to be told. `url` holds a secret and leaves for the sender only; people see `shown`."""

@@ -1,4 +1,4 @@
-"""Authentication: who is asking, whether a foreign page made the browser ask, and whether they ask too often.
+"""Authentication: who the caller is, whether a page of another site made the browser ask, and whether they ask too often.
 
 Before any route, and before a body is read. What a route then asks of the caller is its `Right`. What a request
 says of itself (where it comes from, by which scheme, for which host) is read here and nowhere else.
@@ -45,14 +45,14 @@ class Right(Enum):
     """What a route asks of its caller."""
 
     PUBLIC = "anybody, also without a login"
-    USER = "whoever is known"
-    OWN = "whoever is known, for what is their own; administrators for all"
+    USER = "every user"
+    OWN = "every user, for what is their own; administrators for all"
     ADMIN = "administrators"
-    HERE = "the server's own account and root, on the machine itself"
+    HERE = "the server's own account and root, on the server's machine"
 
 
 class Authentication:
-    """Lets requests in with who makes them. `refuse` words a refusal for a program or a browser."""
+    """Lets requests in with their caller. `refuse` makes the answer of a refusal, for a program or a browser."""
 
     def __init__(self, app: ASGIApp, engine: Engine, people: People, refuse: Refuse) -> None:
         self._app, self._engine, self._people, self._refuse = app, engine, people, refuse
@@ -78,15 +78,15 @@ class Authentication:
         except Exception as error:
             _log.error("%s %s failed", scope["method"], scope["path"])
             if not answer.has_begun:
-                broken = RoostError(f"internal error: {type(error).__name__}", "roost log server")
+                broken = RoostError("request.internal", kind=type(error).__name__)
                 await self._refuse(scope, broken)(scope, receive, answer)
             raise
 
     def _client(self, scope: Scope) -> Client:
         """Who is at the other end, through a proxy that is trusted."""
-        said = str(self._engine.cluster.settings["http.proxies"] or "")
-        if said != self._proxies[0]:
-            self._proxies = (said, networks(said))
+        trusted = str(self._engine.cluster.settings["http.proxies"] or "")
+        if trusted != self._proxies[0]:
+            self._proxies = (trusted, networks(trusted))
         peer = scope.get("client")
         return client_of(str(peer[0]) if peer else None, scope["headers"], self._proxies[1])
 
@@ -102,7 +102,7 @@ class Authentication:
         return caller
 
     def _identify(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller | None:
-        """Who it is: by the kernel's word on a UNIX socket, else by a token, else by a session."""
+        """The caller: by the kernel's credentials on a UNIX socket, else by a token, else by a session."""
         people, uid = self._people, scope.get(SCOPE_KEY)
         if uid is not None:
             return people.by_uid(uid)
@@ -110,7 +110,7 @@ class Authentication:
         kind, _, secret = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         if kind:
             if kind.lower() != "bearer" or not secret.strip():
-                raise NotKnown("a token is sent as `Authorization: Bearer roost_…`")
+                raise NotKnown("request.token_form")
             return people.by_token(secret.strip(), address)
         cookie = cookies.read(headers.get(b"cookie", b""), cookies.SESSION, scheme_of(scope))
         caller = people.by_session(cookie, address) if cookie is not None else None
@@ -124,7 +124,7 @@ class Authentication:
         settings = self._engine.cluster.settings
         rate, burst = float(settings["http.rate"] or 1), float(settings["http.burst"] or 1)
         if (wait_s := self._pace.takes(caller.name, rate, burst, time.monotonic())) > 0:
-            raise TooFast(f"more than {rate:g} requests a second", wait_s)
+            raise TooFast("request.rate", wait_s, rate=f"{rate:g}")
 
     @contextlib.contextmanager
     def _counted(self, caller: Caller | None) -> Iterator[None]:
@@ -133,7 +133,7 @@ class Authentication:
             yield
             return
         if self._open[caller.name] >= MAX_AT_ONCE:
-            raise TooFast(f"more than {MAX_AT_ONCE} requests at once", 5)
+            raise TooFast("request.at_once", 5, most=MAX_AT_ONCE)
         self._open[caller.name] += 1
         try:
             yield
@@ -159,11 +159,11 @@ def check_right(right: Right, caller: Caller | None) -> None:
     if right is Right.PUBLIC:
         return
     if caller is None:
-        raise NotKnown("log in first", "roost login URL, or a token in the header Authorization")
+        raise NotKnown("request.log_in")
     if right is Right.ADMIN and not caller.is_admin:
-        raise NotPermitted("only an administrator may do that", "roost users shows who is one")
+        raise NotPermitted("request.admin_only")
     if right is Right.HERE and not (caller.via == "socket" and caller.account == "" and caller.is_admin):
-        raise NotPermitted("only the server's own account may do that, on its own machine", "sudo roost …, over there")
+        raise NotPermitted("request.server_account_only")
 
 
 # -- what a request says of itself, and a trusted proxy of it -------------------------------------------------------
@@ -182,7 +182,7 @@ def scheme_of(scope: Scope) -> str:
 
 
 def host_of(scope: Scope) -> bytes:
-    """The host and port that the browser meant, in small letters."""
+    """The host and port that the browser asked for, in lower case."""
     client: Client = scope[_CLIENT]
     return (client.host or "").lower().encode("latin-1")
 
@@ -197,7 +197,7 @@ def headers_of(scope: Scope) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         if name in found and name in _ONCE:
-            raise BadRequest(f"the header {name.decode('latin-1')} came twice")
+            raise BadRequest("request.header_twice", header=name.decode("latin-1"))
         found[name] = found[name] + b"; " + value if name == b"cookie" and name in found else value
     return found
 
@@ -211,25 +211,25 @@ def check_host(scope: Scope, headers: dict[bytes, bytes]) -> None:
     if host is None and scope.get("http_version") == "1.0":
         return
     if host is None or len(host) > 300 or not _HOST.fullmatch(host):
-        raise BadRequest("the header Host is missing or makes no sense")
+        raise BadRequest("request.bad_host")
 
 
 def check_origin(scope: Scope, headers: dict[bytes, bytes]) -> None:
-    """A page of somebody else's makes a browser ask: it says whose page it is, and that is not ours."""
+    """Refuse a change that a page of another site made a browser ask for."""
     origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
     if scope["method"] in SAFE_METHODS:
         return
     if site is not None and site not in (b"same-origin", b"none"):
-        raise NotPermitted("a page of another site asked for this", "open Roost's own page")
+        raise NotPermitted("request.other_site")
     if origin is None:
         return
     scheme, _, host = origin.lower().partition(b"://")
     if scheme not in (b"http", b"https") or host != host_of(scope):
-        raise NotPermitted(f"a page of {origin.decode('latin-1')[:100]} asked for this", "open Roost's own page")
+        raise NotPermitted("request.other_origin", origin=origin.decode("latin-1")[:100])
 
 
 def check_type(scope: Scope, headers: dict[bytes, bytes], caller: Caller | None) -> None:
-    """The API takes JSON and says so: what a form of any page can send, it does not take.
+    """The API takes JSON with its type: never what a form of any page could send.
 
     A body without a type is taken from programs that are known by a token or by the kernel.
     """
@@ -239,9 +239,9 @@ def check_type(scope: Scope, headers: dict[bytes, bytes], caller: Caller | None)
     has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
     is_program = caller is not None and caller.csrf is None
     if kind != b"application/json" and has_body and (kind or not is_program):
-        raise BadRequest("the body must be JSON and say so", "Content-Type: application/json")
+        raise BadRequest("request.not_json_type")
 
 
 def _check_csrf(caller: Caller, headers: dict[bytes, bytes]) -> None:
     if not caller.csrf or not hmac.compare_digest(headers.get(CSRF_HEADER, b""), caller.csrf.encode()):
-        raise NotPermitted("the header Roost-CSRF is missing or wrong", "GET /api/v1/me tells it")
+        raise NotPermitted("request.csrf")

@@ -1,6 +1,6 @@
-"""How many connections are held at once, so that descriptors are left for work, and who goes when there are too many.
+"""How many connections are held at once, so that descriptors are left for work, and which one is cut at the limit.
 
-Whoever has most of them loses one: the oldest that only holds the door open, or whose request nobody known has made.
+The owner of the most connections loses one: the oldest that is idle, or whose request comes from a caller who is not known.
 """
 
 import os
@@ -23,7 +23,7 @@ class Held(Protocol):
 
     @property
     def is_dispensable(self) -> bool:
-        """Whether nobody known waits for an answer on it."""
+        """Whether no known caller waits for an answer on it."""
 
     def drop(self) -> None:
         """Cut it."""
@@ -43,7 +43,7 @@ class Connections:
         return self._wanted or max(64, min(MAX_CONNECTIONS, (soft if soft > 0 else MAX_CONNECTIONS) - SPARE_DESCRIPTORS))
 
     def admit(self, newcomer: Held) -> None:
-        """Take one more; when there are too many, somebody goes, perhaps the newcomer."""
+        """Take one more; at the limit one is cut, perhaps the newcomer."""
         self._held[newcomer] = None
         if len(self._held) <= self.most:
             return

@@ -1,8 +1,8 @@
 """Forms of pages: small, plain, and made by a page of ours.
 
-The form of somebody who is logged in carries his session's own secret. Before that there is none, so a login carries what
-belongs to a cookie that only our page set, signed with a key that lives as long as this server: a page of somebody
-else can neither read the one nor make the other, and cannot log a browser in as whom it likes.
+A form of a logged-in user carries the secret of their session. Before a login there is none, so the form carries the
+signature of a cookie that only our page set, made with a key that lives as long as this server: a page of another site
+can neither read the cookie nor sign one, so it cannot log a browser in as another user.
 """
 
 import hashlib
@@ -38,14 +38,14 @@ class Signer:
 async def check_form(request: Request, secret: str | None, scheme: str) -> Form:
     """The fields of a form, when a page of ours made it; `secret` is the session's, None before a login."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != KIND:
-        raise BadRequest("this is not the form of a page")
+        raise BadRequest("request.not_a_form")
     fields = _fields(await read_body(request, MAX_FORM))
     cookie = cookies.read(request.headers.get("cookie", "").encode("latin-1"), cookies.FORM, scheme)
     if secret is None and cookie:
         secret = signer(request).sign(cookie)
     given = fields.pop(FIELD, "")
     if not secret or not hmac.compare_digest(given.encode(), secret.encode()):
-        raise NotPermitted("this page was open for too long, or was not ours", "open it again")
+        raise NotPermitted("request.old_form")
     return fields
 
 
@@ -55,9 +55,9 @@ def _fields(data: bytes) -> Form:
             data.decode("ascii"), keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=MAX_FIELDS
         )
     except ValueError:
-        raise BadRequest("this is not the form of a page") from None
+        raise BadRequest("request.not_a_form") from None
     if len(dict(pairs)) != len(pairs):
-        raise BadRequest("a field of the form came twice")
+        raise BadRequest("request.field_twice")
     return dict(pairs)
 
 

@@ -73,7 +73,7 @@ async def tokens(call: Call, all: bool = False) -> Tokens:
 async def new_token(call: Call, body: TokenBody) -> TokenMade:
     """A new token, told this once."""
     if body.lives_s is not None and not 1 <= body.lives_s <= MAX_LIFE_S:
-        raise BadRequest(f"lives_s must lie between 1 and 1,000,000,000, not {body.lives_s:,}")
+        raise BadRequest("request.between", name="lives_s", least=1, most=MAX_LIFE_S, value=body.lives_s)
     row, secret = await call.server.people.new_token(call.caller, body.label, body.lives_s)
     return TokenMade(**_facts(row), token=secret)
 

@@ -40,7 +40,7 @@ async def samples(call: Call, scope: Scope = "cluster", span: SpanName = "hour")
     """What a GPU, a node or the cluster did, in steps over a span of time that ends now."""
     kind, _, name = scope.partition(":")
     if scope != "cluster" and (kind not in ("node", "gpu") or not name):
-        raise BadRequest(f"scope must be cluster, node:NAME or gpu:UUID, not {scope[:100]!r}")
+        raise BadRequest("request.scope", scope=repr(scope[:100]))
     return await call.server.past.samples(scope, span)
 
 

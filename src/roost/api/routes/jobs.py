@@ -48,7 +48,7 @@ async def submit(call: Call, body: SubmitBody) -> answers.Submitted | answers.Dr
     """Queue jobs: all are checked before any is queued. Answers with the ids after they are on the disk."""
     who, here = call.caller, call.server
     if not body.jobs:
-        raise BadRequest("there is no job in it")
+        raise BadRequest("request.no_jobs")
     accounts = here.people.accounts_for(who, {job.user for job in body.jobs})
     if body.dry_run:
         return call.veil.dry_run(await here.actions.dry_run(who, body.jobs))
@@ -75,7 +75,7 @@ async def list_jobs(
 ) -> answers.JobPage | answers.BriefPage:
     """A page of jobs, and how many match. Without `all`, a state, ids or a sweep, jobs that ended long ago are left out."""
     if cursor is not None and offset:
-        raise BadRequest("cursor and offset are two ways to say where to go on", "leave one of them out")
+        raise BadRequest("request.cursor_and_offset")
     cut = Cut(limit, cursor, check_sort(sort), offset)
     select = Select(ids, _listed(label), _listed(state), user or None, True, sweep, node or None, search)
     is_recent = not (all or ids or select.states or sweep is not None)

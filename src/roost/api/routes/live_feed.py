@@ -1,4 +1,4 @@
-"""The route of the live feed, and an answer that sends what a listener is told until he goes or is sent away."""
+"""The route of the live feed, and an answer that sends events to a listener until one of the two ends it."""
 
 import asyncio
 import struct
@@ -29,7 +29,7 @@ EVENT = {
     "required": ["event", "data"],
     "properties": {"event": {"enum": list(_SENT)}, "data": _DATA, "retry": {"type": "integer"}},
 }
-"""One server-sent event, as those who read the document see it."""
+"""One server-sent event, as the OpenAPI document shows it."""
 
 
 @routes.get("/live", Right.USER, media=Media("text/event-stream", schema=EVENT))
@@ -42,7 +42,7 @@ async def listen(call: Call, lang: LanguageName | None = None) -> Response:
 
 
 class LiveResponse(Response):
-    """One task a listener, which sleeps until there is something for him."""
+    """One task per listener, which sleeps until there is an event for it."""
 
     media_type = "text/event-stream"
 
@@ -54,7 +54,7 @@ class LiveResponse(Response):
         self._hub, self._listener, self._settled = hub, listener, settled
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send what he is told. When he has gone, nothing is sent any more, and that is all."""
+        """Send the events. When the listener has gone, nothing more is sent."""
         gone = asyncio.create_task(_until_gone(receive))
         gone.add_done_callback(lambda _: self._listener.end(None))
         try:

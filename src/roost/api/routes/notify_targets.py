@@ -28,7 +28,7 @@ async def failures(call: Call, all: bool = False) -> NotToldOf:
     """Messages that could not be sent: the caller's, or everybody's for an administrator."""
     who = call.caller
     if all and not who.is_admin:
-        raise NotPermitted("what others could not be told is shown to administrators only", "roost notify failures")
+        raise NotPermitted("request.failures_of_all")
     return NotToldOf(failures=await call.server.targets.failures(None if all else who.name))
 
 

@@ -103,14 +103,14 @@ async def rule_gpus(call: Call, body: GpuAction) -> Done:
 async def drain(call: Call, body: DrainBody) -> Done:
     """Let nothing new start on nodes or GPUs, or open them again."""
     if not body.targets:
-        raise BadRequest("say which node or GPU", "roost gpus")
+        raise BadRequest("request.no_targets")
     done: Done = await call.ask(Drain(call.caller.name, body.targets, body.undrain))
     return done
 
 
 @routes.get("/status", Right.USER)
 async def status(call: Call) -> answers.Status:
-    """How the server is, and who is asking."""
+    """The state of the server, and who the caller is."""
     return call.server.status.status(call.caller)
 
 
@@ -150,7 +150,7 @@ async def change_policy(call: Call, body: PolicyBody) -> answers.Policy:
 
 @routes.post("/scheduler", Right.ADMIN)
 async def scheduler(call: Call, body: SchedulerBody) -> answers.Scheduling:
-    """Pause or resume all scheduling; what runs, runs on."""
+    """Pause or resume all scheduling; running jobs continue."""
     now: answers.Scheduling = await call.ask(SwitchScheduling(call.caller.name, body.paused))
     return now
 
@@ -168,7 +168,7 @@ async def archive(call: Call, body: ArchiveBody) -> answers.Archived:
 
 @routes.post("/backup", Right.HERE, Conflict)
 async def backup(call: Call, body: PathBody) -> answers.BackedUp:
-    """Copy the whole state to a file while everything goes on."""
+    """Copy the whole state to a file while the server works."""
     path = _absolute(body.path)
     await operations.backup(call.server.engine, call.server.store, path)
     return answers.BackedUp(path=str(path), bytes=path.stat().st_size)
@@ -176,7 +176,7 @@ async def backup(call: Call, body: PathBody) -> answers.BackedUp:
 
 def _absolute(text: str) -> Path:
     if not text.startswith("/") or "\0" in text:
-        raise BadRequest(f"not an absolute path: {text!r}")
+        raise BadRequest("request.absolute_path", path=repr(text[:1000]))
     return Path(text)
 
 
@@ -186,7 +186,7 @@ async def server_log(call: Call, lines: LogLines = 50) -> Response:
     try:
         tail = await asyncio.to_thread(_tail, call.server.home / "server.log", lines)
     except FileNotFoundError:
-        raise NotFound("the server has no log yet") from None
+        raise NotFound("request.no_server_log") from None
     return Response(tail, media_type="text/plain; charset=utf-8")
 
 
@@ -239,6 +239,6 @@ def _shown(here: Parts, who: Caller, event: ev.Event) -> bytes:
 
 @routes.post("/shutdown", Right.ADMIN)
 async def shutdown(call: Call, body: ShutdownBody) -> answers.Leaving:
-    """Leave. Running jobs go on, unless they are to be ended first."""
+    """Stop the server. Running jobs continue, unless `kill` ends them first."""
     here = call.server
     return await operations.stop(here.engine, here.actions, here.shutdown, call.caller, body.kill)

@@ -56,7 +56,7 @@ class ExtendBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LimitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many jobs may run at once; null: any number."""
+    """How many jobs may run at once; null: no limit."""
 
     max_running: MaxRunning | None
 
@@ -113,7 +113,7 @@ async def show(call: Call, sweep: int) -> SweepShown:
 async def extend(call: Call, sweep: int, body: ExtendBody) -> SweepMade | SweepPlanned:
     """Queue the points that the sweep does not have yet."""
     who, row = call.caller, await call.server.reader.sweep(sweep)
-    # What is added is the sweep's owner's, whoever adds it.
+    # What is added belongs to the owner of the sweep, also when an administrator adds it.
     job = msgspec.structs.replace(design_of(row).job, user=row.user if row.user != who.name else None)
     more = Design(job, body.params, body.points, body.where, samples=body.samples)
     accounts = call.server.people.accounts_for(who, [job.user])

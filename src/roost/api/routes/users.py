@@ -1,4 +1,4 @@
-"""Routes about users: who there is, what each may do and has, and what administrators change about them."""
+"""Routes about users: who they are, what each may do and has, and what administrators change about them."""
 
 from typing import Annotated, Any
 
@@ -26,7 +26,7 @@ Quota = Annotated[int, documented(minimum=0, maximum=MAX_QUOTA)]
 
 
 class UserBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What changes about a user. A quota of null is lifted, a `unix` of null unties; what is not named stays."""
+    """What changes about a user. null removes a quota, or the link to a UNIX account (`unix`); what is omitted stays."""
 
     weight: Annotated[float, documented(minimum=-MAX_WEIGHT, maximum=MAX_WEIGHT)] | UnsetType = UNSET
     max_gpus: Quota | UnsetType | None = UNSET
@@ -38,9 +38,9 @@ class UserBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AddBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Users to add. `unix` ties them to an account, `none` to none; left out: to the one of the same name, if any.
+    """Users to add. `unix` links them to an account, `none` to none; omitted: to the one of the same name, if any.
 
-    `ties` says another account for some of them, by name.
+    `ties` names another account for some of them, by user.
     """
 
     names: Annotated[list[UserName], documented(minItems=1, maxItems=MAX_ADDED)]
@@ -50,7 +50,7 @@ class AddBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NoticeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What everybody is to see; null: nothing."""
+    """A notice for all users; null: none."""
 
     text: Annotated[str, documented(maxLength=MAX_NOTICE, pattern="\\S")] | None
 
@@ -66,9 +66,9 @@ async def add(call: Call, body: AddBody) -> UsersAdded:
     """Add users, all or none; each gets a one-time link to choose a password with."""
     here, by = call.server, call.caller.who
     if not 1 <= len(body.names) <= MAX_ADDED:
-        raise BadRequest(f"{len(body.names):,} users at once; from 1 to {MAX_ADDED:,} can be added", "send them in parts")
+        raise BadRequest("request.users_at_once", users=len(body.names), most=MAX_ADDED)
     if body.unix not in (None, "none") and len(body.names) > 1:
-        raise BadRequest("one UNIX account is for one user", "leave unix out: each is tied to the account of his name")
+        raise BadRequest("request.one_account")
     rows = await here.people.add(by, body.names, body.unix, body.admin, body.ties)
     links = {row.name: here.address.link(await here.people.new_link(by, row.name, PASSWORD)) for row in rows}
     made = [UserAdded(**msgspec.structs.asdict(await here.users.user(name)), link=link) for name, link in links.items()]
@@ -90,7 +90,7 @@ async def change_user(call: Call, name: UserName, body: Annotated[UserBody, docu
     """Change a user, live: weight, quotas, administrator, lock, UNIX account. A lock ends sessions and tokens at once."""
     asked: dict[str, Any] = msgspec.to_builtins(body)
     if not asked:
-        raise BadRequest("nothing to change: weight, max_gpus, max_jobs, max_queued, admin, locked or unix is meant")
+        raise BadRequest("request.no_changes", known=UserBody.__struct_fields__)
     here, who = call.server, call.caller
     about = {
         new: asked.pop(old)
@@ -122,16 +122,16 @@ async def link(call: Call, name: UserName) -> UserLink:
 
 @routes.get("/notice", Right.USER)
 async def notice(call: Call) -> NoticeShown:
-    """What everybody is to see."""
+    """The notice for all users."""
     return NoticeShown(notice=call.server.people.shown_notice())
 
 
 @routes.put("/notice", Right.ADMIN)
 async def set_notice(call: Call, body: NoticeBody) -> NoticeShown:
-    """Set it, or take it away."""
+    """Set the notice, or remove it."""
     text = body.text
     if text is not None and (len(text) > MAX_NOTICE or not text.strip()):
-        raise BadRequest(f"a notice has 1 to {MAX_NOTICE:,} characters, not {len(text):,}", "null takes it away")
+        raise BadRequest("request.notice_length", most=MAX_NOTICE, length=len(text))
     await call.server.people.set_notice(call.caller.who, text)
     return NoticeShown(notice=call.server.people.shown_notice())
 

@@ -13,7 +13,7 @@ FIRST_S, LONGEST_S = 0.1, 5.0
 
 
 class Backoff:
-    """One waiter's pauses, for at most so many seconds if he has no more."""
+    """The pauses of one waiter, together at most that many seconds."""
 
     def __init__(self, engine: Engine, node: str, most_s: float = math.inf) -> None:
         self._engine, self._node = engine, node

@@ -139,7 +139,7 @@ class LogCollector:
             engine.watchers.discard(self._watch)
 
     async def settled(self, node: str, longest_s: float) -> bool:
-        """Wait until what ended on a node so far is copied, but not for ever: for whoever is about to remove it."""
+        """Wait until what ended on a node so far is copied, but not for ever: before the node is removed."""
         deadline = time.monotonic() + longest_s
         while self._wanted.has(node) or node in self._busy:
             if time.monotonic() > deadline or not self._may_be_asked(node):

@@ -1,4 +1,4 @@
-"""Rules of the box: GPUs, users, nodes, settings, and whether anything is scheduled at all."""
+"""Changes by administrators: GPUs, users, nodes, settings, and whether anything is scheduled at all."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def _gpus_named(turn: Turn, name: str) -> list[str]:
 
 
 def rule_user(turn: Turn, command: RuleUser) -> UserRules:
-    """Change a user's weight and quotas, whether he has come yet or not. Answers with his rules."""
+    """Change a user's weight and quotas, also before their first job. Answers with their rules."""
     check_user(command.user)
     rules = changed_rules(turn.cluster.user(command.user), command.changes)
     turn.record(ev.UserRuled(command.user, rules), command.actor)

@@ -13,7 +13,7 @@ from roost.server.rounds.turn import Owner
 
 
 class Who(msgspec.Struct, frozen=True):
-    """Who asks, what he may, and from where: for permissions and for the audit."""
+    """Who asks, what they may do, and from where: for permissions and for the audit."""
 
     name: str = ""
     is_admin: bool = True
@@ -110,7 +110,7 @@ class RuleGpus(Command, frozen=True):
 
 
 class RuleUser(Command, frozen=True):
-    """Change a user's weight and quotas. Answers with his rules."""
+    """Change a user's weight and quotas. Answers with their rules."""
 
     user: str
     changes: dict[str, Any]
@@ -153,7 +153,7 @@ class LoseNode(Command, frozen=True):
 
 
 class SetLogin(Command, frozen=True):
-    """Let a user's jobs run on a node through a login of his own; None: no longer."""
+    """Let a user's jobs run on a node through a login of their own; None: no longer."""
 
     node: str
     user: str

@@ -1,6 +1,6 @@
 """The loop of rounds without I/O: gather what came in, decide, postpone or commit, tell.
 
-No clock, no thread, no socket, nothing that waits. Whoever drives it does that: the engine in asyncio, the simulator of the
+No clock, no thread, no socket, nothing that waits. Its driver does that: the engine in asyncio, the simulator of the
 tests over a virtual clock. One round at a time, in these steps:
 
     done = rounds.begin(now_ms)
@@ -135,7 +135,7 @@ class RoundLoop(Generic[Answer]):
         return self.controller.committed(done, rows)
 
     def undo(self, done: Round, error: CommitFailed) -> str:
-        """It could not be committed: the state is what the store says, and whoever waits hears so.
+        """It could not be committed: the state is what the store says, and those who wait are told.
 
         Returns why every link must be dropped: the nodes say again what was forgotten here.
         """
@@ -146,13 +146,13 @@ class RoundLoop(Generic[Answer]):
         return str(error)
 
     def answers(self, done: Round) -> Iterator[tuple[Answer, Reply]]:
-        """Whoever waits for an answer, and the answer."""
+        """Those who wait for an answer, and the answer."""
         for (_, answer), reply in zip(self._decided, done.replies, strict=True):
             if answer is not None and reply is not None:
                 yield answer, reply
 
     def broken(self, error: Exception) -> list[tuple[Answer, Reply]]:
-        """A round broke: whoever waits for it hears so. The state in memory is worth nothing until `recover`."""
+        """A round failed: those who wait for it are told. The state in memory is worth nothing until `recover`."""
         _log.error("a round failed: %s", error, exc_info=error)
         self.health.append(f"a round failed: {error!r}")
         said = f"internal error: {error!r}", "roost log server"

@@ -63,7 +63,7 @@ def lose_node(turn: Turn, command: LoseNode) -> list[int]:
 
 
 def set_login(turn: Turn, command: SetLogin) -> None:
-    """Change how a user's jobs reach a node; not while he has some there, for they would be asked for elsewhere."""
+    """Change how a user's jobs reach a node; not while they have some there, which could not be reached any more."""
     remote_node(turn, command.node)
     has = [a for a in turn.cluster.active.values() if a.node == command.node and a.job.shape.user == command.user]
     if has:

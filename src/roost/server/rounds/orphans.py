@@ -109,7 +109,7 @@ def _orphaned(turn: Turn, at: At, run: m.RunStarted) -> tuple[str, ...] | None:
 
 
 def lay(turn: Turn, at: At, run: str, orphans: Orphans) -> None:
-    """It is over, if whoever says so has it."""
+    """It is over, if the program that says so has it."""
     left = turn.cluster.given_up.get((at.node, run))
     if left is not None and left.channel == at.channel:
         turn.record(ev.Accounted(at.node, run))

@@ -67,7 +67,7 @@ def force_start(turn: Turn, job: int, command: Act) -> None:
 
 
 def _forced(turn: Turn, request: Request) -> Place:
-    """The GPUs that are emptiest, whoever holds them."""
+    """The GPUs with the most room, also those that others use."""
     space = Space(turn.cluster)
     for _, node in sorted(turn.cluster.nodes.items()):
         if not node.attached or (request.nodes and node.name not in request.nodes):
@@ -138,7 +138,7 @@ def clone(turn: Turn, job: int, command: Act) -> int:
     assert owner is not None
     accounts = {command.actor: command.by.account, owner.user: owner.account, **command.accounts}
     asked = Submit(command.actor, [], [], command.home, accounts=accounts, by=command.by)
-    # A copy stays its owner's, whoever asks for it.
+    # A copy belongs to the owner of the job, also when an administrator makes it.
     spec = msgspec.structs.replace(spec, user=owner.user if owner.user != command.actor else None)
     spec, request, conditions, digest = _edited(
         turn,

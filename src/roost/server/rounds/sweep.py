@@ -109,7 +109,7 @@ def _further(turn: Turn, command: MakeSweep) -> tuple[list[JobSpec], Design, Env
     points = [spec.point for spec, _ in there]
     known = {_key(point) for point in points}
     row = _known(turn, command.sweep)
-    owner = row.user if row.user != command.actor else None  # what is added is the sweep's owner's, whoever adds it
+    owner = row.user if row.user != command.actor else None  # what is added belongs to the owner of the sweep
     jobs = [msgspec.structs.replace(job, user=owner) for job in command.jobs]
     new = [job for job in jobs if _key(job.point) not in known]
     check_directories(command.design, [*(spec for spec, _ in there), *new])
@@ -137,7 +137,7 @@ def _known(turn: Turn, sweep: int) -> SweepRow:
 
 
 def _own(turn: Turn, command: Command, sweep: int) -> None:
-    """Raise unless it is the asker's sweep, or he may act on all."""
+    """Raise unless it is the caller's sweep, or they may act on all."""
     row = _known(turn, sweep)
     if command.by.is_admin:
         if isinstance(command, MakeSweep) and not command.by.may_run_as(command.accounts.get(row.user, SERVER_ACCOUNT)):

@@ -1,6 +1,6 @@
 """The live feed of the dashboard: one hub looks, at most twice a second, and tells all who listen the same bytes.
 
-A listener first gets the whole picture, then what changes. Whoever is too slow to take it gets the whole picture again
+A listener first gets the whole picture, then what changes. One who is too slow gets the whole picture again
 instead of a growing heap of changes. Under the veil of private mode only those get bytes of their own whose own work
 shows in a change. Nothing is done while nobody listens. Knows nothing of HTTP.
 """
@@ -48,7 +48,7 @@ MAX_OTHERS = 200
 """Of so many jobs that are not in the picture it is told what became of them."""
 MAX_TOUCHED = 1000
 MAX_KEPT = 4
-"""Events that wait for a slow listener; after that he gets the whole picture."""
+"""Events that wait for a slow listener; after that they get the whole picture."""
 PATIENCE = 50
 """Turns of the loop that a look waits for the scheduler, at most."""
 LEVEL = 5
@@ -60,27 +60,27 @@ _log = logging.getLogger("roost.live")
 
 
 class Listener:
-    """Somebody who listens, and what he has not yet taken."""
+    """A dashboard that listens, and the events that it has not taken yet."""
 
     def __init__(self, hub: DashboardFeed, caller: Caller, language: Language) -> None:
         self.caller, self.language = caller, language
         self.sees: str | None = None
-        """Through whose veil he looks; None: he sees everything."""
+        """Whose private mode applies; None: everything is shown."""
         self.told_s = time.monotonic()
         self._hub = hub
         self._waiting: deque[Event] = deque()
         self.is_behind = True
-        """Whether he gets the whole picture next."""
+        """Whether it gets the whole picture next."""
         self._has_ended = False
         self._wake: asyncio.Future[None] | None = None
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether he has taken all that he was told."""
+        """Whether it has taken all events."""
         return not self._waiting and not self.is_behind
 
     def tell(self, event: Event) -> None:
-        """The next event for him. One who is behind will see it in the whole picture."""
+        """Add an event. A listener that is behind will see it in the whole picture."""
         if self._has_ended or self.is_behind:
             return
         self.told_s = time.monotonic()
@@ -91,7 +91,7 @@ class Listener:
         self._ring()
 
     def begin_anew(self) -> None:
-        """He gets the whole picture next."""
+        """It gets the whole picture next."""
         self._waiting.clear()
         self.is_behind = True
         self._ring()
@@ -107,7 +107,7 @@ class Listener:
         self._ring()
 
     async def next(self) -> Event | None:
-        """What to send him next; None at the end. Waits for it."""
+        """What to send next; None at the end. Waits for it."""
         while self.is_up_to_date:
             if self._has_ended:
                 return None
@@ -161,7 +161,7 @@ class DashboardFeed:
             if self._task is None:
                 self._begin()
             if self._picture is None:
-                async with self._looking:  # whoever came at the same time has looked for us
+                async with self._looking:  # a listener that came at the same time has looked for us
                     if self._picture is None:
                         self._picture = (await self._look())[0]
         except BaseException:
@@ -170,7 +170,7 @@ class DashboardFeed:
         return listener
 
     def part(self, listener: Listener) -> None:
-        """He listens no more."""
+        """It listens no more."""
         self.listeners.discard(listener)
         if not self.listeners:
             self._rest()
@@ -237,7 +237,7 @@ class DashboardFeed:
         self._changed.set()
 
     def _greet(self) -> None:
-        """Good-bye to whoever may listen no more, and a sign of life to whom nothing was said for long."""
+        """Good-bye to listeners whose session has ended, and a sign of life to those that got no event for long."""
         now_s = time.monotonic()
         for listener in list(self.listeners):
             if (reason := self._people.why_gone(listener.caller)) is not None:
@@ -279,7 +279,7 @@ class DashboardFeed:
                 listener.tell(encoded[way])
 
     def state_for(self, listener: Listener) -> Event:
-        """The whole picture as he may see it."""
+        """The whole picture as this listener may see it."""
         listener.sees = self._seen_by(listener.caller)
         way = listener.sees, listener.language
         if (event := self._states.get(way)) is None:

@@ -70,7 +70,7 @@ def _holding(cluster: Cluster, reasons: tuple[Reason, ...], now_ms: int) -> list
 
 
 class JobForecasts:
-    """Forecasts for whoever asks, and what they were worth."""
+    """Forecasts, and how far off they were."""
 
     def __init__(self, cluster: Callable[[], Cluster], clock: Callable[[], int]) -> None:
         self._cluster, self._clock = cluster, clock

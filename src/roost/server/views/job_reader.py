@@ -133,7 +133,7 @@ class JobReader:
         return {job: {row.key: msgspec.json.decode(row.value) for row in rows.get(job, [])} for job in jobs}
 
     async def _story(self, job: int) -> list[Happened]:
-        """What was done to a job, by whom."""
+        """What was done to a job, and who did it."""
         rows = await self._reader.read(reads.events, job)
         about = ({"at": rfc3339(row.at_ms), "kind": row.kind, "actor": row.actor} for row in rows)
         return [

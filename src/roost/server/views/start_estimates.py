@@ -14,7 +14,7 @@ from roost.core.cluster import Cluster
 from roost.core.estimates.forecast import Misses, starts_ahead, twin
 
 MAX_STARTS = 300
-"""So many starts are looked ahead; whoever starts later has no estimate here."""
+"""How many starts are looked ahead; a job that starts later has no estimate here."""
 MAX_COPIED = 2000
 PAUSE_MS, FIRST_PAUSE_MS = 5000, 500
 """How often it is looked ahead at most: while estimates are known, and while there are none."""

@@ -26,7 +26,7 @@ def users_view(cluster: Cluster, people: People) -> list[User]:
 
 
 def user_view(cluster: Cluster, people: People, name: str) -> User:
-    """One of them, or somebody of whom nothing is known yet; `BadRequest` when nobody can be named so."""
+    """One user, also one without any record yet; `BadRequest` for an invalid name."""
     check_user(name)
     active = [a for a in cluster.active.values() if a.job.shape.user == name]
     seen_ms = people.last_seen().get(name)

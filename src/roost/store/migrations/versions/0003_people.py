@@ -1,4 +1,4 @@
-"""People: accounts, tokens, sessions, one-time links, the audit, personal defaults; and as whom a job runs."""
+"""People: accounts, tokens, sessions, one-time links, the audit, personal defaults; and the account a job runs as."""
 
 import sqlalchemy as sa
 from alembic import op
