@@ -92,13 +92,16 @@ async def test_a_route_admits_the_callers_of_the_table(people: People, route: st
             assert user in refusals or route in (*LISTS, *OPEN_ENDED)
         case Right.ADMIN:
             assert nobody in (401, 303) and user == 403 and admin != 403
+        case Right.SERVER:
+            assert nobody in (401, 303) and user == 403 and admin == 403
+            assert await people.asks("own", route) != 403
         case Right.HERE:
             assert nobody in (401, 303) and user == 403 and admin == 403
             assert await people.asks("own", route) != 403
 
 
-RUNS_THINGS = ("POST /api/v1/sweeps/{sweep}/extend",)
-"""What says what is run as the server's own account here: the administrator from elsewhere may not, the server's own may."""
+RUNS_THINGS = ("POST /api/v1/sweeps/{sweep}/extend", "PUT /api/v1/nodes/{node}/login")
+"""What says what is run as the server's own account, or uses its keys: an administrator from elsewhere may not."""
 LISTS = ("GET /api/v1/tokens", "GET /api/v1/logins")
 """Routes that list only what belongs to the caller."""
 

@@ -116,6 +116,28 @@ def test_a_pam_service_that_asks_root_for_no_password_is_refused_to_root_too(bos
     assert boss.box.http("POST", "/login", body, tcp=True, Authorization="").status == 401
 
 
+NODES: dict[str, dict[str, Any]] = {
+    "where-the-servers-key-is-root": {"target": "ssh://root@127.0.0.1:1"},
+    "any-program-as-its-python": {"target": "ssh://root@127.0.0.1:1", "python": "/bin/sh"},
+    "any-directory": {"target": "ssh://ana@127.0.0.1:1", "dir": "/etc"},
+    "any-key": {"target": "ssh://ana@127.0.0.1:1", "key": "/root/.ssh/id_ed25519"},
+    "the-servers-own-machine": {"target": "pipe:", "dir": "/tmp/roost-x"},
+}
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_a_node(boss: Boss, name: str) -> None:
+    boss.refused("POST", "/nodes", {"name": "far", **NODES[name]})
+    assert [node["name"] for node in boss.box.http("GET", "/nodes").json["nodes"]] != ["far"]
+
+
+def test_a_login_with_the_servers_keys(boss: Boss) -> None:
+    node = boss.box.http("GET", "/nodes").json["nodes"][0]["name"]
+    for user in ({}, {"user": boss.lab.ana.name}, {"user": "root"}):
+        said = boss.refused("PUT", f"/nodes/{node}/login", {"target": "ssh://root@127.0.0.1:1", **user})
+        assert said == "only the server's own account can set this login: it would use the server's SSH keys"
+
+
 def test_root_itself_sets_its_password_and_runs_jobs_from_elsewhere(boss: Boss) -> None:
     token = log_in(boss.box, boss.lab.root("user", "link", "root"), "root")
     body = {"jobs": [{"command": ["id", "-u"], "gpus": 0}]}

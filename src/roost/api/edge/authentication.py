@@ -22,6 +22,7 @@ from roost.api.edge.forms import check_form
 from roost.api.edge.peer_credentials import SCOPE_KEY
 from roost.api.edge.request_limits import RequestLimit
 from roost.api.edge.security_headers import SecurityHeaders
+from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.errors import BadRequest, NotKnown, NotPermitted, RoostError, TooFast
 from roost.core.networks import Network, networks
 from roost.server.identity.people import Caller, People
@@ -48,6 +49,7 @@ class Right(Enum):
     USER = "every user"
     OWN = "every user, for what is their own; administrators for all"
     ADMIN = "administrators"
+    SERVER = "the server's own account and root, from wherever they log in"
     HERE = "the server's own account and root, on the server's machine"
 
 
@@ -162,6 +164,8 @@ def check_right(right: Right, caller: Caller | None) -> None:
         raise NotKnown("request.log_in")
     if right is Right.ADMIN and not caller.is_admin:
         raise NotPermitted("request.admin_only")
+    if right is Right.SERVER and not (caller.account == SERVER_ACCOUNT and caller.is_admin):
+        raise NotPermitted("user.only_servers_account")
     if right is Right.HERE and not (caller.via == "socket" and caller.account == "" and caller.is_admin):
         raise NotPermitted("request.server_account_only")
 

@@ -24,7 +24,7 @@ class TrustBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class NodeLoginBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A login on a node: `ssh://[user@]host[:port]`, or a name of the server's ssh configuration.
 
-    `key` is a file on the server's machine; `user` is whose login it is, for administrators.
+    `key` is a file on the server's machine; `user` is whose login it is, for the server's own account.
     """
 
     target: Annotated[str, documented(minLength=1)]
@@ -44,7 +44,7 @@ async def node(call: Call, node: str) -> NodeShown:
     return NodeShown(node=call.server.status.node(node))
 
 
-@routes.post("/nodes", Right.ADMIN, Conflict, HostKeyUnknown)
+@routes.post("/nodes", Right.SERVER, Conflict, HostKeyUnknown)
 async def add(call: Call, body: NewNode) -> NodeShown:
     """Add a node once it was reached. Unless its host key is known or named, the refusal says which one it has."""
     return NodeShown(node=await call.server.fleet.add(call.caller, body))

@@ -252,20 +252,19 @@ class Fleet:
         check_path("key", key)
         asked = Access(target, access.host_key, key=key, sim=access.sim, dir=None)
         found = await self._probe(name, asked, as_him)
+        if found.get("uid") == 0 and caller.account != SERVER_ACCOUNT:
+            raise NotPermitted("node.login_is_root", node=name, target=target)
         login = Login(target, plain(str(found.get("login") or ""), MAX_NAME), key, as_him)
         await self._ask(caller, SetLogin(caller.name, name, whose, login))
         self._links.relogin(name, login_channel(whose))
         return NodeLogin(whose, name, login.target, login.key)
 
     def _ssh_as(self, caller: Caller, user: str, node: str) -> str:
-        """As which account ssh is run: his own, where the server can; an administrator may let the server's own do it."""
+        """As which account ssh is run: their own, where the server can. Only the server's own account lends its keys."""
         if user == caller.name and self._people.is_root and caller.account not in (SERVER_ACCOUNT, NO_ACCOUNT):
             return caller.account
-        if not caller.is_admin:
-            raise NotPermitted(
-                "only an administrator sets that here: ssh would be run with the server's own keys",
-                f"ask one to type: roost node login {node} TARGET --user {caller.name}",
-            )
+        if not caller.is_admin or caller.account != SERVER_ACCOUNT:
+            raise NotPermitted("node.login_with_servers_keys", node=node, user=user)
         return ""
 
     async def logout(self, caller: Caller, name: str, user: str | None) -> NodeLogin:
