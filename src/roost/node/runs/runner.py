@@ -1,9 +1,10 @@
 """Shells that stand ready: a job that comes needs no new one.
 
-A runner is one `sh` in a session and a cgroup of its own, made while nobody waits. It reads which run is next, runs it in a
-subshell, notes the exit status in the run's trace, says so, and reads on. That takes the making of a shell and the entering
-of a cgroup (milliseconds on a machine that was quiet) out of the time between two jobs. It outlives the daemon as every
-wrapper does: it finishes what it runs, then finds that nobody will say more, and leaves.
+A runner is one `sh` in a session and a cgroup of its own, made while nobody waits. It forks a subshell ahead of the next
+run; the subshell reads which run that is and becomes it, the runner notes the exit status in the run's trace, says so, and
+reads on. That takes the making of a shell, the entering of a cgroup (milliseconds on a machine that was quiet) and the fork
+out of the time between two jobs. It outlives the daemon as every wrapper does: it finishes what it runs, then finds that
+nobody will say more, and leaves.
 
 What to run stands in a memory file of the daemon's, which the subshell reads as its script: the environment never touches a
 disk, and nothing of one job is left for the next. Every word of it that comes from a person is quoted, and only quoted
@@ -37,17 +38,23 @@ _QUIET_S = 0.1
 # A runner whose jobs have used more memory than this is not used again: the next job's peak would be theirs.
 _CLEAN_MIB = 64
 _ORDERS_FD = 8
+FORK = b"+\n"
 PING = "~"
 
+# It reads three lines for each run: one to fork for it, then the subshell the run's name and the descriptor of the script,
+# then, when that has ended, the name. A subshell that was killed before it had read its line (but for a first character)
+# leaves it to the runner, which then gives up: nothing has been run.
 # Called as `sh -c TEXT roost-runner CGROUP TRACES`. A full disk must not lose a status: without a daemon, try until it fits.
 # The subshell reads its script through the daemon's descriptor; `$PPID` is the daemon that made this runner, dead or alive.
-_TEXT = """\
+TEXT = """\
 echo 0 >"$1/cgroup.procs" || exit 125
 trap : HUP INT QUIT TERM USR1 USR2 ALRM XCPU
 set -- 0 "$2"
-while read -r ROOST_FD ROOST_RUN <&8; do
-( . "/proc/$PPID/fd/$ROOST_FD" )
+while read -r ROOST_RUN <&8; do
+( read -r ROOST_RUN ROOST_FD <&8 && . "/proc/$PPID/fd/$ROOST_FD" )
 set -- $? "$2"
+read -r ROOST_RUN ROOST_FD <&8 || break
+[ -z "$ROOST_FD" ] || kill -9 $$
 [ ! -e "$2/$ROOST_RUN" ] || until echo $1 >>"$2/$ROOST_RUN" || [ -e /proc/$PPID/exe ]; do sleep 1; done
 echo "= $ROOST_RUN $1" >&9
 done
@@ -97,7 +104,8 @@ class Runners:
         """The answer came: runners work here."""
         if not self.is_proven:
             self.is_proven = True
-            self._idle.extend(self._all.values())
+            for runner in self._all.values():
+                self._make_ready(runner)
             self._when_quiet()
 
     def take(self, with_claims: bool = False) -> Optional[Runner]:
@@ -122,7 +130,7 @@ class Runners:
             os.lseek(memory, 0, os.SEEK_SET)
             with contextlib.suppress(OSError):
                 os.setxattr(runner.cgroup, cgroup.RUN_ATTRIBUTE, run.encode())
-            os.write(runner.orders, f"{memory} {run}\n".encode())
+            os.write(runner.orders, f"{run} {memory}\n{run}\n".encode())
         except OSError:
             os.close(memory)
             raise
@@ -157,8 +165,13 @@ class Runners:
         if len(self._idle) >= _MAX_IDLE or (cgroup.peak_memory_mib(runner.cgroup) or 0) > _CLEAN_MIB:
             self.retire(pid)
             return
-        self._idle.append(runner)
+        self._make_ready(runner)
         self._when_quiet()
+
+    def _make_ready(self, runner: Runner) -> None:
+        with contextlib.suppress(OSError):  # it has left, and its end has not been noticed yet
+            os.write(runner.orders, FORK)
+        self._idle.append(runner)
 
     def retire(self, pid: int) -> None:
         """Let it leave, when it has noted what it has to note."""
@@ -185,6 +198,7 @@ class Runners:
     def close(self) -> None:
         """End those that have nothing to do."""
         for runner in list(self._idle):
+            cgroup.kill(runner.cgroup)  # with the subshell that it has forked ahead
             with contextlib.suppress(OSError):
                 os.kill(runner.pid, signal.SIGKILL)
                 os.waitpid(runner.pid, 0)
@@ -207,13 +221,14 @@ class Runners:
             os.close(reader)
         runner = self._all[pid] = Runner(pid, path, writer, claims)
         self.own_children.add(pid)
+        os.write(writer, FORK)
         return runner
 
     def _spawn(self, path: str, reader: int) -> int:
         # Far from the number that it gets in the shell: a copy onto itself would still be closed at the exec.
         with closing(fcntl.fcntl(reader, fcntl.F_DUPFD_CLOEXEC, 20)) as orders:
             copies = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in [*self._streams, (orders, _ORDERS_FD)]]
-            words = [SHELL, "-c", _TEXT, "roost-runner", path, self.traces]
+            words = [SHELL, "-c", TEXT, "roost-runner", path, self.traces]
             return os.posix_spawn(SHELL, words, {}, file_actions=copies, setsid=True, setsigdef=IGNORED_BY_PYTHON)
 
     def _when_quiet(self) -> None:

@@ -142,10 +142,9 @@ class Controller:
         self.last_job = done.turn.last_job
         if done.turn.removed:
             self._envs.clear()
-        return [
-            *done.turn.sends,
-            *(self._start(done.turn, start, rows) for start in done.turn.starts if self._is_due(start)),
-        ]
+        starts = [self._start(done.turn, start, rows) for start in done.turn.starts if self._is_due(start)]
+        last = [send for send in done.turn.sends if send.message["op"] == "forget"]  # nobody waits for it
+        return [*(send for send in done.turn.sends if send.message["op"] != "forget"), *starts, *last]
 
     def _is_due(self, start: Any) -> bool:
         """Whether it is still to start: what was stopped in the same round must not reach the node after its stop."""

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.integration.node.harness import Node, alive, wait_until
+from tests.integration.node.harness import DEADLINE_S, Node, alive, wait_until
 
+from roost.node.runs.runner import FORK, TEXT
 from roost.node.runs.wrapper import run_script
 
 STRANGE = [
@@ -144,3 +145,18 @@ def test_a_second_runner_for_one_run_runs_nothing(tmp_path: Path, shell: str) ->
     assert (first.returncode, first.stdout) == (0, b"survived\n")
     assert (tmp_path / "out.log").read_text() == "5\n"
     assert (tmp_path / "err.log").read_text() == ""
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_a_runner_whose_waiting_subshell_was_killed_leaves_its_next_run_alone(tmp_path: Path, shell: str) -> None:
+    (tmp_path / "1.1").touch()
+    os.mkfifo(tmp_path / "orders")
+    started = ["sh", "-c", 'exec 8<>orders 9>notices; exec "$@"', "sh", shell, "-c", TEXT, "roost-runner", ".", "."]
+    with subprocess.Popen(started, cwd=tmp_path) as runner, (tmp_path / "orders").open("wb", buffering=0) as orders:
+        orders.write(FORK)
+        children = Path(f"/proc/{runner.pid}/task/{runner.pid}/children")
+        wait_until(lambda: children.read_text().strip(), "the subshell")
+        os.kill(int(children.read_text()), signal.SIGKILL)
+        orders.write(b"1.1 0\n1.1\n")
+        assert runner.wait(DEADLINE_S) == -signal.SIGKILL
+    assert (tmp_path / "1.1").read_text() == (tmp_path / "notices").read_text() == ""
