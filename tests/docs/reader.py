@@ -110,7 +110,7 @@ class Reader:
             line = line.replace(theirs, ours)
         line = re.sub(r"--port \d+", "--port 0", line)
         line = re.sub(r"--unix \w+", f"--unix {getpass.getuser()}", line)
-        line = re.sub(r"mailtos?://\S+|feishu://\S+|ntfy://\S+", self._hook, line)
+        line = re.sub(r"(?:mailtos?|feishu|ntfy|dingtalk|wecombot)://[^\s']+", self._hook, line)
         return line + " --dry-run" if verb in ("install", "uninstall") and "--dry-run" not in line else line
 
     def _there(self, line: str, verb: str) -> str:
@@ -212,6 +212,11 @@ class Reader:
         """A target numbered 1."""
         if not self.roost.notify_targets():
             self.box.do("notify", "add", self._hook)
+
+    def history_there(self, words: list[str]) -> None:
+        """A job with a GPU that has ended, when the past is asked for."""
+        if "--history" in words:
+            self._comes_to(self._submit("sleep 1"), "ended")
 
     def sweep_there(self, _: list[str]) -> None:
         """A sweep numbered 1, with a point that failed."""
@@ -365,6 +370,7 @@ _BEFORE: dict[str, Callable[[Reader, list[str]], None]] = {
     "logout": Reader.logged_in,
     "notify test": Reader.target_there,
     "notify rm": Reader.target_there,
+    "simulate": Reader.history_there,
     **{f"sweep {action}": Reader.sweep_there for action in ("show", "ls", "extend", "limit", "rerun")},
     "kill": _in("running"),
     "pause": _in("running"),

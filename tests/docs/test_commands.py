@@ -17,6 +17,7 @@ from tests.docs.pages import ROOT, SKIP, blocks, code_spans, pages, read
 from roost.cli.parse.options import HelpAsked, option_table, parse
 from roost.cli.parse.verb_table import VERBS, load, verb_of
 
+FIRST_PAGES = ("README.md", "docs/tutorial/getting-started.md", "docs/how-to/sweeps.md")
 SET_UP = ("make", "export PATH=")
 SETTLE = """
 settle() {  # a person takes longer to type than a job to start or to end
@@ -71,7 +72,7 @@ def test_a_command_in_a_sentence_names_a_verb_and_its_options(page: Path) -> Non
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/tutorial/getting-started.md", "docs/how-to/sweeps.md"])
+@pytest.mark.parametrize("name", FIRST_PAGES)
 def test_the_first_pages_are_run_as_they_stand(name: str, box: Box) -> None:
     script = "set -e\n" + SETTLE
     for block in blocks(read(name)):

@@ -12,6 +12,9 @@ TWINS = (
     ("README.md", "README.zh-CN.md"),
     ("docs/tutorial/getting-started.md", "docs/zh/tutorial/getting-started.md"),
     ("docs/how-to/cluster.md", "docs/zh/how-to/cluster.md"),
+    ("docs/how-to/users.md", "docs/zh/how-to/users.md"),
+    ("docs/how-to/sweeps.md", "docs/zh/how-to/sweeps.md"),
+    ("docs/how-to/notify.md", "docs/zh/how-to/notify.md"),
     ("docs/how-to/from-gpu-manager.md", "docs/zh/how-to/from-gpu-manager.md"),
     ("docs/how-to/from-gpu-tasker.md", "docs/zh/how-to/from-gpu-tasker.md"),
 )
