@@ -19,7 +19,9 @@ from tests.docs.test_from_pages import PAGES as FROM_PAGES
 from tests.docs.test_pages import TWINS
 from tests.docs.typed import Typed
 
-GUIDES = sorted(str(path.relative_to(ROOT)) for part in ("tutorial", "how-to") for path in (ROOT / "docs" / part).glob("*.md"))
+GUIDES = sorted(
+    str(path.relative_to(ROOT)) for part in ("tutorial", "how-to") for path in (ROOT / "docs" / part).glob("*.md")
+)
 WHOLE = {*FIRST_PAGES, *FROM_PAGES, "docs/how-to/users.md", "docs/how-to/cluster.md"}
 
 _OLD_TOOL = "a command of the tool that the reader comes from"
@@ -27,7 +29,7 @@ _FAR = "needs a machine with that address; tests/e2e/nodes does the same with ho
 _CLONE = "installs into /opt as root; `make` in a clone is how the tests themselves begin"
 _ELSEWHERE = "needs the reader's own server name and certificate; tests/unit/client/test_tls.py does the same on loopback"
 NOT_RUN: Mapping[str, str] = {
-    "roost up --detach": "needs an NVIDIA GPU; tests/gpu/real_gpu.py runs it, and the next block does so with simulated ones",
+    "roost up --detach": "needs an NVIDIA GPU: tests/gpu/real_gpu.py runs it, the next block has simulated ones",
     "ssh-keygen": "makes a key for the reader's account",
     "ssh-copy-id": "asks for a password of another machine",
     "roost node": _FAR,
@@ -71,7 +73,9 @@ TO_TYPE = {page: lines for page in GUIDES if (lines := [line for line in lines_l
 def test_every_line_that_no_other_test_runs_is_typed(page: str, box: Box) -> None:
     pair = make_pair(box.work)
     (box.work / "trace.csv.gz").write_bytes(
-        gzip.compress(b"submit_time,duration,gpus,user\n" + b"".join(b"%d,600,1,ana\n" % at for at in range(0, 180_000, 9_000)))
+        gzip.compress(
+            b"submit_time,duration,gpus,user\n" + b"".join(b"%d,600,1,ana\n" % at for at in range(0, 180_000, 9_000))
+        )
     )
     own = {**ANSWERS, "/etc/roost/chain.pem": str(pair.certificate), "/etc/roost/key.pem": str(pair.key)}
     wrong = []
@@ -96,4 +100,6 @@ def test_the_chinese_guides_type_what_the_english_ones_type() -> None:
     for path in sorted((ROOT / "docs" / "zh").rglob("*.md")):
         page = str(path.relative_to(ROOT))
         if blocks(read(page)):
-            assert [block.commands for block in blocks(read(page))] == [block.commands for block in blocks(read(twins[page]))]
+            assert [block.commands for block in blocks(read(page))] == [
+                block.commands for block in blocks(read(twins[page]))
+            ]
