@@ -138,8 +138,8 @@ async def test_a_gpu_that_is_gone_still_has_its_past(api: Api) -> None:
         ("/usage?weeks=0", 400, "weeks must be at least 1, not 0"),
         ("/usage?weeks=521", 400, "weeks must be at most 520, not 521"),
         ("/usage?weeks=two", 400, "weeks must be a whole number, not 'two'"),
-        ("/usage?user=a/b", 400, "not a name of a user: 'a/b'"),
-        ("/usage?user=", 400, "not a name of a user: ''"),
+        ("/usage?user=a/b", 400, "invalid user name 'a/b'"),
+        ("/usage?user=", 400, "invalid user name ''"),
         ("/usage?user=nobody-of-that-name", 404, "there is no user nobody-of-that-name"),
     ],
 )

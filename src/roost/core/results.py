@@ -1,4 +1,4 @@
-"""What jobs say of themselves: a few numbers and short texts by name, reported or found at the end of a log. Pure."""
+"""Results of jobs: a few numbers and short texts by name, reported or found at the end of a log. Pure."""
 
 import json
 import math
@@ -16,20 +16,18 @@ TAIL_BYTES = 64 << 10
 
 
 def check(results: Mapping[str, Result]) -> dict[str, Result]:
-    """The results as they are kept; raises `BadRequest` with one line when they are none."""
+    """The results as they are stored; raises `BadRequest` when they are not valid."""
     if not results:
-        raise BadRequest("there is nothing to report", "roost report loss=0.31")
+        raise BadRequest("result.none")
     if len(results) > MAX_KEYS:
-        raise BadRequest(f"{len(results)} results are too many: a job has at most {MAX_KEYS}")
+        raise BadRequest("result.too_many", count=len(results), most=MAX_KEYS)
     for key, value in results.items():
         if not _is_key(key):
-            raise BadRequest(
-                f"not a name for a result: {key[:80]!r}", f"at most {MAX_KEY_LENGTH} characters, without = and spaces"
-            )
+            raise BadRequest("result.bad_name", name=repr(key[:80]), most=MAX_KEY_LENGTH)
         if isinstance(value, str) and not _is_short(value):
-            raise BadRequest(f"{key} is a text of {len(value):,} characters, at most {MAX_TEXT_LENGTH} in one line are kept")
+            raise BadRequest("result.text_too_long", name=key, count=len(value), most=MAX_TEXT_LENGTH)
         if isinstance(value, int) and abs(value) >= 1 << 63:
-            raise BadRequest(f"{key} is too large a number")
+            raise BadRequest("result.number_too_large", name=key)
     return {key: _plain(value) for key, value in results.items()}
 
 
@@ -56,7 +54,7 @@ def _in_line(line: bytes) -> dict[str, Result]:
 
 
 def sound(value: Mapping[str, Any]) -> dict[str, Result]:
-    """Those entries that can be results, the first so many."""
+    """The entries that are valid results, at most MAX_KEYS of them."""
     found: dict[str, Result] = {}
     for key, entry in value.items():
         is_number = isinstance(entry, (int, float)) and not isinstance(entry, bool)
@@ -68,7 +66,7 @@ def sound(value: Mapping[str, Any]) -> dict[str, Result]:
 
 
 def _plain(value: Result) -> Result:
-    """As JSON can carry it: what is no finite number is its name."""
+    """As JSON can carry it: infinities and NaN as texts."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 

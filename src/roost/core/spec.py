@@ -24,7 +24,8 @@ MAX_SCRIPT_BYTES = 4 << 20
 MAX_GRACE_S = 86_400
 MAX_RETRIES = 10_000
 MAX_NAMES = 1000
-"""Nodes, or models of GPUs, that a job may name."""
+"""Entries of each of `LISTS`."""
+LISTS = ("labels", "gpu_ids", "prefer_gpus", "after", "after_any", "after_fail", "nodes", "prefer_nodes", "gpu_models")
 NUMBERS = {
     "gpus": (0, 100_000),
     "mem_mib": (1, 1 << 40),
@@ -38,7 +39,7 @@ NUMBERS = {
     "retries": (0, MAX_RETRIES),
     "retry_oom": (0, MAX_RETRIES),
 }
-"""The least and the most of each number of a job."""
+"""The smallest and the largest value of each number of a job."""
 TEXTS = {"name": 200, "desc": 10_000, "cwd": 4096, "stdout": 4096, "stderr": 4096}
 """The longest that each text of a job may be."""
 SIGNALS = ("HUP", "INT", "QUIT", "USR1", "USR2", "TERM", "CONT", "ABRT", "ALRM")
@@ -84,9 +85,9 @@ class JobSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     retry_oom: int = 0
     preemptible: bool = False
     notify: tuple[str, ...] = ()
-    """What its user is told of this job; empty: what each of his targets is for; `none`: nothing."""
+    """Events of this job that its user is notified of; empty: those of each of their targets; `none`: no events."""
     user: str | None = None
-    """Whose job it is, in the order and in the quotas, where one account serves several people; None: the caller's."""
+    """Whose job it is, for order and quotas, where several people share an account; None: the caller's."""
     sweep: int | None = None
     """The sweep that it is a point of, set by the server."""
     point: dict[str, str | int | float | bool | None] | None = None
@@ -209,23 +210,22 @@ def check(spec: JobSpec, index: int | None = None, sound: set[Hashable] | None =
 def _check_command(spec: JobSpec) -> None:
     words = [spec.command] if isinstance(spec.command, str) else spec.command
     if not words or not words[0].strip():
-        raise BadRequest("the command is empty", "roost submit python train.py")
+        raise BadRequest("spec.no_command")
     if 4 * sum(map(len, words)) > MAX_ARGUMENT_BYTES:
         _check_sizes([len(w.encode("utf-8", "replace")) for w in words])
     if "\0" in "".join(words) or "\0" in (spec.script or ""):
-        raise BadRequest("the command holds a NUL byte, which no program can be given")
+        raise BadRequest("spec.nul_in_command")
     if spec.script is not None and len(spec.script.encode("utf-8", "replace")) > MAX_SCRIPT_BYTES:
-        raise TooLarge(f"the script is longer than {MAX_SCRIPT_BYTES:,} bytes", "call it from a short script")
+        raise TooLarge("spec.script_too_long", most=MAX_SCRIPT_BYTES)
     if spec.script is not None and isinstance(spec.command, str):
-        raise BadRequest("with a script, the command is the list of its name and arguments")
+        raise BadRequest("spec.script_with_line")
 
 
 def _check_sizes(sizes: list[int]) -> None:
-    hint = "put it into a script file and submit that"
     if max(sizes) > MAX_ARGUMENT_BYTES:
-        raise TooLarge(f"an argument of the command has {max(sizes):,} bytes, the kernel takes {MAX_ARGUMENT_BYTES:,}", hint)
+        raise TooLarge("spec.argument_too_long", size=max(sizes), most=MAX_ARGUMENT_BYTES)
     if sum(sizes) > MAX_COMMAND_BYTES:
-        raise TooLarge(f"the command has {sum(sizes):,} bytes, at most {MAX_COMMAND_BYTES:,} can be run", hint)
+        raise TooLarge("spec.command_too_long", size=sum(sizes), most=MAX_COMMAND_BYTES)
 
 
 _numbers_of = attrgetter(*NUMBERS)
@@ -234,62 +234,56 @@ _numbers_of = attrgetter(*NUMBERS)
 def _check_numbers(spec: JobSpec) -> None:
     for value, (name, (low, high)) in zip(_numbers_of(spec), NUMBERS.items(), strict=True):
         if value is not None and not low <= value <= high:
-            raise BadRequest(f"{name} must lie between {low:,} and {high:,}, not {value:,}")
+            raise BadRequest("spec.out_of_range", name=name, low=low, high=high, value=value)
     _check_gpus(spec)
     if spec.warn_signal not in SIGNALS:
-        raise BadRequest(f"no signal named {spec.warn_signal!r}; known: {', '.join(SIGNALS)}")
+        raise BadRequest("spec.bad_signal", signal=repr(spec.warn_signal), known=SIGNALS)
 
 
 def _check_gpus(spec: JobSpec) -> None:
     shares = spec.mem_mib is not None or spec.mem_auto
     if spec.gpus == 0 and (spec.gpu_ids or shares or spec.gpu_models or spec.min_gpu_mem_mib is not None):
-        raise BadRequest("a job without GPUs (-g 0) cannot name GPUs, their model or their memory")
+        raise BadRequest("spec.gpu_wishes_without_gpus")
     if spec.exclusive and shares:
-        raise BadRequest("--exclusive takes whole GPUs, --mem shares them: choose one")
+        raise BadRequest("spec.exclusive_and_mem")
     if spec.mem_mib is not None and spec.mem_auto:
-        raise BadRequest("mem_mib says how much memory, mem_auto finds it out: choose one", "--mem 8G or --mem auto")
+        raise BadRequest("spec.mem_twice")
     if spec.gpu_ids and len(spec.gpu_ids) < spec.gpus:
-        raise BadRequest(f"asked for {spec.gpus} GPUs but named {len(spec.gpu_ids)} (--gpu-id)", f"-g {len(spec.gpu_ids)}")
+        raise BadRequest("spec.too_few_gpu_ids", gpus=spec.gpus, named=len(spec.gpu_ids))
 
 
 def _check_texts(spec: JobSpec) -> None:
     for name in ("cwd", "stdout", "stderr"):
         if (text := getattr(spec, name)) is not None:
             _check_text(name, text, TEXTS[name])
-    gpus, jobs = (*spec.gpu_ids, *spec.prefer_gpus), (*spec.after, *spec.after_any, *spec.after_fail)
-    for what, many in (("labels", spec.labels), ("GPUs", gpus), ("jobs", jobs)):
-        if len(many) > MAX_NAMES:
-            raise BadRequest(f"{len(many):,} {what} are too many to be named, at most {MAX_NAMES:,} are taken")
-    for label in spec.labels:
-        _check_text("label", label, 200)
-        if not label or "," in label:
-            raise BadRequest(f"a label is not empty and has no comma: {label!r}")
+    for name in LISTS:
+        if (count := len(getattr(spec, name))) > MAX_NAMES:
+            raise BadRequest("spec.too_many", name=name, count=count, most=MAX_NAMES)
+    _check_names("labels", spec.labels, ",", 200)
     if spec.user is not None:
         check_user(spec.user)
     if spec.notify and spec.notify != (NONE,):
         check_events(spec.notify, OF_A_JOB)
-    _check_names("a node's name", (*spec.nodes, *spec.prefer_nodes), ",")
-    _check_names("a GPU's model", spec.gpu_models, ",|")
+    _check_names("nodes", (*spec.nodes, *spec.prefer_nodes), ",", 255)
+    _check_names("gpu_models", spec.gpu_models, ",|", 255)
     if spec.cwd is not None and not spec.cwd.startswith("/"):
-        raise BadRequest(f"cwd must be an absolute path, not {spec.cwd!r}")
+        raise BadRequest("spec.relative_path", name="cwd", path=repr(spec.cwd))
 
 
-def _check_names(what: str, names: tuple[str, ...], separators: str) -> None:
-    if len(names) > MAX_NAMES:
-        raise BadRequest(f"{len(names):,} names are too many, at most {MAX_NAMES:,} are taken")
-    for name in names:
-        _check_text(what, name, 255)
-        if not name.strip() or any(c in separators for c in name):
-            raise BadRequest(f"{what} is not empty and has no {' or '.join(separators)} in it: {name!r}")
+def _check_names(name: str, entries: tuple[str, ...], separators: str, limit: int) -> None:
+    for entry in entries:
+        _check_text(name, entry, limit)
+        if not entry.strip() or any(c in separators for c in entry):
+            raise BadRequest("spec.bad_name", name=name, value=repr(entry), separators=list(separators))
 
 
 def _check_text(name: str, text: str, limit: int) -> None:
     if len(text) > limit:
-        raise BadRequest(f"{name} has {len(text):,} characters, at most {limit:,} are kept")
+        raise BadRequest("spec.too_long", name=name, count=len(text), most=limit)
     if text.isprintable():
         return
     if any(ord(c) < 32 and c not in "\t\n" for c in text) or (name != "desc" and "\n" in text):
-        raise BadRequest(f"{name} holds a control character: {text[:40]!r}")
+        raise BadRequest("spec.control_character", name=name, text=repr(text[:40]))
 
 
 def check_env(env: dict[str, str]) -> None:
@@ -297,13 +291,13 @@ def check_env(env: dict[str, str]) -> None:
     total = 0
     for key, value in env.items():
         if not key or "=" in key or "\0" in key or "\0" in value:
-            raise BadRequest(f"not a name and value for an environment: {key[:40]!r}")
+            raise BadRequest("spec.bad_variable", name=repr(key[:40]))
         size = len(key.encode("utf-8", "replace")) + len(value.encode("utf-8", "replace")) + 2
         if size > MAX_ARGUMENT_BYTES:
-            raise TooLarge(f"the environment variable {key} has {size:,} bytes, the kernel takes {MAX_ARGUMENT_BYTES:,}")
+            raise TooLarge("spec.variable_too_long", name=key, size=size, most=MAX_ARGUMENT_BYTES)
         total += size
     if total > MAX_COMMAND_BYTES:
-        raise TooLarge(f"the environment has {total:,} bytes", "--export NAME,… passes only those named")
+        raise TooLarge("spec.environment_too_long", size=total, most=MAX_COMMAND_BYTES)
 
 
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
@@ -325,8 +319,8 @@ def check_defaults(values: dict[str, Any]) -> JobSpec:
     """A job that has them; raises `BadRequest` unless these could be said of any."""
     for key in values:
         if key not in JobSpec.__struct_fields__ or key in NO_DEFAULTS:
-            known = ", ".join(sorted(set(JobSpec.__struct_fields__) - NO_DEFAULTS))
-            raise BadRequest(f"{key!r} cannot be a default", f"these can: {known}")
+            known = sorted(set(JobSpec.__struct_fields__) - NO_DEFAULTS)
+            raise BadRequest("spec.not_a_default", name=repr(key), known=known)
     spec = with_defaults({"command": ["true"]}, values)
     check(spec)
     return spec

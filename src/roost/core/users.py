@@ -1,6 +1,6 @@
-"""What may be said of a user: a plausible name, a weight that can be reckoned with, quotas.
+"""Which names, weights and quotas a user may have.
 
-Pure. Knows nothing of accounts: whether there is one of that name is asked elsewhere.
+Pure. Whether there is a UNIX account of that name is checked elsewhere.
 """
 
 import re
@@ -14,17 +14,17 @@ from roost.core.model import UserRules
 
 MAX_NAME = 64
 NAME_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9_.+@-]*[$]?$"
-"""What `check_user` takes, for those who read schemas."""
-MAX_WEIGHT = 1e6
+"""What `check_user` accepts, for schemas."""
+MAX_WEIGHT = 1_000_000
 MAX_QUOTA = 1_000_000_000
 
 
 def check_user(name: str) -> None:
     """Raise `BadRequest` when no account could have that name."""
     if len(name) > MAX_NAME:
-        raise BadRequest(f"a user name has at most {MAX_NAME} characters, not {len(name):,}")
+        raise BadRequest("user.name_too_long", most=MAX_NAME, count=len(name))
     if not re.fullmatch(NAME_PATTERN, name):
-        raise BadRequest(f"not a name of a user: {name!r}", "letters, digits and _ . - + @, like ana")
+        raise BadRequest("user.bad_name", name=repr(name))
 
 
 def changed_rules(rules: UserRules, changes: dict[str, Any]) -> UserRules:
@@ -34,9 +34,9 @@ def changed_rules(rules: UserRules, changes: dict[str, Any]) -> UserRules:
     except msgspec.ValidationError as error:
         raise BadRequest(str(error)) from None
     if not isfinite(made.weight) or abs(made.weight) > MAX_WEIGHT:
-        raise BadRequest(f"weight must lie between {-MAX_WEIGHT:,.0f} and {MAX_WEIGHT:,.0f}, not {made.weight:g}")
+        raise BadRequest("user.weight_out_of_range", low=-MAX_WEIGHT, high=MAX_WEIGHT, value=f"{made.weight:g}")
     for name in ("max_gpus", "max_jobs", "max_queued"):
         quota = getattr(made, name)
         if quota is not None and not 0 <= quota <= MAX_QUOTA:
-            raise BadRequest(f"{name} must lie between 0 and {MAX_QUOTA:,}, not {quota:,}")
+            raise BadRequest("user.quota_out_of_range", name=name, most=MAX_QUOTA, value=quota)
     return msgspec.structs.replace(made, weight=made.weight + 0.0)  # -0.0 becomes 0.0

@@ -58,4 +58,4 @@ def test_no_usage_is_said_plainly(own: Box) -> None:
         "roost: --weeks none: a whole number is meant\nhint: roost usage --help\n"
     )
     assert own.refused(2, "usage", "--weeks", 1000) == "roost: weeks must be at most 520, not 1000\n"
-    assert own.refused(2, "usage", "--user", "a/b").startswith("roost: not a name of a user: 'a/b'\n")
+    assert own.refused(2, "usage", "--user", "a/b").startswith("roost: invalid user name 'a/b'\n")

@@ -117,12 +117,12 @@ def test_at_most_so_many_run_at_once(box: Box) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("-p", "lr=1,2", "t {lrr}"), "roost: the command has {lrr}, which is no parameter (there are: lr)"),
-        (("-p", "lr=1,2", "--where", "lr.real", "t {lr}"), "roost: --where may not use: lr.real"),
-        (("-p", "lr=1,2", "--dir", "runs", "t {lr}"), "roost: two points would share the directory "),
+        (("-p", "lr=1,2", "t {lrr}"), "roost: the command has {lrr}, but there is no parameter lrr (parameters: lr)"),
+        (("-p", "lr=1,2", "--where", "lr.real", "t {lr}"), "roost: --where must not contain: lr.real"),
+        (("-p", "lr=1,2", "--dir", "runs", "t {lr}"), "roost: two points would use the same directory "),
         (("-p", "lr=1,2", "-g", 99, "t {lr}"), "roost: asked for 99 GPUs, there are 4"),
-        (("-p", "lr=log:1..2", "t {lr}"), "roost: how many values of lr?"),
-        (("t",), "roost: a sweep needs a parameter"),
+        (("-p", "lr=log:1..2", "t {lr}"), "roost: lr has random values; set how many points to draw"),
+        (("t",), "roost: a sweep needs at least one parameter"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_nothing_is_queued(box: Box, words: tuple[str | int, ...], said: str) -> None:

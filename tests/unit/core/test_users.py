@@ -44,14 +44,14 @@ def test_there_is_one_zero() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"weight": float("nan")}, "weight must lie between"),
-        ({"weight": float("inf")}, "weight must lie between"),
-        ({"weight": 1e7}, "weight must lie between -1,000,000 and 1,000,000"),
+        ({"weight": float("nan")}, "weight must be between"),
+        ({"weight": float("inf")}, "weight must be between"),
+        ({"weight": 1e7}, "weight must be between -1,000,000 and 1,000,000"),
         ({"weight": "2"}, "Expected `float`"),
         ({"weight": None}, "Expected `float`"),
         ({"weight": True}, "Expected `float`"),
-        ({"max_gpus": -1}, "max_gpus must lie between 0 and 1,000,000,000, not -1"),
-        ({"max_jobs": 10**10}, "max_jobs must lie between"),
+        ({"max_gpus": -1}, "max_gpus must be between 0 and 1,000,000,000, not -1"),
+        ({"max_jobs": 10**10}, "max_jobs must be between"),
         ({"max_queued": 1.5}, "Expected `int"),
     ],
 )

@@ -1,6 +1,6 @@
-"""`--where`: an expression over the parameters of a point, parsed by Python's grammar and evaluated here, by a short list.
+"""`--where`: an expression over the parameters of a point, parsed by Python's grammar and evaluated here.
 
-Pure, and safe with text from anybody: numbers, texts, names, arithmetic, comparisons, `and or not in`; no calls, no
+Pure, and safe with any text: numbers, texts, names, arithmetic, comparisons, `and or not in`; no calls, no
 attributes, no subscripts, nothing that grows without bound.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from roost.core.errors import BadRequest
+from roost.messages import MessageError, plain
 
 Value = str | int | float | bool | None
 MAX_LENGTH = 1000
@@ -36,31 +37,36 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.NotIn: lambda a, b: a not in b,
 }
 _CONSTANTS: dict[str, Value] = {"null": None, "true": True, "false": False}
-_HINT = "numbers, 'texts', parameters, + - * / // % **, == != < <= > >= in, and or not, ( )"
+_ALLOWED = "numbers, 'texts', parameters, + - * / // % **, == != < <= > >= in, and or not, ( )"
+
+
+class _NoAnswer(MessageError):
+    """The expression has no value for these parameters."""
 
 
 class Condition:
-    """An expression that was checked: what it names is known, and there is nothing in it that is not on the list."""
+    """An expression that was checked: it uses known parameters and allowed operations only."""
 
     def __init__(self, text: str, names: Collection[str]) -> None:
         self.text = text
         if len(text) > MAX_LENGTH:
-            raise BadRequest(f"--where has {len(text):,} characters, at most {MAX_LENGTH:,} are read")
+            raise BadRequest("points.where_too_long", count=len(text), most=MAX_LENGTH)
         try:
             self._tree = ast.parse(text.strip(), mode="eval").body
             _check(self._tree, names)
         except (SyntaxError, ValueError, MemoryError):
-            raise BadRequest(f"--where is not an expression: {text}", _HINT) from None
+            raise BadRequest("points.where_not_an_expression", text=text, allowed=_ALLOWED) from None
         except RecursionError:
-            raise BadRequest("--where is nested too deeply") from None
+            raise BadRequest("points.where_too_deep") from None
 
     def holds(self, values: Mapping[str, Value]) -> bool:
-        """Whether it is true of these values; raises `BadRequest` when it has no answer there."""
+        """Whether it is true for these values; raises `BadRequest` when it cannot be evaluated."""
         try:
             return bool(_evaluated(self._tree, values))
-        except (TypeError, ArithmeticError, ValueError, RecursionError) as error:
+        except (_NoAnswer, TypeError, ArithmeticError, ValueError, RecursionError) as error:
             point = " ".join(f"{name}={value}" for name, value in values.items())
-            raise BadRequest(f"--where has no answer for {point}: {error}") from None
+            why = error.said if isinstance(error, _NoAnswer) else plain(str(error))
+            raise BadRequest("points.where_fails", point=point, why=why) from None
 
 
 def number_or_text(text: str | None) -> Value:
@@ -76,13 +82,13 @@ def number_or_text(text: str | None) -> Value:
 
 
 def _check(node: ast.expr, names: Collection[str]) -> None:
-    """Raise unless every part is on the list."""
+    """Raise unless every part is allowed."""
     match node:
         case ast.Constant(value=str() | int() | float() | None):
             return
         case ast.Name(id=name):
             if name not in names and name not in _CONSTANTS:
-                raise BadRequest(f"--where names {name}, which is no parameter", f"there are: {', '.join(names)}")
+                raise BadRequest("points.where_no_parameter", name=name, known=list(names))
         case ast.BoolOp(values=parts) | ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
             for part in parts:
                 _check(part, names)
@@ -95,7 +101,7 @@ def _check(node: ast.expr, names: Collection[str]) -> None:
             for part in (left, *others):
                 _check(part, names)
         case _:
-            raise BadRequest(f"--where may not use: {ast.unparse(node)[:60]}", _HINT)
+            raise BadRequest("points.where_not_allowed", text=ast.unparse(node)[:60], allowed=_ALLOWED)
 
 
 def _evaluated(node: ast.expr, values: Mapping[str, Value]) -> Any:
@@ -126,17 +132,17 @@ def _evaluated(node: ast.expr, values: Mapping[str, Value]) -> Any:
 def _number(value: Any) -> int | float:
     if isinstance(value, (int, float)):
         return value
-    raise TypeError(f"{value!r} is not a number" if value is not None else "null is not a number")
+    raise _NoAnswer("points.where_not_a_number", value=_shown(value))
 
 
 def _computed(op: ast.operator, left: int | float, right: int | float) -> int | float:
     if isinstance(op, ast.Pow) and abs(right) > MAX_EXPONENT:
-        raise ValueError(f"an exponent is at most {MAX_EXPONENT}")
+        raise _NoAnswer("points.where_exponent", most=MAX_EXPONENT)
     found = _ARITHMETIC[type(op)](left, right)
     if isinstance(found, complex):
-        raise ValueError(f"({left})**{right} is no real number")
+        raise _NoAnswer("points.where_not_real", left=left, right=right)
     if isinstance(found, int) and abs(found) > MAX_NUMBER:
-        raise ValueError("a number grows too large")
+        raise _NoAnswer("points.where_too_large")
     return found  # type: ignore[no-any-return]
 
 
@@ -144,12 +150,12 @@ def _compared(left: Any, ops: list[ast.cmpop], others: list[Any]) -> bool:
     for op, right in zip(ops, others, strict=True):
         are_texts = isinstance(left, str) and isinstance(right, str)
         if isinstance(op, (ast.In, ast.NotIn)) and not (isinstance(right, tuple) or are_texts):
-            raise TypeError("`in` needs a list or a text behind it")
+            raise _NoAnswer("points.where_in")
         try:
             if not _COMPARISONS[type(op)](left, right):
                 return False
         except TypeError:
-            raise TypeError(f"{_shown(left)} and {_shown(right)} have no order") from None
+            raise _NoAnswer("points.where_no_order", left=_shown(left), right=_shown(right)) from None
         left = right
     return True
 

@@ -18,7 +18,7 @@ MAX_VALUES = 100_000
 MAX_VALUE_LENGTH = 10_000
 NULL = "null"
 FILLED_BY_NODE = ("gpus", "gpu", "port", "job")
-"""Names in braces that are the node's to fill in, when the run starts."""
+"""Names in braces that the node fills in when the run starts."""
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:\.\.({_NUMBER}))?")
@@ -53,9 +53,9 @@ Values = tuple[str | None, ...]
 def check_name(name: str) -> None:
     """Raise unless it can be a parameter's name: it stands in braces and in the name of a variable."""
     if not (name.isascii() and name.isidentifier()) or len(name) > 64:
-        raise BadRequest(f"not a name for a parameter: {name!r}", "letters, digits and _, like -p lr=1e-3,1e-4")
+        raise BadRequest("points.bad_parameter_name", name=repr(name))
     if name in FILLED_BY_NODE:
-        raise BadRequest(f"{{{name}}} is filled in by Roost itself: choose another name for the parameter")
+        raise BadRequest("points.reserved_name", name=name)
 
 
 def parse(name: str, text: str) -> Values | Random:
@@ -67,7 +67,7 @@ def parse(name: str, text: str) -> Values | Random:
     for item in text.split(","):
         values += _items(name, item.strip())
         if len(values) > MAX_VALUES:
-            raise BadRequest(f"{name} has more than {MAX_VALUES:,} values")
+            raise BadRequest("points.too_many_values", name=name, most=MAX_VALUES)
     return tuple(values)
 
 
@@ -75,7 +75,7 @@ def spelled(name: str, values: Sequence[Given]) -> Values:
     """Values of a program, each as a text; None is null."""
     check_name(name)
     if not values:
-        raise BadRequest(f"{name} has no values", f"-p {name}=1,2,3")
+        raise BadRequest("points.no_values", name=name)
     return tuple(
         None if value is None else _checked(name, str(value).lower() if isinstance(value, bool) else str(value))
         for value in values
@@ -88,29 +88,29 @@ def _items(name: str, item: str) -> list[str | None]:
     if (found := _RANGE.fullmatch(item)) is not None:
         return list(_range(name, item, *(None if n is None else Decimal(n) for n in found.groups())))
     if not item:
-        raise BadRequest(f"{name} has an empty value", "`null` drops the argument")
+        raise BadRequest("points.empty_value", name=name)
     if _LIKE_RANGE.match(item):
-        raise BadRequest(f"{name}={item} is not a range", "0..4, 0..10..2, 0..1..0.25")
+        raise BadRequest("points.bad_range", name=name, text=item)
     return [_checked(name, item)]
 
 
 def _checked(name: str, text: str) -> str:
     if len(text) > MAX_VALUE_LENGTH or "\0" in text:
-        raise BadRequest(f"a value of {name} is longer than {MAX_VALUE_LENGTH:,} characters, or holds a NUL byte")
+        raise BadRequest("points.bad_value", name=name, most=MAX_VALUE_LENGTH)
     return text
 
 
 def _range(name: str, item: str, low: Decimal | None, high: Decimal | None, step: Decimal | None) -> list[str]:
     assert low is not None and high is not None
     if max(abs(n.adjusted()) for n in (low, high, step or low)) > 30:
-        raise BadRequest(f"{name}={item}: these numbers are too large or too small for a range")
+        raise BadRequest("points.range_too_wide", name=name, text=item)
     if step is None:
         step = Decimal(1 if low <= high else -1)
     if not step or (high - low) / step < 0:
-        raise BadRequest(f"{name}={item} never arrives at {high}: the step is {step}")
+        raise BadRequest("points.range_never_ends", name=name, text=item, high=str(high), step=str(step))
     count = int((high - low) / step) + 1
     if count > MAX_VALUES:
-        raise BadRequest(f"{name}={item} has more than {MAX_VALUES:,} values")
+        raise BadRequest("points.range_too_long", name=name, text=item, most=MAX_VALUES)
     return [_plain(low + i * step) for i in range(count)]
 
 
@@ -122,12 +122,12 @@ def _plain(number: Decimal) -> str:
 def _random(name: str, kind: str, text: str) -> Random:
     found = _RANGE.fullmatch(text)
     if found is None or found[3] is not None:
-        raise BadRequest(f"{name}={kind}:{text} is not understood", f"{kind}:1..100")
+        raise BadRequest("points.bad_random", name=name, kind=kind, text=text)
     low, high = float(found[1]), float(found[2])
     if not (math.isfinite(low) and math.isfinite(high)) or low > high:
-        raise BadRequest(f"{name}={kind}:{text}: the first number is the smaller one")
+        raise BadRequest("points.random_low_above_high", name=name, kind=kind, text=text)
     if kind == "log" and low <= 0:
-        raise BadRequest(f"{name}={kind}:{text}: a logarithm needs numbers above 0")
+        raise BadRequest("points.random_log_not_positive", name=name, kind=kind, text=text)
     if kind == "int" and (low != int(low) or high != int(high) or max(abs(low), abs(high)) > 1 << 53):
-        raise BadRequest(f"{name}={kind}:{text}: whole numbers are meant")
+        raise BadRequest("points.random_not_whole", name=name, kind=kind, text=text)
     return Random(kind, low, high)

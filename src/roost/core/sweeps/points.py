@@ -1,4 +1,4 @@
-"""A sweep: one job, many points. From what was asked to the jobs of it, all checked, none queued. Pure."""
+"""A sweep: one job, many points. From a design to its jobs, all checked, none queued. Pure."""
 
 import posixpath
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from roost.core.sweeps.templates import filled, filled_argv, filled_line, names_
 
 MAX_POINTS = 10_000
 MAX_CANDIDATES = 100_000
-"""How many points are looked at before `where` has its say."""
+"""Points before `where` filters them."""
 
 Point = dict[str, str | None]
 Texts = str | list[Given]
@@ -30,7 +30,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     params: dict[str, Texts] = {}
     """By name: `1e-3,1e-4`, `0..4`, `log:1e-5..1e-2`, or a list of values."""
     points: list[dict[str, Given]] = []
-    """Rows that were given whole, of a table say; each is combined with every value of the parameters."""
+    """Rows of a table; each is combined with every value of the parameters."""
     where: str | None = None
     dir: str | None = None
     samples: int | None = None
@@ -38,14 +38,14 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 def expanded(design: Design) -> list[JobSpec]:
-    """The jobs of a sweep, in order, each with its point; raises `BadRequest` in one line."""
+    """The jobs of a sweep, in order, each with its point; raises `BadRequest`."""
     names = parameter_names(design)
     _check_braces(design, names)
     found = list(dict.fromkeys(tuple(point.items()) for point in _wanted(design, names)))
     if not found:
-        raise BadRequest("no point is left" if design.where else "the sweep has no points", "-p lr=1e-3,1e-4")
+        raise BadRequest("points.none_left" if design.where else "points.none")
     if len(found) > MAX_POINTS:
-        raise BadRequest(f"the sweep has {len(found):,} points, at most {MAX_POINTS:,} are taken", "--where leaves some out")
+        raise BadRequest("points.too_many", count=len(found), most=MAX_POINTS)
     jobs = [job_of(design, dict(point)) for point in found]
     check_directories(design, jobs)
     return jobs
@@ -58,19 +58,19 @@ def parameter_names(design: Design) -> list[str]:
         parameters.check_name(name)
     twice = [name for name in names if name in design.params]
     if twice:
-        raise BadRequest(f"{twice[0]} is a column of the table and a parameter too: choose one")
+        raise BadRequest("points.column_and_parameter", name=twice[0])
     names += design.params
     upper: dict[str, str] = {}
     for name in names:
-        if upper.setdefault(name.upper(), name) != name:
-            raise BadRequest(f"{upper[name.upper()]} and {name} would both be ROOST_PARAM_{name.upper()}")
+        if (first := upper.setdefault(name.upper(), name)) != name:
+            raise BadRequest("points.same_variable", first=first, second=name, variable=f"ROOST_PARAM_{name.upper()}")
     if not names:
-        raise BadRequest("a sweep needs a parameter", "-p lr=1e-3,1e-4")
+        raise BadRequest("points.no_parameters")
     return names
 
 
 def unused(design: Design) -> list[str]:
-    """Parameters that stand nowhere, in braces or as a variable: the job finds them in its environment alone."""
+    """Parameters that neither the command nor the script names: the job finds them only in its environment."""
     texts = [text for _, text in _texts(design)] + [design.job.script or ""]
     used = {name for text in texts for name in names_in(text)}
     whole = " ".join(texts)
@@ -91,27 +91,25 @@ def job_of(design: Design, point: Point) -> JobSpec:
 
 
 def check_directories(design: Design, jobs: list[JobSpec]) -> None:
-    """Raise when two points would work in one directory."""
+    """Raise when two points would use the same directory."""
     if design.dir is None:
         return
     seen: dict[str | None, Mapping[str, Any] | None] = {}
     for job in jobs:
         if seen.setdefault(job.cwd, job.point) is not job.point:
-            raise BadRequest(
-                f"two points would share the directory {job.cwd}", "name every parameter in --dir: runs/{lr}-{seed}"
-            )
+            raise BadRequest("points.shared_directory", path=job.cwd)
 
 
 def extended(design: Design, more: Design) -> tuple[Design, Design]:
     """What `more` adds to a sweep: the design of the further points, and that of the whole from now on.
 
-    A parameter that is given anew takes only the new values, all others all that they have had. New parameters are refused:
-    the points that are there would have no value for them.
+    A parameter that is given again takes only the new values, every other one keeps all of its values. New parameters are
+    refused: existing points would have no value for them.
     """
     known = parameter_names(design)
     for name in (*more.params, *(name for row in more.points for name in row)):
         if name not in known:
-            raise BadRequest(f"the sweep has no parameter {name}", f"there are: {', '.join(known)}")
+            raise BadRequest("points.no_such_parameter", name=name, known=known)
     further = msgspec.structs.replace(
         design,
         params={**design.params, **more.params},
@@ -129,7 +127,7 @@ def extended(design: Design, more: Design) -> tuple[Design, Design]:
 
 
 def sweep_name(design: Design) -> str:
-    """What people call it: as they said, else after the command."""
+    """Its name as it was given, else after the command."""
     return design.job.name or default_name(design.job)
 
 
@@ -142,7 +140,7 @@ def command_text(design: Design) -> str:
 
 
 def _joined(name: str, old: Texts, new: Texts) -> Texts:
-    """Both, each value once; what is drawn by chance is replaced."""
+    """Both, each value once; random values are replaced."""
     first, second = _values(name, old), _values(name, new)
     if old == new or isinstance(first, Random) or isinstance(second, Random):
         return new
@@ -171,7 +169,7 @@ def _candidates(design: Design) -> Iterator[Point]:
     for values in grid.values():
         count *= len(values)
         if count > MAX_CANDIDATES:
-            raise BadRequest(f"the sweep has more than {MAX_CANDIDATES:,} points", "fewer values, or fewer parameters")
+            raise BadRequest("points.too_many_candidates", most=MAX_CANDIDATES)
     for row in rows:
         for chosen in product(*grid.values()):
             for drawn in samples:
@@ -186,7 +184,7 @@ def _rows(design: Design) -> list[Point]:
     rows: list[Point] = []
     for i, row in enumerate(design.points):
         if set(row) != set(names):
-            raise BadRequest(f"row {i + 1} of the table does not name the same parameters as the first", index=i)
+            raise BadRequest("points.row_differs", index=i, row=i + 1)
         rows.append({name: parameters.spelled(name, [row[name]])[0] for name in names})
     return rows
 
@@ -194,36 +192,36 @@ def _rows(design: Design) -> list[Point]:
 def _samples(design: Design, random: Mapping[str, Random]) -> list[Point]:
     if not random:
         if design.samples is not None:
-            raise BadRequest("--samples is for parameters that are drawn by chance", "-p lr=log:1e-5..1e-2")
+            raise BadRequest("points.samples_without_random")
         return [{}]
     if design.samples is None:
-        raise BadRequest(f"how many values of {next(iter(random))}?", "--samples 20")
+        raise BadRequest("points.samples_missing", name=next(iter(random)))
     if not 1 <= design.samples <= MAX_CANDIDATES:
-        raise BadRequest(f"samples must lie between 1 and {MAX_CANDIDATES:,}, not {design.samples:,}")
+        raise BadRequest("points.samples_out_of_range", most=MAX_CANDIDATES, value=design.samples)
     return [
         {name: values.drawn(name, sample, design.seed) for name, values in random.items()}
         for sample in range(design.samples)
     ]
 
 
-def _texts(design: Design) -> Iterator[tuple[str, str]]:
-    """Where names in braces are filled in, and the text there."""
+def _texts(design: Design) -> Iterator[tuple[str | None, str]]:
+    """The texts in which names in braces are filled in, each with its option; None: the command."""
     job = design.job
     for text in [job.command] if isinstance(job.command, str) else job.command:
-        yield "the command", text
-    for where, named in (("--dir", design.dir), ("--name", job.name), ("--output", job.stdout), ("--error", job.stderr)):
+        yield None, text
+    for option, named in (("--dir", design.dir), ("--name", job.name), ("--output", job.stdout), ("--error", job.stderr)):
         if named is not None:
-            yield where, named
+            yield option, named
 
 
 def _check_braces(design: Design, names: list[str]) -> None:
-    for where, text in _texts(design):
+    for option, text in _texts(design):
         for name in names_in(text):
-            if name not in names and not (where == "the command" and name in FILLED_BY_NODE):
-                raise BadRequest(
-                    f"{where} has {{{name}}}, which is no parameter (there are: {', '.join(names)})",
-                    f"-p {name}=…, or {{{{{name}}}}} for the braces themselves",
-                )
+            if name in names or (option is None and name in FILLED_BY_NODE):
+                continue
+            if option is None:
+                raise BadRequest("points.braces_in_command", name=name, known=names)
+            raise BadRequest("points.braces_in_option", option=option, name=name, known=names)
 
 
 def _has_node_names(job: JobSpec) -> bool:

@@ -161,7 +161,7 @@ def _takes_code(word: str) -> bool:
 
 def _undroppable(word: str) -> BadRequest:
     shown = word if len(word) <= 60 else word[:59] + "…"
-    return BadRequest(f"null would drop a whole program: {shown}", "a script of its own, which reads ROOST_PARAM_NAME")
+    return BadRequest("points.null_drops_program", word=shown)
 
 
 def _takes_a_value(word: str) -> bool:

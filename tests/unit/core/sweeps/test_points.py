@@ -61,7 +61,7 @@ def test_a_point_is_there_once() -> None:
 def test_a_directory_a_point() -> None:
     found = expanded(design(dir="runs/{lr}-{seed}/"))
     assert found[0].cwd == "/work/runs/1e-3-0"
-    with pytest.raises(BadRequest, match="share the directory /work/runs/1e-3"):
+    with pytest.raises(BadRequest, match="use the same directory /work/runs/1e-3"):
         expanded(design(dir="runs/{lr}"))
 
 
@@ -89,18 +89,18 @@ def test_its_name_is_that_of_the_job() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"params": {}}, "needs a parameter"),
-        ({"command": "t {lrr}"}, "the command has {lrr}, which is no parameter (there are: lr, seed)"),
+        ({"params": {}}, "needs at least one parameter"),
+        ({"command": "t {lrr}"}, "the command has {lrr}, but there is no parameter lrr (parameters: lr, seed)"),
         ({"dir": "{a}"}, "--dir has {a}"),
         ({"dir": "{port}"}, "--dir has {port}"),
-        ({"where": "lr > 5"}, "no point is left"),
-        ({"where": "momentum"}, "--where names momentum"),
-        ({"samples": 3}, "--samples is for parameters that are drawn"),
-        ({"params": {"lr": "log:1..2", "seed": "1"}}, "how many values of lr?"),
-        ({"params": {"lr": "log:1..2", "seed": "1"}, "samples": 0}, "samples must lie between"),
-        ({"params": {"lr": "1", "LR": "2", "seed": "1"}}, "would both be ROOST_PARAM_LR"),
+        ({"where": "lr > 5"}, "--where leaves no points"),
+        ({"where": "momentum"}, "--where uses momentum"),
+        ({"samples": 3}, "--samples needs a parameter with random values"),
+        ({"params": {"lr": "log:1..2", "seed": "1"}}, "lr has random values"),
+        ({"params": {"lr": "log:1..2", "seed": "1"}, "samples": 0}, "--samples must be between"),
+        ({"params": {"lr": "1", "LR": "2", "seed": "1"}}, "would both set ROOST_PARAM_LR"),
         ({"params": {"gpus": "1"}}, "filled in by Roost"),
-        ({"points": [{"lr": "1"}]}, "lr is a column of the table and a parameter"),
+        ({"points": [{"lr": "1"}]}, "lr is both a column of the table and a parameter"),
         ({"params": {"seed": "1"}, "points": [{"lr": 1}, {"rl": 1}]}, "row 1|row 2"),
         ({"params": {"lr": "0..999", "seed": "0..999"}}, "more than 100,000 points"),
         ({"params": {"lr": "0..100", "seed": "0..100"}}, f"at most {MAX_POINTS:,}"),

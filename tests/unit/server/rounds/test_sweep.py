@@ -109,7 +109,7 @@ def test_extending_adds_what_is_missing_with_the_same_environment(server: Server
 
 def test_extending_never_shares_a_directory(server: Server) -> None:
     sweep(server, {"a": "1", "b": "1"}, dir="runs/{a}", command="t {a} {b}")
-    with pytest.raises(BadRequest, match="share the directory"):
+    with pytest.raises(BadRequest, match="use the same directory"):
         sweep(server, {"b": "2"}, into=1, dir="runs/{a}")
 
 
