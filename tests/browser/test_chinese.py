@@ -22,9 +22,9 @@ def test_a_job_that_can_never_run_is_refused_in_chinese(site: Site) -> None:
     page.goto("/submit")
     page.get_by_role("textbox", name="命令", exact=True).fill("python train.py")
     page.locator("input[id$=-gpus]").fill("9")
-    expect(page.locator("main")).to_contain_text("申请了 9 块 GPU，总共只有 4 块")
+    expect(page.locator("main")).to_contain_text("申请了 9 块 GPU，本机只有 4 块")
     page.get_by_role("button", name="English").click()  # the same refusal, in the other language
-    expect(page.locator("main")).to_contain_text("asked for 9 GPUs, there are 4")
+    expect(page.locator("main")).to_contain_text("9 GPUs requested; this machine has 4")
 
 
 def test_a_setting_that_is_wrong_and_a_node_that_does_not_answer(site: Site) -> None:

@@ -86,7 +86,7 @@ async def test_a_whole_number_may_be_written_with_a_point(api: Api) -> None:
 
 async def test_a_job_of_many_that_is_refused_is_named_by_its_position(api: Api) -> None:
     answer = await api.call("POST", "/jobs", {"jobs": [ONE, ONE, {**ONE, "gpus": 99}]})
-    assert answer.json["error"]["index"] == 2 and answer.json["error"]["message"] == "asked for 99 GPUs, there are 2"
+    assert answer.json["error"]["index"] == 2 and answer.json["error"]["message"] == "99 GPUs requested; this machine has 2"
 
 
 async def test_a_caller_without_a_name_is_refused(api: Api) -> None:

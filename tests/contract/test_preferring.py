@@ -10,7 +10,7 @@ from tests.contract.conftest import Api
 from roost.core.model import Access
 from roost.server.rounds.commands import KnowNode, RemoveNode
 
-MISSING = "there is no node lab9: there are n1"
+MISSING = "there is no node lab9; nodes: n1"
 JOB = {"command": ["true"], "prefer_nodes": ["n1", "lab9"]}
 
 

@@ -119,8 +119,8 @@ def test_errors_are_worded_as_troubleshooting_says(box: Box) -> None:
     assert box.refused(69, "ls").startswith("roost: no server answers at ")
     box.up()
     refused = box.refused(2, "submit", "-g", "99", "true")
-    assert refused.splitlines()[0] == "roost: asked for 99 GPUs, there are 4"
-    assert "`asked for 99 GPUs, there are 4`" in page
+    assert refused.splitlines()[0] == "roost: 99 GPUs requested; this machine has 4"
+    assert "`99 GPUs requested; this machine has 4`" in page
     again = box.run("up", "--detach")
     assert again.code == 75
     assert again.err.startswith("roost: a server is already running in ")

@@ -22,7 +22,7 @@ def test_submit_wait_show_log(shared: Box) -> None:
 def test_what_can_never_run_is_refused(shared: Box) -> None:
     ran = shared("submit", "-g", "99", "true")
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr == "roost: asked for 99 GPUs, there are 4\n"
+    assert ran.stderr == "roost: 99 GPUs requested; this machine has 4\n"
 
 
 def test_many_from_stdin_are_all_checked_first(shared: Box) -> None:

@@ -12,7 +12,7 @@ from tests.box import Box, until
 def test_more_than_there_are_is_refused_in_one_line(box: Box) -> None:
     ran = box.run("submit", "-g", 99, "true")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "roost: asked for 99 GPUs, there are 4\n"
+    assert ran.err == "roost: 99 GPUs requested; this machine has 4\n"
     assert box.json("ls", "--all")["jobs"] == []
 
 

@@ -120,7 +120,7 @@ def test_at_most_so_many_run_at_once(box: Box) -> None:
         (("-p", "lr=1,2", "t {lrr}"), "roost: the command has {lrr}, but there is no parameter lrr (parameters: lr)"),
         (("-p", "lr=1,2", "--where", "lr.real", "t {lr}"), "roost: --where must not contain: lr.real"),
         (("-p", "lr=1,2", "--dir", "runs", "t {lr}"), "roost: two points would use the same directory "),
-        (("-p", "lr=1,2", "-g", 99, "t {lr}"), "roost: asked for 99 GPUs, there are 4"),
+        (("-p", "lr=1,2", "-g", 99, "t {lr}"), "roost: 99 GPUs requested; this machine has 4"),
         (("-p", "lr=log:1..2", "t {lr}"), "roost: lr has random values; set how many points to draw"),
         (("t",), "roost: a sweep needs at least one parameter"),
     ],

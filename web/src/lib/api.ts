@@ -19,7 +19,7 @@ export class Refused extends Error {
     readonly index: number | null = null,
     /** The host key of a node, which has not been confirmed. */
     readonly hostKey: string | null = null,
-    /** The code of the message: `spec.label_too_long`. */
+    /** The code of the message: `spec.too_long`. */
     readonly reason: string | null = null,
   ) {
     super(message);

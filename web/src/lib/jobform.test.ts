@@ -65,11 +65,11 @@ describe("the command line", () => {
 
 describe("what a refusal is about", () => {
   it.each([
-    ["jobs[0].gpus: Expected `int`, got `str`", "gpus"], ["mem_mib must lie between 1 and 2, not 3", "mem"], ["name has 300 characters, at most 200 are kept", "name"],
-    ["there is no node x: there are lab", "nodes"], ["there is no GPU 9: they are 0-3", "gpu_ids"], ["asked for 9 GPUs, there are 4", "gpus"], ["there is no job 7 to wait for", "after"],
-    ["--exclusive takes whole GPUs, --mem shares them: choose one", "mem"], ["asked for 1 GPU of model X: 0 would do; there are 4 of Sim (24.0G)", "gpu_models"], ["something else", null],
-    ["a priority above 100 is for administrators (job.max_priority), not 200", "priority"],
-  ])("%s", (message, field) => expect(fieldOf(message)).toBe(field));
+    ["jobs[0].gpus: Expected `int`, got `str`", null, "gpus"], ["mem_mib must be between 1 and 2, not 3", "spec.out_of_range", "mem"], ["name：过长（300 个字符，最多 200 个）", "spec.too_long", "name"],
+    ["没有节点 x，现有：lab", "node.unknown", "nodes"], ["there is no GPU 9; GPUs: lab:0", "gpu.unknown", "gpu_ids"], ["9 GPUs requested; this machine has 4", "gpu.too_many_here", "gpus"],
+    ["there is no job 7 to wait for", null, "after"], ["--exclusive 独占整块 GPU，--mem 共享 GPU，只能选一个", "spec.exclusive_and_mem", "mem"], ["something else", null, null],
+    ["a priority above 100 is for administrators (job.max_priority), not 200", null, "priority"],
+  ])("%s", (message, reason, field) => expect(fieldOf({ message, reason })).toBe(field));
 });
 
 describe("what would start now", () => {

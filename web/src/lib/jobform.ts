@@ -1,5 +1,5 @@
 // The form of a job: what is typed into it, the job that it asks for, and the command line that asks for the same. Pure.
-import type { Json, Schemas } from "./api";
+import type { Json, Refused, Schemas } from "./api";
 import * as typed from "./parse";
 import type { Word } from "./i18n";
 
@@ -283,26 +283,28 @@ function commandWords(fields: Fields, spec: Spec): string {
 const typedAs = (field: Name, fields: Fields): string => String(fields[field]).trim().replace(/,\s+/g, ",");
 const same_ = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
-/** The field that a refusal is about, by what it says; null when it is about none. */
-export function fieldOf(message: string): Name | null {
-  const key = /(?:jobs\[\d+\]|job)\.([a-z_]+)/.exec(message)?.[1] ?? /^([a-z_]+) (?:must|has|holds)\b/.exec(message)?.[1];
+/** The field that a refusal is about: by its reason, or by the key that its sentence begins with in every language. */
+export function fieldOf({ reason, message }: Pick<Refused, "reason" | "message">): Name | null {
+  if (reason && reason in ABOUT) return ABOUT[reason]!;
+  const key = /(?:jobs\[\d+\]|job)\.([a-z_]+)/.exec(message)?.[1] ?? /^([a-z_]+)(?![a-z_])/.exec(message)?.[1];
   if (key && BY_KEY.has(key)) return BY_KEY.get(key)!;
-  for (const [pattern, field] of HINTS) if (pattern.test(message)) return field;
-  return null;
+  return HINTS.find(([pattern]) => pattern.test(message))?.[1] ?? null;
 }
 
+const ABOUT: Record<string, Name> = {
+  "spec.no_command": "command", "spec.nul_in_command": "command", "spec.argument_too_long": "command", "spec.command_too_long": "command",
+  "spec.script_too_long": "script", "spec.script_with_line": "script", "spec.bad_signal": "warn_signal",
+  "spec.bad_variable": "env", "spec.variable_too_long": "env", "spec.environment_too_long": "env",
+  "spec.gpu_wishes_without_gpus": "gpus", "spec.too_few_gpu_ids": "gpu_ids", "spec.exclusive_and_mem": "mem", "spec.mem_twice": "mem",
+  "gpu.none": "gpus", "gpu.none_here": "gpus", "gpu.too_many": "gpus", "gpu.too_many_here": "gpus", "gpu.disabled": "gpu_ids", "gpu.unknown": "gpu_ids",
+  "gpu.named_do_not_fit": "gpu_ids", "gpu.no_such_gpus": "gpu_models", "gpu.too_little_memory": "mem",
+  "node.not_found": "nodes", "node.unknown": "nodes", "node.unknown_many": "nodes",
+};
+
+/** Refusals that have no reason yet. */
 const HINTS: [RegExp, Name][] = [
-  [/^a label |^label /, "labels"],
-  [/^the command |an argument of the command/, "command"],
-  [/^the script is/, "script"],
-  [/node's name|^there is no node/, "nodes"],
-  [/GPU's model|model/, "gpu_models"],
   [/to wait for|^job \d+ has already ended/, "after"],
   [/priority/, "priority"],
   [/--owner|submits jobs for/, "user"],
-  [/environment/, "env"],
-  [/--exclusive|--mem|mem_mib/, "mem"],
-  [/^GPU |^there is no GPU |--gpu-id/, "gpu_ids"],
   [/not a time|begin_at|time .* not /, "begin"],
-  [/ GPUs?\b/, "gpus"],
 ];

@@ -78,7 +78,7 @@ export class Submission {
   problem(name: Name): string | null {
     const word = this.read.problems[name];
     if (word) return t(word);
-    return this.refusal && fieldOf(this.refusal.message) === name ? this.refusal.message : null;
+    return this.refusal && fieldOf(this.refusal) === name ? this.refusal.message : null;
   }
 
   /** Fill the form: from a job, from what was left in it, or from the user's defaults. */

@@ -1,4 +1,4 @@
-"""What stands before a waiting job, and why: the jobs that the policy looks at first and that could take the same GPUs.
+"""What is ahead of a waiting job, and why: jobs that the policy considers first and that could take the same GPUs.
 
 Pure, and bounded: lines are walked from their heads, and the counting stops at `MAX_COUNTED`.
 """
@@ -12,7 +12,7 @@ from roost.core.model import RANK_STEP, Job, Request
 from roost.core.plan.placement import may_use
 from roost.core.plan.planner import over_quota, policy_of
 from roost.core.policy._weights import excess, share
-from roost.messages import span
+from roost.messages import Message
 
 MAX_COUNTED = 1000
 NAMED = 3
@@ -23,11 +23,11 @@ class Earlier(msgspec.Struct, frozen=True):
 
     id: int
     user: str
-    why: str
+    why: Message
 
 
 class Queue(msgspec.Struct, frozen=True):
-    """Those that go first: how many, and the first of them. Is `count` `MAX_COUNTED`, there may be more."""
+    """The jobs that go first: how many, and the first few. With a `count` of `MAX_COUNTED` there may be more."""
 
     count: int
     jobs: tuple[Earlier, ...]
@@ -85,23 +85,25 @@ class _Wanted:
         return self.known[bound]
 
 
-def why_first(cluster: Cluster, other: Job, job: Job) -> str:
-    """Why the policy puts the other job before this one, in a few words."""
+def why_first(cluster: Cluster, other: Job, job: Job) -> Message:
+    """Why the policy puts the other job before this one."""
     policy, user, mine = str(cluster.settings["policy"]), other.shape.user, job.shape.user
     if policy in ("balance", "swift"):
         theirs, own = share(cluster, user), share(cluster, mine)
         if theirs[0] < own[0]:
-            return f"{user} goes before others (weight {cluster.user(user).weight:g})"
+            return Message("reason.ahead_weight", user=user, weight=f"{cluster.user(user).weight:g}")
         if policy == "balance" and theirs < own:
-            return f"{user} holds less than {mine}, by weight"
+            return Message("reason.ahead_has_less", user=user, other=mine)
     if other.shape.priority > job.shape.priority:
-        return "higher priority"
+        return Message("reason.ahead_priority")
     if other.rank < other.id * RANK_STEP:
-        return "moved to the front"
-    return _sooner(cluster, other, job) if policy == "swift" else "older" if other.rank < job.rank else "the policy's order"
+        return Message("reason.ahead_moved")
+    if policy == "swift":
+        return _sooner(cluster, other, job)
+    return Message("reason.ahead_older" if other.rank < job.rank else "reason.ahead_policy")
 
 
-def _sooner(cluster: Cluster, other: Job, job: Job) -> str:
+def _sooner(cluster: Cluster, other: Job, job: Job) -> Message:
     """What counts most for the other in the order of target starts: its age, its shortness, or what its user has."""
     typical_s = cluster.learned.outlook(other.shape).typical_s
     shorter_s = cluster.learned.outlook(job.shape).typical_s - typical_s
@@ -109,14 +111,16 @@ def _sooner(cluster: Cluster, other: Job, job: Job) -> str:
     less = max(0.0, excess(cluster, mine)) - max(0.0, excess(cluster, user))
     worse = cluster.learned.ill_fared(user) - cluster.learned.ill_fared(mine)
     by_s = {
-        "older": (cluster.ready_ms(job) - cluster.ready_ms(other)) / 1000,
-        f"shorter (about {span(_round(typical_s))})": cluster.number("policy.wait_factor") * shorter_s,
-        f"{user} would hold less of the GPUs than {mine}": cluster.number("policy.fair_share_penalty_s") * less,
-        f"jobs of {user} waited longer than others' lately": cluster.number("policy.wait_compensation_s") * worse,
+        Message("reason.ahead_older"): (cluster.ready_ms(job) - cluster.ready_ms(other)) / 1000,
+        Message("reason.ahead_shorter", s=_round(typical_s)): cluster.number("policy.wait_factor") * shorter_s,
+        Message("reason.ahead_would_have_less", user=user, other=mine): (
+            cluster.number("policy.fair_share_penalty_s") * less
+        ),
+        Message("reason.ahead_waited_longer", user=user): cluster.number("policy.wait_compensation_s") * worse,
     }
     if user == mine:
         by_s = dict(list(by_s.items())[:2])
-    return max(by_s, key=lambda words: by_s[words])
+    return max(by_s, key=lambda why: by_s[why])
 
 
 def _round(seconds: float) -> int:

@@ -16,7 +16,7 @@ from roost.core import reasons as r
 from roost.core.cluster import Cluster, claim
 from roost.core.model import Active, Claim, Gpu, GpuRules, Observation, Request
 from roost.core.nodes import ALL, NO_RULES, Node
-from roost.messages import size
+from roost.messages import Message, size
 
 MAX_KINDS = 256
 """Kinds of requests whose counts are kept up to date at once."""
@@ -502,50 +502,40 @@ def may_use(cluster: Cluster, node: Node, gpu: Gpu, request: Request) -> bool:
     return not request.models or any(word.lower() in gpu.model.lower() for word in request.models)
 
 
-class Impossible(msgspec.Struct, frozen=True):
-    """A request that could not run even on an empty cluster; the most there is, said in one line."""
-
-    message: str
-    hint: str | None = None
-
-
-def impossible(cluster: Cluster, request: Request) -> Impossible | None:
-    """Whether the request can never run on what there is."""
+def impossible(cluster: Cluster, request: Request) -> Message | None:
+    """Why the request could not run even if nothing else did; None when it could."""
     gpus = [(n, g) for n, g in cluster.gpus() if not cluster.rules_of(g.uuid).disabled]
     if (missing := no_such_node(cluster, request.nodes)) is not None:
         return missing
     if request.gpus == 0:
-        return Impossible("no node is there to run it") if not cluster.nodes else None
+        return Message("node.none") if not cluster.nodes else None
     if not gpus:
-        return Impossible(
-            "this machine has no GPU" if len(cluster.nodes) == 1 else "no node has a GPU",
-            "-g 0 runs without one; `roost down && roost up --sim 4x24G --detach` simulates some",
-        )
+        return Message("gpu.none_here" if len(cluster.nodes) == 1 else "gpu.none")
     for name in request.gpu_ids:
         if any(is_named(cluster, n, g, (name,)) for n, g in cluster.gpus() if cluster.rules_of(g.uuid).disabled):
-            return Impossible(f"GPU {name} is disabled", f"roost gpu enable {name}")
+            return Message("gpu.disabled", gpu=name)
         if not any(is_named(cluster, n, g, (name,)) for n, g in gpus):
-            return Impossible(f"there is no GPU {name}: {_named(gpus)}", "roost gpus")
+            return Message("gpu.unknown", gpu=name, known=[f"{n.name}:{g.index}" for n, g in gpus[:16]])
     fitting = Counter(n.name for n, g in gpus if _could_fit(cluster, n, g, request))
     best = sum(fitting.values()) if request.spread else max(fitting.values(), default=0)
     if best >= request.gpus:
         return None
-    return Impossible(_most(cluster, gpus, request, best))
+    return _most(cluster, gpus, request, best)
 
 
-def no_such_node(cluster: Cluster, names: tuple[str, ...]) -> Impossible | None:
-    """What to say of the first name that no node has."""
+def no_such_node(cluster: Cluster, names: tuple[str, ...]) -> Message | None:
+    """What to say of the first name that no node has; None when all of them exist."""
     for name in names:
         if name not in cluster.nodes:
             known = sorted(cluster.nodes)
-            more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-            there = f"there are {', '.join(known[:_NAMED]) or 'none'}{more}"
-            return Impossible(f"there is no node {name}: {there}", "roost nodes")
+            if len(known) > MAX_NAMED:
+                return Message("node.unknown_many", node=name, known=known[:MAX_NAMED], more=len(known) - MAX_NAMED)
+            return Message("node.unknown", node=name, known=known) if known else Message("node.not_found", node=name)
     return None
 
 
-_NAMED = 8
-"""Nodes that a refusal lists."""
+MAX_NAMED = 8
+"""Nodes or kinds of GPUs that a refusal lists."""
 
 
 def _could_fit(cluster: Cluster, node: Node, gpu: Gpu, request: Request) -> bool:
@@ -555,40 +545,36 @@ def _could_fit(cluster: Cluster, node: Node, gpu: Gpu, request: Request) -> bool
     return request.mem_mib is None or request.mem_mib <= gpu.mem_mib - int(floor * gpu.mem_mib)
 
 
-def _named(gpus: list[tuple[Node, Gpu]]) -> str:
-    return "there are " + ", ".join(f"{n.name}:{g.index}" for n, g in gpus[:16]) if gpus else "there are none"
-
-
-def _most(cluster: Cluster, gpus: list[tuple[Node, Gpu]], request: Request, best: int) -> str:
-    largest = max(sum(1 for n, _ in gpus if n is node) for node in cluster.nodes.values())
-    asked = f"asked for {request.gpus} GPU{'s' * (request.gpus != 1)}"
-    where = (
-        f"there {'is' if largest == 1 else 'are'} {largest}"
-        if len(cluster.nodes) == 1
-        else f"the largest node has {largest}"
-    )
-    if request.gpus > largest and not (request.models or request.min_gpu_mem_mib or request.nodes):
-        return f"{asked}, {where}"
+def _most(cluster: Cluster, gpus: list[tuple[Node, Gpu]], request: Request, best: int) -> Message:
+    """What was requested, and the most there is of it."""
+    asked, largest = request.gpus, max(sum(1 for n, _ in gpus if n is node) for node in cluster.nodes.values())
+    if asked > largest and not (request.models or request.min_gpu_mem_mib or request.nodes):
+        return Message("gpu.too_many_here" if len(cluster.nodes) == 1 else "gpu.too_many", asked=asked, largest=largest)
     if request.gpu_ids:
-        return f"{asked}, but only {best} of those named ({','.join(request.gpu_ids)}) would do"
-    if request.models or request.min_gpu_mem_mib is not None or request.nodes:
-        return f"{asked}{_wanted(request)}: {best} would do; there are {_kinds(gpus)}"
+        return Message("gpu.named_do_not_fit", asked=asked, best=best, named=request.gpu_ids)
+    if wanted := _wanted(request):
+        return Message("gpu.no_such_gpus", asked=asked, wanted=wanted, best=best, kinds=_kinds(gpus))
     most = max(g.mem_mib for _, g in gpus)
     each, largest_mem = size(request.mem_mib or 0), size(most)
     if each == largest_mem:
         each, largest_mem = f"{request.mem_mib} MiB", f"{most} MiB"
-    return f"{asked} with {each}{' each' * (request.gpus > 1)}; {best} would do, the largest has {largest_mem}"
+    return Message("gpu.too_little_memory", asked=asked, each=each, best=best, largest=largest_mem)
 
 
-def _wanted(request: Request) -> str:
-    """What the GPUs must be, in words."""
-    parts = [f" of model {' or '.join(request.models)}"] if request.models else []
+def _wanted(request: Request) -> list[Message]:
+    """What the GPUs must be."""
+    wanted = []
+    if request.models:
+        wanted.append(Message("gpu.wanted_model", models=request.models))
     if request.min_gpu_mem_mib is not None:
-        parts.append(f" with at least {size(request.min_gpu_mem_mib)} in all")
-    return "".join([*parts, f" on {' or '.join(request.nodes)}" if request.nodes else ""])
+        wanted.append(Message("gpu.wanted_memory", mib=request.min_gpu_mem_mib))
+    if request.nodes:
+        wanted.append(Message("gpu.wanted_node", nodes=request.nodes))
+    return wanted
 
 
-def _kinds(gpus: list[tuple[Node, Gpu]]) -> str:
-    """`4 of SIM A100 (40 GiB), 2 of SIM T4 (16 GiB)`."""
+def _kinds(gpus: list[tuple[Node, Gpu]]) -> list[Message]:
+    """`4 × SIM A100 (40 GiB)`, `2 × SIM T4 (16 GiB)`."""
     known = Counter((g.model, g.mem_mib) for _, g in gpus)
-    return ", ".join(f"{count} of {model} ({size(mem)})" for (model, mem), count in sorted(known.items())[:8])
+    few = sorted(known.items())[:MAX_NAMED]
+    return [Message("gpu.kind", count=count, model=model, mem_mib=mem) for (model, mem), count in few]

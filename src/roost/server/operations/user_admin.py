@@ -64,7 +64,7 @@ class UserAdmin:
         old = {*before.get("nodes", ()), *before.get("prefer_nodes", ())}  # a node that has gone does not matter
         new = tuple(name for name in (*spec.nodes, *spec.prefer_nodes) if name not in old)
         if (missing := no_such_node(self._engine.cluster, new)) is not None:
-            raise Impossible(missing.message, missing.hint)
+            raise Impossible(missing)
         await self._people.set_defaults(caller.who, caller.name, values)
         return values
 

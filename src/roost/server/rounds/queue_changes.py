@@ -59,7 +59,7 @@ def force_start(turn: Turn, job: int, command: Act) -> None:
         gpus = max(request.gpus, len(command.gpu_ids))
         request = msgspec.structs.replace(request, gpu_ids=tuple(command.gpu_ids), gpus=gpus)
     if (never := impossible(turn.cluster, request)) is not None:
-        raise Skip(never.message, "impossible")
+        raise Skip(str(never), "impossible")
     place = Space(turn.cluster).place(request)
     if not isinstance(place, Place):
         place = _forced(turn, request)

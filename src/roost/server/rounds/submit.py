@@ -85,7 +85,7 @@ def check_no_point(spec: JobSpec, index: int | None = None) -> None:
 def check_preferred(turn: Turn, spec: JobSpec, index: int | None = None) -> None:
     """Raise when somebody prefers a node that is not there: a slip of the pen. One that goes later is no matter."""
     if (missing := no_such_node(turn.cluster, spec.prefer_nodes)) is not None:
-        raise Impossible(missing.message, missing.hint, index)
+        raise Impossible(missing, index=index)
 
 
 Checked = tuple[JobSpec, Request, Conditions, EnvRef | None]
@@ -126,7 +126,7 @@ def why_never(turn: Turn, request: Request) -> RoostError | None:
     """Why such a request can never run; looked up once a round."""
     if request not in turn.never:
         found = impossible(turn.cluster, request)
-        turn.never[request] = Impossible(found.message, found.hint) if found else None
+        turn.never[request] = Impossible(found) if found else None
     return turn.never[request]
 
 

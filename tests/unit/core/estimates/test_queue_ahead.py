@@ -27,7 +27,7 @@ def busy(*waiting: Job, policy: str = "swift", gpus: int = 1) -> Cluster:
 
 
 def before(made: Cluster, id: int) -> list[tuple[int, str]]:
-    return [(earlier.id, earlier.why) for earlier in ahead_of(made, made.jobs[id], NOW).jobs]
+    return [(earlier.id, str(earlier.why)) for earlier in ahead_of(made, made.jobs[id], NOW).jobs]
 
 
 def at(waiting: Job, seconds: int, rank: int | None = None) -> Job:

@@ -158,13 +158,13 @@ def test_json(roost: Roost) -> None:
 
 
 def test_a_no_is_one_line_and_a_hint(roost: Roost, server: FakeServer) -> None:
-    no = error("impossible", "asked for 99 GPUs, there are 4", "roost gpus")
+    no = error("impossible", "99 GPUs requested; this machine has 4", "roost gpus")
     server.routes["POST /jobs"] = lambda _q, _b: (422, no)
-    assert roost("submit", "-g", "99", "true") == (2, "", "roost: asked for 99 GPUs, there are 4\nhint: roost gpus\n")
+    assert roost("submit", "-g", "99", "true") == (2, "", "roost: 99 GPUs requested; this machine has 4\nhint: roost gpus\n")
 
 
 def test_a_no_as_json(roost: Roost, server: FakeServer) -> None:
-    no = error("impossible", "asked for 99 GPUs, there are 4", "roost gpus")
+    no = error("impossible", "99 GPUs requested; this machine has 4", "roost gpus")
     server.routes["POST /jobs"] = lambda _q, _b: (422, no)
     ran = roost("submit", "--json", "-g", "99", "true")
     assert (ran.code, ran.out) == (2, "")
@@ -226,8 +226,8 @@ def test_many_from_a_file(roost: Roost, server: FakeServer, tmp_path: Path) -> N
 def test_a_job_that_the_server_refuses_is_named_by_its_line(roost: Roost, server: FakeServer, tmp_path: Path) -> None:
     path = tmp_path / "jobs.txt"
     path.write_text("a b\n# comment\n-g 99 c d\n")
-    server.routes["POST /jobs"] = lambda _q, _b: (422, error("impossible", "asked for 99 GPUs", None, index=1))
-    assert roost("submit", "--from", str(path)) == (2, "", f"roost: {path}:3: asked for 99 GPUs\n")
+    server.routes["POST /jobs"] = lambda _q, _b: (422, error("impossible", "99 GPUs requested", None, index=1))
+    assert roost("submit", "--from", str(path)) == (2, "", f"roost: {path}:3: 99 GPUs requested\n")
 
 
 def test_a_file_that_is_not_utf8_is_named_by_its_line(roost: Roost, tmp_path: Path) -> None:
