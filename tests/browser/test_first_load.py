@@ -23,7 +23,7 @@ def loaded(page: Page, path: str) -> dict[str, int]:
     wire.on("Network.loadingFinished", lambda said: sizes.update({said["requestId"]: int(said["encodedDataLength"])}))
     page.goto(path)
     is_still(page)
-    page.wait_for_function("document.querySelectorAll('[role=img] canvas').length === 2")  # what comes last
+    expect(page.locator("[role=img] canvas")).to_have_count(2)  # what comes last
     return {paths[one]: size for one, size in sizes.items()}
 
 

@@ -41,7 +41,7 @@ def test_dark_and_light_as_the_system_says_or_as_one_chooses(site: Site) -> None
     page.get_by_role("button", name="Theme: Light").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "roost-dark")
     page.get_by_role("button", name="Theme: Dark").click()
-    expect(page.get_by_role("button", name="Theme: As the system")).to_be_visible()
+    expect(page.get_by_role("button", name="Theme: System")).to_be_visible()
     page.emulate_media(color_scheme="light")
     expect(page.locator("html")).to_have_attribute("data-theme", "roost")
 
@@ -65,9 +65,9 @@ def test_keys(site: Site) -> None:
     ids = [site.box.submit("--hold", "--label", "keys", "--name", f"key {n}", "true") for n in range(2)]
     page = site.window("ben")
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog", name="Keys")).to_have_count(0)
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_have_count(0)
     page.keyboard.press("g")
     page.keyboard.press("j")
     expect(page).to_have_url(f"{site.url}/jobs")

@@ -58,12 +58,12 @@ def test_what_would_happen_is_said_before_it_is_submitted(site: Site) -> None:
     before = _jobs(site)
     page = site.window("ada")
     page.goto("/submit")
-    foreseen = page.get_by_test_id("foresee")
+    forecast = page.get_by_test_id("forecast")
     page.get_by_role("textbox", name="Command", exact=True).fill("python train.py")
-    expect(foreseen).to_contain_text("Would start now")
+    expect(forecast).to_contain_text("Would start now")
     expect(page.get_by_test_id("command-line")).to_contain_text("python train.py")
     page.get_by_label("GPUs", exact=True).fill("5")
-    expect(foreseen).to_contain_text("Can never run")
+    expect(forecast).to_contain_text("Can never run")
     assert _jobs(site) == before  # nothing was queued
 
 
@@ -106,12 +106,12 @@ def test_the_plots_of_a_job_that_ran_show_what_its_gpu_did(site: Site) -> None:
     site.box.ends(job, "succeeded")
     page = site.window("ada")
     page.goto(f"/jobs/{job}")
-    life = page.get_by_role("region", name="Over its life")
+    life = page.get_by_role("region", name="Usage")
     for name in ("GPU utilization", "GPU memory"):
         canvas = life.get_by_role("img", name=name).locator("canvas")
         expect(canvas).to_be_visible()
         until(f"{name} is drawn", partial(canvas.evaluate, DRAWN))
-    use = page.get_by_role("region", name="Asked and used")
+    use = page.get_by_role("region", name="Requested vs. used")
     expect(use).to_contain_text(re.compile(r"[4-8]\d %"))  # the mean of 80, and of nothing while it began
     expect(use).to_contain_text("6 GiB")
     expect(use).to_contain_text("9 GiB")
@@ -129,7 +129,7 @@ def test_a_long_log_is_read_from_its_end_from_its_start_and_searched(site: Site)
     search.fill("row 299990 ")
     search.press("Enter")
     expect(log.locator(".here")).to_have_text("row 299990 of many")
-    page.get_by_role("button", name="From the start").click()
+    page.get_by_role("button", name="Jump to start").click()
     expect(log).to_contain_text("row 1 of many")
     expect(log).not_to_contain_text("row 300000 of many")
     with page.expect_download() as kept:
@@ -140,12 +140,12 @@ def test_a_long_log_is_read_from_its_end_from_its_start_and_searched(site: Site)
 def test_twenty_lines_are_pasted_checked_and_queued_at_once(site: Site) -> None:
     page = site.window("ada")
     page.goto("/submit")
-    page.get_by_role("button", name="Many lines").click()
+    page.get_by_role("button", name="Many commands").click()
     lines = ["# a comment", "", *(f"echo point {n}" for n in range(20))]
-    field = page.get_by_label("Commands, one on each line")
+    field = page.get_by_label("Commands, one per line")
     page.get_by_label("GPUs", exact=True).fill("0")
     field.fill("\n".join(lines))
-    expect(page.get_by_test_id("foresee")).to_contain_text("20 jobs")
+    expect(page.get_by_test_id("forecast")).to_contain_text("20 jobs")
     expect(page.get_by_test_id("preview").get_by_role("row")).to_have_count(21)  # with its head
     page.get_by_role("button", name="Submit 20 jobs").click()
     expect(page).to_have_url(re.compile(r"/jobs(\?|$)"))
@@ -173,7 +173,7 @@ def test_a_search_finds_one_among_many(site: Site) -> None:
     ids = [site.box.submit("--hold", "--name", name, "true") for name in ("needle", "hay")]
     page.goto("/jobs")
     expect(row(page, "hay")).to_be_visible()
-    page.get_by_role("searchbox", name=re.compile("^Search id")).fill("needl")
+    page.get_by_role("searchbox", name=re.compile("^Search by ID")).fill("needl")
     expect(row(page, "hay")).to_have_count(0)
     expect(row(page, "needle")).to_be_visible()
     expect(page).to_have_url(f"{site.url}/jobs?search=needl")
@@ -194,7 +194,7 @@ def test_rows_that_are_selected_while_a_search_is_under_way_stay_selected_if_the
         held.append(route)
 
     page.route(re.compile("[?&]search="), hold)
-    page.get_by_role("searchbox", name=re.compile("^Search id")).fill("sieve in")
+    page.get_by_role("searchbox", name=re.compile("^Search by ID")).fill("sieve in")
     until("the search is under way", lambda: page.evaluate("1") and held)
     for name in ("sieve in", "sieve out"):
         row(page, name).get_by_role("checkbox").check()
@@ -230,7 +230,7 @@ def test_what_one_may_not_is_not_offered_and_not_done(site: Site) -> None:
     page = site.window("ben")
     page.goto(f"/jobs/{job}")
     kill = page.get_by_role("button", name="Kill", exact=True)
-    expect(kill).to_have_attribute("title", re.compile("Only its owner"))
+    expect(kill).to_have_attribute("title", re.compile("Only the owner"))
     kill.click(force=True)  # it says why, and does nothing
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_role("region", name="Log")).to_contain_text("owner")  # the log is not shown to him

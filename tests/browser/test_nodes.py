@@ -86,21 +86,21 @@ def comes(page: Page, host: Host, key: str) -> None:
     dialog = page.get_by_role("dialog", name="Add node")
     expect(dialog).to_contain_text(host.host_key)
     assert not violations(page)
-    dialog.get_by_role("button", name="It is right: add").click()
+    dialog.get_by_role("button", name="Keys match, add node").click()
     expect(dialog).to_have_count(0)
     there = page.get_by_role("region", name=host.name)
     expect(there).to_contain_text(host.url("root"))
     expect(there).to_contain_text("up")
     expect(there.get_by_role("row", name=re.compile("^1"))).to_contain_text("free")
-    expect(there).to_contain_text("their users")  # root's login
+    expect(there).to_contain_text("each user's account")  # root's login
 
 
 def is_checked(page: Page, host: Host) -> None:
     """The list of what is there and what is not."""
     page.get_by_role("region", name=host.name).get_by_role("button", name="Check").click()
-    found = page.get_by_role("dialog", name=f"{host.name}, checked")
+    found = page.get_by_role("dialog", name=f"Checks on {host.name}")
     expect(found.get_by_role("listitem").filter(has_text="Host key")).to_contain_text(host.host_key)
-    expect(found.get_by_role("listitem").filter(has_text="Reachable").get_by_role("img", name="good")).to_be_visible()
+    expect(found.get_by_role("listitem").filter(has_text="Connection").get_by_role("img", name="passed")).to_be_visible()
     assert not violations(page)
     found.get_by_role("button", name="Close").last.click()
 
@@ -109,8 +109,8 @@ def is_unknown(page: Page, host: Host, job: int) -> None:
     """The page of its job says what is not known, and why; the overview has its GPUs in grey."""
     page.goto(f"/jobs/{job}")
     expect(page.get_by_test_id("job-state")).to_have_text("unknown")
-    expect(page.get_by_test_id("job-away")).to_contain_text(f"{host.name} cannot be reached, for")
-    expect(page.get_by_test_id("job-away")).to_contain_text("it was running then")
+    expect(page.get_by_test_id("job-away")).to_contain_text(f"{host.name} has been unreachable for")
+    expect(page.get_by_test_id("job-away")).to_contain_text("the job was running then")
     for path in (f"/jobs/{job}", "/", "/wall", "/nodes", f"/nodes/{host.name}", "/jobs"):
         page.goto(path)
         is_still(page)
@@ -131,7 +131,7 @@ def is_given_up(page: Page, host: Host) -> None:
     asked = page.get_by_role("dialog", name=f"Give up the jobs of {host.name}?")
     expect(asked).to_contain_text("Jobs on it: 1")
     asked.get_by_role("button", name="Give up its jobs").click()
-    expect(page.get_by_text("jobs lost: 1")).to_be_visible()
+    expect(page.get_by_text("1 lost")).to_be_visible()
 
 
 def is_removed(page: Page, host: Host) -> None:
@@ -165,8 +165,8 @@ def test_a_new_host_key_is_trusted_and_a_node_with_jobs_is_removed(site: Site, h
     expect(page.get_by_role("row", name=re.compile(f"#{job}"))).to_be_visible()
     page.get_by_role("button", name="Remove", exact=True).click()
     gone = page.get_by_role("dialog", name=f"Remove {host.name}?")
-    expect(gone).to_contain_text("did not end: 1")
-    gone.get_by_role("button", name="Remove and lose them").click()
+    expect(gone).to_contain_text("Unfinished jobs on it: 1")
+    gone.get_by_role("button", name="Remove and lose jobs").click()
     expect(page).to_have_url(re.compile("/nodes$"))
     box.ends(job)
     assert box.http("GET", f"/jobs/{job}").json["outcome"] == "lost"

@@ -16,8 +16,8 @@ def test_a_sweep_is_made_in_the_form_and_what_failed_is_run_again(site: Site) ->
     page.get_by_role("textbox", name="Command", exact=True).fill(f"[ {{n}} != 2 ] || [ -e {mended} ]")
     page.get_by_label("Name", exact=True).fill("ladder")
     page.get_by_label("GPUs", exact=True).fill("0")
-    page.get_by_label("Name of a parameter").first.fill("n")
-    page.get_by_label("Its values").first.fill("1..3")
+    page.get_by_label("Parameter name").first.fill("n")
+    page.get_by_label("Values").first.fill("1..3")
     expect(page.get_by_test_id("preview").get_by_role("row")).to_have_count(4)  # with its head
     page.get_by_role("button", name="Submit 3 jobs").click()
     expect(page).to_have_url(re.compile(r"/sweeps/\d+$"))
@@ -45,6 +45,6 @@ def test_the_best_point_is_said(site: Site) -> None:
     page.get_by_label("Best by").select_option("loss")
     expect(page.get_by_text("3 of 3 ended")).to_be_visible()
     expect(best).to_contain_text("x=1")
-    page.get_by_label("What is best").select_option("highest")
+    page.get_by_label("Goal").select_option("maximize")
     expect(best).to_contain_text("x=3")
     expect(page.get_by_role("button", name="Kill all")).to_be_disabled()  # all have ended, and it is not his
