@@ -15,6 +15,7 @@ TWINS = (
     ("docs/how-to/users.md", "docs/zh/how-to/users.md"),
     ("docs/how-to/sweeps.md", "docs/zh/how-to/sweeps.md"),
     ("docs/how-to/notify.md", "docs/zh/how-to/notify.md"),
+    ("docs/how-to/troubleshooting.md", "docs/zh/how-to/troubleshooting.md"),
     ("docs/how-to/from-gpu-manager.md", "docs/zh/how-to/from-gpu-manager.md"),
     ("docs/how-to/from-gpu-tasker.md", "docs/zh/how-to/from-gpu-tasker.md"),
 )
