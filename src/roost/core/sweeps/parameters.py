@@ -20,7 +20,8 @@ NULL = "null"
 FILLED_BY_NODE = ("gpus", "gpu", "port", "job")
 """Names in braces that the node fills in when the run starts."""
 
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+MAX_RANGE_LENGTH = 200
+_NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:\.\.({_NUMBER}))?")
 _RANDOM = re.compile(r"(log|uniform|int):(.*)", re.S)
 _LIKE_RANGE = re.compile(r"[+-]?\d+(\.\d+)?\.\.(?![/.])")
@@ -61,8 +62,10 @@ def check_name(name: str) -> None:
 def parse(name: str, text: str) -> Values | Random:
     """The values that a text stands for: `a,b,c`, `0..4`, `0..10..2`, or `log:1e-5..1e-2` and its like."""
     check_name(name)
-    if (random := _RANDOM.fullmatch(text)) is not None:
+    if len(text) <= MAX_RANGE_LENGTH and (random := _RANDOM.fullmatch(text)) is not None:
         return _random(name, random[1], random[2])
+    if text.count(",") >= MAX_VALUES:
+        raise BadRequest(f"{name} has more than {MAX_VALUES:,} values")
     values: list[str | None] = []
     for item in text.split(","):
         values += _items(name, item.strip())
@@ -85,6 +88,8 @@ def spelled(name: str, values: Sequence[Given]) -> Values:
 def _items(name: str, item: str) -> list[str | None]:
     if item == NULL:
         return [None]
+    if len(item) > MAX_RANGE_LENGTH:
+        return [_checked(name, item)]
     if (found := _RANGE.fullmatch(item)) is not None:
         return list(_range(name, item, *(None if n is None else Decimal(n) for n in found.groups())))
     if not item:
