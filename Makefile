@@ -3,7 +3,7 @@ VENV := .venv
 SITE := .cache/docs-site
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := setup
-.PHONY: setup dev pages demo check test test-long docs docs-site screenshots bench clean
+.PHONY: setup dev pages demo check test test-long docs docs-site screenshots bench dist clean
 
 setup: $(VENV)/.installed pages   ## the program, in .venv/bin/roost
 dev: $(VENV)/.dev                ## and what the tests need
@@ -43,5 +43,8 @@ screenshots: dev pages           ## every page, light and dark, English and Chin
 bench: dev                       ## against peers and floors, in one run
 	@for what in peers submit cluster fleet; do $(BIN)/python -m bench.$$what || exit 1; done
 
+dist: setup                      ## source archive, wheel and Debian package, in dist/
+	@tools/dist
+
 clean:
-	rm -rf $(VENV) web/node_modules web/src/api/schema.d.ts src/roost/web/built .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist web/node_modules web/src/api/schema.d.ts src/roost/web/built .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

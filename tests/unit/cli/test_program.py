@@ -12,6 +12,7 @@ import pytest
 from tests.unit.cli.conftest import Roost
 from tests.unit.client.fake_server import FakeServer
 
+from roost import __version__
 from roost.cli import main
 from roost.cli.parse.help_text import help_text, overview
 from roost.cli.parse.options import parse
@@ -160,7 +161,7 @@ def test_stderr_and_stdout_are_kept_apart(roost: Roost) -> None:
 def test_main_reads_the_words_of_the_process(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["roost", "version"])
     assert main() == 0
-    assert capsys.readouterr().out == "roost 0.1.0\n"
+    assert capsys.readouterr().out == f"roost {__version__}\n"
 
 
 @pytest.mark.parametrize(("word", "meant"), sorted(FORMER.items()))
