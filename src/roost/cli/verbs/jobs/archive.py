@@ -11,7 +11,7 @@ from roost.client.client import Roost
 
 VERB = Verb(
     "archive",
-    "write ended jobs with their results and logs to a file, then remove them",
+    "write ended jobs, results and logs to a file; remove them",
     operands=(IDS,),
     options=(
         Option("--to", "the file, JSON lines", ONE, "FILE"),
