@@ -33,6 +33,7 @@ NOT_RUN: Mapping[str, str] = {
     "ssh-keygen": "makes a key for the reader's account",
     "ssh-copy-id": "asks for a password of another machine",
     "roost node": _FAR,
+    "sudo apt install": "installs a package; tests/packages does it in small systems of its own",
     "sudo git clone": _CLONE,
     "sudo env PATH=": _CLONE,
     "sudo ln -s": _CLONE,
