@@ -38,12 +38,8 @@ ALLOWED: Mapping[str, str] = {
 
 # Where people and phrases are not checked yet. This list only gets shorter.
 TODO: tuple[str, ...] = (
-    "CHANGELOG.md",
-    "docs/design/",
-    "docs/explanation/",
-    "docs/how-to/",
     "docs/openapi.json",
-    "docs/reference/",
+    "docs/reference/cli.md",
     "src/roost/cli/parse/",
     "src/roost/cli/runtime/",
     "src/roost/cli/text/",

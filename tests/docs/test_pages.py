@@ -16,6 +16,9 @@ TWINS = (
     ("docs/how-to/sweeps.md", "docs/zh/how-to/sweeps.md"),
     ("docs/how-to/notify.md", "docs/zh/how-to/notify.md"),
     ("docs/how-to/troubleshooting.md", "docs/zh/how-to/troubleshooting.md"),
+    ("docs/how-to/dashboard.md", "docs/zh/how-to/dashboard.md"),
+    ("docs/explanation/policies.md", "docs/zh/explanation/policies.md"),
+    ("docs/explanation/why.md", "docs/zh/explanation/why.md"),
     ("docs/how-to/from-gpu-manager.md", "docs/zh/how-to/from-gpu-manager.md"),
     ("docs/how-to/from-gpu-tasker.md", "docs/zh/how-to/from-gpu-tasker.md"),
 )
