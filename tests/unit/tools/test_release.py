@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -59,3 +60,18 @@ def test_the_installers_notes_may_differ(tmp_path: Path) -> None:
         made = files(tmp_path / name / "pkg.dist-info", RECORD=name)
         deb.merge(made.parent, tmp_path / "all")
     assert (tmp_path / "all" / "pkg.dist-info" / "RECORD").read_text() == "a"
+
+
+# --- hooks and workflows ---
+
+HABITS = (".pre-commit-config.yaml", *(f".github/workflows/{name}.yml" for name in ("checks", "release")))
+
+
+@pytest.mark.parametrize("name", HABITS)
+def test_hooks_and_workflows_call_what_there_is(name: str) -> None:
+    text, makefile = (ROOT / name).read_text(), (ROOT / "Makefile").read_text()
+    tools = re.findall(r"(?:entry|run): (tools/\w+)", text)
+    goals = re.findall(r"(?:entry|run): (?:sudo .*)?make (\w+)", text)
+    assert tools or goals
+    assert [tool for tool in tools if not os.access(ROOT / tool, os.X_OK)] == []
+    assert [goal for goal in goals if not re.search(rf"^{goal}:", makefile, re.MULTILINE)] == []
