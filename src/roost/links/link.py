@@ -109,7 +109,11 @@ class Link:
         pause = self._bounds.first_pause_s
         while not self._closing.is_set():
             began = time.monotonic()
-            reason = await self._attach_once()
+            try:
+                reason = await self._attach_once()
+            except Exception as error:  # no file descriptor, no room on the disk: later there may be
+                _log.exception("cannot attach to %s", self.node)
+                reason = f"cannot attach to {self.node}: {error}"
             if self._closing.is_set():
                 return
             # A node that says hello and dies at once is as bad as one that says nothing: the pauses grow.
@@ -149,8 +153,8 @@ class Link:
 
     async def _attach(self) -> str:
         route = self.route
-        ours, theirs = socket.socketpair()
         with tempfile.TemporaryFile() as errors:
+            ours, theirs = socket.socketpair()
             try:
                 end = theirs.fileno()
                 process = subprocess.Popen(

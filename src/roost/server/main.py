@@ -35,6 +35,7 @@ from roost.server.process.service_manager import Supervisor
 from roost.server.process.sockets import CannotListen, check_own
 from roost.server.rounds.controller import Controller
 from roost.server.rounds.engine import Engine, EngineInbox
+from roost.server.shutdown import Shutdown
 from roost.store.backup import Damaged
 from roost.store.store import Store, WrongVersion
 
@@ -183,18 +184,20 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     node = _local_node(store, controller)
     rounds = asyncio.create_task(engine.run())
     links.begin()
-    loops = [
-        server.archive.keep_bounded(server.people.itself),
-        _watch_disk(store, engine),
-        _tidy(server.people),
-        links.tend(),
-        server.fleet.tend(),
-        server.log_copies.run(),
-        Eviction(engine, ways.evict_command).watch(),
-        server.notifier.run(),
-        record(server.recorder),
-    ]
-    tasks = [asyncio.create_task(t) for t in loops]
+    rounds.add_done_callback(lambda task: _must_leave(task, server.shutdown))
+    eviction = Eviction(engine, ways.evict_command)
+    for name, work in {
+        "archive": lambda: server.archive.keep_bounded(server.people.itself),
+        "disk watch": lambda: _watch_disk(store, engine),
+        "users": lambda: _tidy(server.people),
+        "node links": links.tend,
+        "nodes": server.fleet.tend,
+        "log copies": server.log_copies.run,
+        "eviction": eviction.watch,
+        "notifications": server.notifier.run,
+        "history": lambda: record(server.recorder),
+    }.items():
+        server.background.begin(name, work)
     try:
         await _first_hello(engine, links, node)
         about = Announced(home, lambda: engine.cluster.gpu_count, server.users.first_link)
@@ -202,8 +205,7 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
             about, server.address, server.shutdown, place, _application(server), supervisor, lambda: _keep(home, settings)
         )
     finally:
-        for task in tasks:
-            task.cancel()
+        await server.background.close()
         await server.notifier.close()
         await links.close()
         await engine.stop()
@@ -212,6 +214,13 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
         store.close()
     _log.info("left")
     return 0
+
+
+def _must_leave(rounds: asyncio.Task[None], shutdown: Shutdown) -> None:
+    """Without rounds the server answers nobody: it leaves, so that whoever watches it starts another. Runs continue."""
+    if not rounds.cancelled() and (error := rounds.exception()) is not None:
+        _log.critical("the rounds ended", exc_info=error)
+        shutdown.ask()
 
 
 def _calm_collector() -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from roost.server.address import Address
+from roost.server.background import Background
 from roost.server.clock import now_ms
 from roost.server.history.queries import History
 from roost.server.history.recorder import Recorder
@@ -43,6 +44,7 @@ class Parts:
     links: NodeLinks
     address: Address
     shutdown: Shutdown
+    background: Background
     reader: StoreReader
     people: People
     login: Login
@@ -68,7 +70,7 @@ class Parts:
 
 def assemble(home: Path, store: Store, engine: Engine, links: NodeLinks) -> Parts:
     """Make the parts of a server over an engine. Nothing runs yet."""
-    address, shutdown, reader = Address(), Shutdown(), StoreReader(store)
+    address, shutdown, background, reader = Address(), Shutdown(), Background(), StoreReader(store)
     people = People(store, lambda key: engine.cluster.settings[key], now_ms)
     pam = Pam(people, lambda key: engine.cluster.settings[key])
     recorder, forecasts = Recorder(store, lambda: engine.cluster), JobForecasts(lambda: engine.cluster, now_ms)
@@ -79,7 +81,7 @@ def assemble(home: Path, store: Store, engine: Engine, links: NodeLinks) -> Part
     selector = JobSelector(engine, reader)
     jobs = JobReader(engine, reader, people, selector, forecasts, etas)
     actions = JobActions(engine, reader, selector, forecasts)
-    status = ServerStatus(home, engine, reader, links, people, pam, address)
+    status = ServerStatus(home, engine, reader, links, people, pam, address, background)
     notifier = Notifier(store, engine, reader, people, logs)
     return Parts(
         home=home,
@@ -88,6 +90,7 @@ def assemble(home: Path, store: Store, engine: Engine, links: NodeLinks) -> Part
         links=links,
         address=address,
         shutdown=shutdown,
+        background=background,
         reader=reader,
         people=people,
         login=Login(people, pam),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -136,3 +137,23 @@ async def test_what_is_said_reaches_the_node_in_order() -> None:
 async def test_what_is_said_before_the_hello_is_dropped() -> None:
     link = Link("n1", Route(["true"]), lambda *_: None, lambda *_: None)
     link.send([{"op": "stop", "run": "1.1"}])
+
+
+async def test_a_link_that_cannot_be_made_for_want_of_room_or_descriptors_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real, failures = tempfile.TemporaryFile, 2
+
+    def full(*words: Any, **more: Any) -> Any:
+        nonlocal failures
+        failures -= 1
+        if failures >= 0:
+            raise OSError(28, "No space left on device")
+        return real(*words, **more)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    async with attached(says(HELLO)) as (link, heard):
+        assert "No space left on device" in await heard.loss()
+        await heard.loss()
+        link.hurry()
+        assert isinstance(await heard.report(), m.Hello)

@@ -12,6 +12,7 @@ from roost.core.errors import NotFound
 from roost.core.settings import TABLE
 from roost.links.ssh import HostKey
 from roost.server.address import Address
+from roost.server.background import Background
 from roost.server.clock import now_ms, rfc3339
 from roost.server.identity.pam import Pam
 from roost.server.identity.people import Caller, People
@@ -34,9 +35,10 @@ class ServerStatus:
         people: People,
         pam: Pam,
         address: Address,
+        background: Background,
     ) -> None:
         self._home, self._engine, self._reader, self._links = home, engine, reader, links
-        self._people, self._pam, self._address = people, pam, address
+        self._people, self._pam, self._address, self._background = people, pam, address, background
         self.since_ms = now_ms()
 
     @property
@@ -84,7 +86,8 @@ class ServerStatus:
         links = [*self._links.health, *self._links.doubles()]
         faults = job_views.faults_view(self._engine.cluster)
         pam = self._pam.complaint()
-        return [*self._engine.rounds.health, *links, *faults, *([str(pam)] if pam is not None else [])]
+        others = [str(said) for said in (*self._background.health(), *([pam] if pam is not None else []))]
+        return [*self._engine.rounds.health, *links, *faults, *others]
 
     def nodes(self) -> list[Node]:
         """Every node."""
