@@ -82,7 +82,7 @@ def aftermath(sky: Sky) -> list[str]:
 def _is_given_up(sky: Sky, attempt: Json) -> bool:
     """Whether an administrator who heard no answer gave it up: it says so itself."""
     node, error = attempt["node"], attempt["error"] or ""
-    return node in sky.unheard and (error == f"{node} was removed" or error.startswith(f"{node} was given up by "))
+    return node in sky.unheard and (error == f"{node} was removed" or error.endswith(f" gave up node {node}"))
 
 
 def _strangers(sky: Sky, found: Evidence) -> list[str]:

@@ -156,7 +156,7 @@ def _came(sky: Sky, move: Move, answer: Answer | None) -> None:
         again = move.again if answer is None else replace(move, tries=move.tries + 1)
         _try_again(sky, move, "add", answer, lambda: _add(sky, again))
         return
-    is_done_before = answer.status == CONFLICT and move.is_unheard and f"there is a node {move.new}" in _said(answer)
+    is_done_before = answer.status == CONFLICT and move.is_unheard and f"node {move.new} already exists" in _said(answer)
     _must(sky, move, "add", answer, answer.status == OK or is_done_before)
     sky.struck["added again" if move.new == move.old else "added under another name"] += 1
     _stay(sky, move)
@@ -167,7 +167,7 @@ def add_twice(sky: Sky, host: Host) -> None:
     name, other = sky.node(host), f"{sky.node(host)}-too"
     asked = sky.chance.choice((name, other))
     move = Move(host, name, asked, False, "", True, (None, None), 0)
-    expected = f"there is a node {name} already" if asked == name else "is a node already"
+    expected = f"node {name} already exists" if asked == name else "that machine is already a node"
 
     def heard(answer: Answer | None) -> None:
         if answer is not None and answer.status != LATER and host.name not in sky.moving:

@@ -9,6 +9,7 @@ from tests.contract.conftest import Api
 
 from roost.answers.nodes import NodeCheck, NodeLogin
 from roost.core.errors import Conflict, HostKeyUnknown, NotFound, RoostError, TryLater
+from roost.messages import plain
 from roost.server.identity.people import Caller
 from roost.server.nodes.fleet import Fleet
 from roost.server.nodes.new_node import NewNode
@@ -112,7 +113,7 @@ async def test_a_node_that_has_jobs_is_not_removed(api: Api, fleet: Recorded) ->
 async def test_a_check_is_good_when_nothing_is_missing(
     api: Api, fleet: Recorded, oks: list[bool | None], good: bool
 ) -> None:
-    fleet.answer = [NodeCheck("python", ok, "3.11", None) for ok in oks]
+    fleet.answer = [NodeCheck("python", ok, plain("3.11"), None) for ok in oks]
     checks = [{"name": "python", "ok": ok, "text": "3.11", "hint": None} for ok in oks]
     assert await api.post("/nodes/n1/check", None) == {"version": 1, "node": "n1", "ok": good, "checks": checks}
 
@@ -120,7 +121,7 @@ async def test_a_check_is_good_when_nothing_is_missing(
 async def test_a_node_is_given_up(api: Api, fleet: Recorded) -> None:
     fleet.answer = [12]
     assert await api.post("/nodes/n1/lost", None) == {"version": 1, "node": "n1", "lost": [12]}
-    fleet.answer = NotFound("there is no node n2")
+    fleet.answer = NotFound("node.not_found", node="n2")
     assert (await api.call("POST", "/nodes/n2/lost")).status == 404
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from roost.answers.values import Time, Versioned
+from roost.messages import Message
 
 
 class Node(msgspec.Struct, kw_only=True):
@@ -56,8 +57,8 @@ class NodeCheck(msgspec.Struct):
 
     name: str
     ok: bool | None
-    text: str
-    hint: str | None
+    text: Message
+    hint: Message | None
 
 
 class NodeChecked(Versioned):

@@ -30,7 +30,7 @@ _MEANING: dict[type[errors.RoostError], str] = {
     errors.NotPermitted: "the caller has no permission",
     errors.NotFound: "there is no such thing",
     errors.Conflict: "the state does not allow it",
-    errors.HostKeyUnknown: "nobody has said that the node's host key is the right one",
+    errors.HostKeyUnknown: "the node's host key has not been confirmed",
     errors.TooLarge: "the request is too long, or a part of it",
     errors.Impossible: "understood, and it can never run",
     errors.OverQuota: "no more may wait now: the user's quota, or the queue's",

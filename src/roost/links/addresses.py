@@ -1,8 +1,10 @@
-"""Where a node is: `ssh://[user@]host[:port]`, a name of an ssh configuration, or `pipe:`. Pure; bad words are refused."""
+"""Where a node is: `ssh://[user@]host[:port]`, a name of an ssh configuration, or `pipe:`. Pure."""
 
 import re
 
 import msgspec
+
+from roost.messages import MessageError
 
 PIPE = "pipe:"
 """A program on the server's own machine that is treated as a node of its own: to try many out. It needs a directory."""
@@ -13,12 +15,12 @@ _SHOWN = 80
 _PRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}\Z")
 
 
-class BadTarget(ValueError):
-    """Not where a node can be; the text says what would be."""
+class BadTarget(MessageError, ValueError):
+    """Not where a node can be."""
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A host, and as whom and where to knock; what is None is left to the ssh configuration."""
+    """A host, its login and its port; what is None is left to the ssh configuration."""
 
     host: str
     user: str | None = None
@@ -31,17 +33,17 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> Target:
-    """The target that is meant. Raises `BadTarget`."""
+    """The target of that text. Raises `BadTarget`."""
     is_url = text.startswith("ssh://")
     if not is_url and "://" in text:
-        raise BadTarget(f"not a node's address: {_shown(text)} (ssh://user@host:port, or a name of ~/.ssh/config)")
+        raise BadTarget("node.bad_address", address=_shown(text))
     rest = text.removeprefix("ssh://").removesuffix("/") if is_url else text
     user, at, rest = rest.rpartition("@")
     host, port = _split_port(rest) if is_url else (rest, None)
     if at and not _USER.match(user):
-        raise BadTarget(f"not the name of a login: {_shown(user)}")
+        raise BadTarget("node.bad_login", login=_shown(user))
     if not _HOST.match(host) or host.startswith("-") or (not is_url and ":" in host):
-        raise BadTarget(f"not a host: {_shown(host)} (ssh://user@host:port, or a name of ~/.ssh/config)")
+        raise BadTarget("node.bad_address", address=_shown(host))
     return Target(host, user if at else None, port)
 
 
@@ -54,23 +56,23 @@ def _split_port(text: str) -> tuple[str, int | None]:
     if not colon and not port:
         return host, None
     if not port.isascii() or not port.isdigit() or len(port) > 5 or not 0 < int(port) < 65536:
-        raise BadTarget(f"not a port: {_shown(port)}")
+        raise BadTarget("node.bad_port", port=_shown(port))
     return host, int(port)
 
 
 def check_name(name: str) -> None:
     """Raise `BadTarget` unless it can be the name of a node: it is part of paths, of `node:2`, and of lists."""
     if not _NODE.match(name) or name.isdigit() or name == "all":
-        raise BadTarget(f"not a name for a node: {_shown(name)} (a-z, A-Z, 0-9, '-', '_', '.'; not only digits)")
+        raise BadTarget("node.bad_name", name=_shown(name))
 
 
 def check_fingerprint(text: str) -> str:
     """The fingerprint as ssh writes it. Raises `BadTarget`."""
     if not _PRINT.match(text):
-        raise BadTarget(f"not a fingerprint of a host key: {_shown(text)} (as `ssh-keygen -l` says it: SHA256:…)")
+        raise BadTarget("node.bad_fingerprint", text=_shown(text))
     return text
 
 
 def _shown(text: str) -> str:
-    """Somebody's words in a line of ours: short, and nothing in them that a terminal obeys."""
+    """A text of a request in a sentence of ours: short, and nothing in it that a terminal obeys."""
     return ascii(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!a}…"

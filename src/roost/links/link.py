@@ -187,7 +187,7 @@ class Link:
         lines = words.strip().splitlines()
         if not lines:
             is_cut = code == 255 and self.route.program is not None  # ssh, which had nothing to say
-            return f"the connection to {self.node} was cut" if is_cut else f"the node program left (exit code {code})"
+            return f"the connection to {self.node} was lost" if is_cut else f"the node program left (exit code {code})"
         return self.route.explain(words) if self.route.explain is not None else lines[-1]
 
     async def _listen_for_silence(self, wire: _Wire) -> None:

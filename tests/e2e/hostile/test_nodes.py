@@ -312,7 +312,7 @@ def test_a_half_pushed_program_is_pushed_again(scene: Scene) -> None:
 def test_one_machine_under_two_names_is_refused(scene: Scene) -> None:
     """The same directory, so the same program: also its runs are left alone."""
     said = scene.box.refused(1, "node", "add", "again", "pipe:", "--dir", str(scene.box.work / "good"), "--sim", "2x24G")
-    assert "again is the machine of good: they have the same GPUs" in said
+    assert "again is the same machine as good: they have the same GPUs" in said
     assert "again" not in scene.box.do("nodes")
     until("good is back", lambda: scene.box.http("GET", "/nodes/good").json["node"]["state"] == "up")
     scene.is_well()

@@ -125,7 +125,7 @@ def test_a_host_is_a_node_once_somebody_said_that_its_key_is_right(lab: Lab) -> 
     assert found["host_key"] == host.host_key and found["target"] == host.url("root")
     job = lab.submit("--node", "lab1", "hostname; echo $ROOST_NODE; id -un")
     assert lab.box.do("log", "-f", job).split() == [host.name, "lab1", "root"]
-    assert "there is a node lab1 already" in lab.box.refused(1, *words, "--host-key", host.host_key)
+    assert "node lab1 already exists" in lab.box.refused(1, *words, "--host-key", host.host_key)
 
 
 def test_an_ordinary_login_runs_as_itself_in_its_own_home(lab: Lab) -> None:

@@ -73,19 +73,19 @@ KEX = "Unable to negotiate with 10.0.0.3 port 2222: no matching host key type fo
         (
             "Connection timed out during banner exchange\nConnection to 10.0.0.3 port 22 timed out\n",
             REACHABLE,
-            "lab3 took the connection and says nothing: overloaded, or no sshd",
+            "lab3 accepted the connection and did not answer: it is overloaded, or has no sshd",
             "uptime",
         ),
         (
             "kex_exchange_identification: read: Connection reset by peer\nConnection reset by 10.0.0.3 port 22\n",
             REACHABLE,
-            "lab3 hung up before the login",
+            "lab3 closed the connection before the login",
             "MaxStartups",
         ),
         (
             "Connection closed by 10.0.0.3 port 22\n",
             REACHABLE,
-            "lab3 hung up: Connection closed by 10.0.0.3 port 22",
+            "lab3 closed the connection: Connection closed by 10.0.0.3 port 22",
             "MaxStartups",
         ),
         (
@@ -95,26 +95,26 @@ KEX = "Unable to negotiate with 10.0.0.3 port 2222: no matching host key type fo
             "~/.ssh/config",
         ),
         (REFUSED + JUMP, REACHABLE, REFUSED.strip(), "sshd is not at port"),
-        (JUMP, REACHABLE, "the jump host or ProxyCommand on the way to lab3 gave up", f"ssh -v {TARGET} true"),
+        (JUMP, REACHABLE, "the jump host or ProxyCommand on the way to lab3 failed", f"ssh -v {TARGET} true"),
         (
             "channel 0: open failed: connect failed: Connection refused\nstdio forwarding failed\n" + JUMP,
             REACHABLE,
-            "the jump host lets nothing through to lab3: channel 0: open failed: connect failed: Connection refused",
+            "the jump host cannot reach lab3: channel 0: open failed: connect failed: Connection refused",
             "reachable from the jump host",
         ),
-        ("Timeout, server 10.0.0.3 not responding.\r\n", REACHABLE, "the connection to lab3 was cut", "another try"),
-        (UNKNOWN, HOST_KEY, "nobody has said yet which host key lab3 has", "roost node trust lab3"),
+        ("Timeout, server 10.0.0.3 not responding.\r\n", REACHABLE, "the connection to lab3 was lost", "tries again"),
+        (UNKNOWN, HOST_KEY, "the host key of lab3 has not been confirmed yet", "roost node trust lab3"),
         (
             CHANGED,
             HOST_KEY,
-            "the host key of lab3 has changed: it is SHA256:czIv6kx+2yWrgZHA5u3E7fbr3Hk6uCy+s1qaCFCoM/A (ED25519) now, "
+            "the host key of lab3 has changed to SHA256:czIv6kx+2yWrgZHA5u3E7fbr3Hk6uCy+s1qaCFCoM/A (ED25519), "
             "so nothing was sent there",
             "roost node trust lab3",
         ),
         (
             "Host key verification failed.",
             HOST_KEY,
-            "the host key of lab3 is not the one that is known",
+            "the host key of lab3 is not the confirmed one",
             "roost node trust lab3",
         ),
         (DENIED, LOGIN, DENIED.strip(), "ssh-copy-id -p 2222 root@10.0.0.3"),
@@ -127,7 +127,7 @@ KEX = "Unable to negotiate with 10.0.0.3 port 2222: no matching host key type fo
         (
             OPEN_KEY,
             LOGIN,
-            "the key file /srv/keys/id can be read by others (mode 0644), so ssh does not use it",
+            "ssh does not use the key file /srv/keys/id: others can read it (mode 0644)",
             "chmod 600 /srv/keys/id",
         ),
         (
@@ -151,7 +151,7 @@ KEX = "Unable to negotiate with 10.0.0.3 port 2222: no matching host key type fo
         (
             "Received disconnect from 10.0.0.3 port 2222:2: Too many authentication failures\nDisconnected from 10.0.0.3\n",
             LOGIN,
-            "lab3 hung up after too many wrong keys",
+            "lab3 closed the connection after too many wrong keys",
             "--key FILE",
         ),
         (
@@ -163,7 +163,7 @@ KEX = "Unable to negotiate with 10.0.0.3 port 2222: no matching host key type fo
         (
             "channel 0: open failed: connect failed: open failed\n",
             LOGIN,
-            "lab3 lets this login open no more sessions",
+            "lab3 allows this login no more sessions",
             "MaxSessions",
         ),
         (f"roost: {NO_PYTHON} (found: 3.6.8)\n", PYTHON, "no Python 3.8 or later (found: 3.6.8)", "--python PATH"),
@@ -185,14 +185,19 @@ KEX = "Unable to negotiate with 10.0.0.3 port 2222: no matching host key type fo
             "ssh does not read its configuration: Bad owner or permissions on /root/.ssh/config",
             "chmod 600",
         ),
-        ("[Errno 2] No such file or directory: 'ssh'", None, "there is no ssh on the server's machine", "openssh-client"),
-        ("", None, "ssh ended without a word", f"ssh -v {TARGET} true"),
+        (
+            "[Errno 2] No such file or directory: 'ssh'",
+            None,
+            "ssh is not installed on the server's machine",
+            "openssh-client",
+        ),
+        ("", None, "ssh ended without an error message", f"ssh -v {TARGET} true"),
     ],
 )
 def test_the_words_of_ssh_become_ours(stderr: str, step: str | None, text: str, hint: str) -> None:
     trouble = understand(stderr, TARGET, "lab3")
-    assert (trouble.step, trouble.text) == (step, text)
-    assert trouble.hint is not None and hint in trouble.hint
+    assert (trouble.step, str(trouble.text)) == (step, text)
+    assert hint in str(trouble.hint)
     assert explain(stderr, TARGET, "lab3") == (trouble.text, trouble.hint)
 
 
@@ -203,20 +208,21 @@ def test_a_key_that_is_not_there_is_not_to_blame_where_nothing_answered() -> Non
 
 def test_what_is_not_known_is_the_last_line_that_says_anything() -> None:
     noise = "Welcome to lab3\nsomething odd happened\n** WARNING: not post-quantum\nWarning: Permanently added 'x'\n"
-    assert explain(noise, TARGET, "lab3")[0] == "something odd happened"
-    assert explain("/etc/profile: line 3: conda: command not found\n", "lab3", "lab3")[0].startswith("/etc/profile: line 3")
+    assert str(explain(noise, TARGET, "lab3")[0]) == "something odd happened"
+    said = str(explain("/etc/profile: line 3: conda: command not found\n", "lab3", "lab3")[0])
+    assert said.startswith("/etc/profile: line 3")
 
 
 def test_one_line_that_steers_no_terminal() -> None:
     for said in ("\x1b[2Jgone\x07", "a\x00b@c: Permission denied (publickey).", 'Load key "\x1b]0;x": bad\n' + DENIED):
         text, hint = explain(said, TARGET, "lab3")
-        assert text.isprintable() and (hint or "").isprintable()
+        assert str(text).isprintable() and str(hint).isprintable()
 
 
 def test_a_flood_is_cut_and_costs_no_time() -> None:
     flood = "REMOTE HOST IDENTIFICATION HAS CHANGED\n" * 100_000
-    assert explain(flood, TARGET, "lab3")[0] == "the host key of lab3 has changed"
-    assert len(explain("x" * 1_000_000, TARGET, "lab3")[0]) <= 300
+    assert str(explain(flood, TARGET, "lab3")[0]) == "the host key of lab3 has changed"
+    assert len(str(explain("x" * 1_000_000, TARGET, "lab3")[0])) <= 300
 
 
 @pytest.mark.parametrize(
@@ -228,4 +234,4 @@ def test_a_flood_is_cut_and_costs_no_time() -> None:
     ],
 )
 def test_the_command_that_brings_a_key_there(target: str, line: str) -> None:
-    assert (explain(DENIED, target, "lab3")[1] or "").endswith(f": {line}")
+    assert str(explain(DENIED, target, "lab3")[1]).endswith(f": {line}")

@@ -7,7 +7,9 @@ because one machine is a copy of the other.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from roost.messages import Message, hint_of
 from roost.node.system.home_dir import look_at_home
 from roost.server.identity.people import People
 from roost.server.nodes.machine_facts import AccountFacts, Facts, Home, Unknown
@@ -19,23 +21,29 @@ _LOCAL = re.compile("ext[234]|xfs|btrfs|zfs|f2fs|jfs|reiserfs|bcachefs|tmpfs|ram
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A check without its name. `ok` None: not known, or worth knowing and nobody's fault; `hint`: what to type."""
+    """A check without its name. `ok` None: not known, or worth knowing and no error; `hint`: what to do."""
 
     ok: bool | None
-    text: str
-    hint: str | None = None
+    text: Message
+    hint: Message | None = None
 
 
-def good(text: str, hint: str | None = None) -> Verdict:
-    return Verdict(True, text, hint)
+def good(code: str, hint: str | None = None, **params: Any) -> Verdict:
+    return _verdict(True, code, hint, params)
 
 
-def bad(text: str, hint: str | None = None) -> Verdict:
-    return Verdict(False, text, hint)
+def bad(code: str, hint: str | None = None, **params: Any) -> Verdict:
+    return _verdict(False, code, hint, params)
 
 
-def unsure(text: str, hint: str | None = None) -> Verdict:
-    return Verdict(None, text, hint)
+def unsure(code: str, hint: str | None = None, **params: Any) -> Verdict:
+    return _verdict(None, code, hint, params)
+
+
+def _verdict(ok: bool | None, code: str, hint: str | None, params: dict[str, Any]) -> Verdict:
+    """With the hint of that code; else, if there is one, the hint of the sentence."""
+    text = Message(code, **params)
+    return Verdict(ok, text, hint_of(text) if hint is None else Message(hint, **params))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +91,15 @@ def is_shared(here: Home | None, there: Home | None, same_boot: bool) -> bool | 
 def check_accounts(facts: Facts, own: Mapping[str, Own], shared: Mapping[str, bool | None]) -> Verdict:
     """Whether every user has an account there that can run jobs. Where the login is not root's, it runs them all."""
     if facts.uid != 0:
-        return good(f"all jobs there run as {facts.login if isinstance(facts.login, str) else f'uid {facts.uid}'}")
+        return good("check.accounts_one", login=facts.login if isinstance(facts.login, str) else f"uid {facts.uid}")
     if not own:
-        return unsure("nobody has jobs to run there yet")
+        return unsure("check.accounts_none")
     known = {n: a for n, a in _asked(facts, own).items() if isinstance(a, AccountFacts) and a.exists}
     found = (_missing(facts, own), _no_python(facts, known), _no_home(known), _other_uids(known, own, shared))
     problems = [problem for problem in (*found, _silent(facts, own)) if problem is not None]
     if not problems:
-        return good(f"{_names(sorted(own))}: there")
-    text = "; ".join(problem.text for problem in problems)
+        return good("check.accounts", names=_names(sorted(own)))
+    text = Message("reason.all", reasons=[problem.text for problem in problems])
     is_bad = any(problem.ok is False for problem in problems)
     return Verdict(False if is_bad else None, text, problems[0].hint)
 
@@ -101,17 +109,14 @@ def check_homes(shared: Mapping[str, bool | None]) -> Verdict:
     apart = [name for name, is_same in shared.items() if is_same is False]
     unknown = [name for name, is_same in shared.items() if is_same is None]
     if apart:
-        return unsure(
-            f"not shared with this server: the home of {_names(apart)}",
-            "jobs find there only what was copied there: name a directory with --cwd, or keep them off with --node",
-        )
-    if unknown or not shared:
-        return unsure(f"not known whether it is shared: the home of {_names(unknown)}" if unknown else "nobody's to look at")
-    return good(f"the same as on this server: that of {_names(list(shared))}")
+        return unsure("check.homes_apart", names=_names(apart))
+    if unknown:
+        return unsure("check.homes_unknown", names=_names(unknown))
+    return good("check.homes", names=_names(list(shared))) if shared else unsure("check.homes_none")
 
 
 def _asked(facts: Facts, own: Mapping[str, Own]) -> dict[str, AccountFacts | Unknown]:
-    return {name: facts.accounts.get(name, Unknown("not asked")) for name in sorted(own)}
+    return {name: facts.accounts.get(name, Unknown(Message("check.not_asked"))) for name in sorted(own)}
 
 
 def _missing(facts: Facts, own: Mapping[str, Own]) -> Verdict | None:
@@ -120,16 +125,13 @@ def _missing(facts: Facts, own: Mapping[str, Own]) -> Verdict | None:
     if not names:
         return None
     uid = own[names[0]].uid
-    same = f"-u {uid} " if uid is not None else ""
-    return bad(
-        f"no account there for {_names(names)}", f"their jobs cannot run there; as root there: useradd -m {same}{names[0]}"
-    )
+    same = f"-u {uid} {names[0]}" if uid is not None else names[0]
+    return bad("check.accounts_missing", names=_names(names), account=same)
 
 
 def _no_python(facts: Facts, known: Mapping[str, AccountFacts]) -> Verdict | None:
     names = [name for name, account in known.items() if account.python is None]
-    hint = "install the distribution's own there: apt install python3"
-    return bad(f"{_names(names)} may not run {facts.python_path}", hint) if names else None
+    return bad("check.accounts_no_python", names=_names(names), python=facts.python_path) if names else None
 
 
 def _no_home(known: Mapping[str, AccountFacts]) -> Verdict | None:
@@ -137,8 +139,7 @@ def _no_home(known: Mapping[str, AccountFacts]) -> Verdict | None:
     if not paths:
         return None
     names = list(paths)
-    hint = f"mount it, or as root there: mkhomedir_helper {names[0]}"
-    return bad(f"no home there for {_names(names)}: {paths[names[0]]}", hint)
+    return bad("check.accounts_no_home", names=_names(names), first=names[0], path=paths[names[0]])
 
 
 def _other_uids(
@@ -148,21 +149,21 @@ def _other_uids(
     for name, account in known.items():
         here = own[name].uid
         if shared.get(name) and here is not None and account.uid != here:
-            text = f"{name} has uid {account.uid} there and {here} here, with the same home"
-            return bad(text, f"give {name} one uid on both, as root there: usermod -u {here} {name}")
+            return bad("check.accounts_other_uid", name=name, there=str(account.uid), here=str(here))
     return None
 
 
 def _silent(facts: Facts, own: Mapping[str, Own]) -> Verdict | None:
-    """Those of whom nothing came back: a file server or a directory of accounts that hangs."""
+    """Accounts without an answer: a file server or a directory service hangs."""
     for name, account in _asked(facts, own).items():
         if isinstance(account, Unknown):
-            return unsure(f"{name}: {account.why}", f"does its file server answer there? id {name}; ls -ld ~{name}")
+            return unsure("check.account_unknown", name=name, why=account.why)
         if account.home is not None and account.home.error is not None:
-            return unsure(f"{name} cannot see {account.home.path}: {account.home.error}", f"as root there: ls -ld ~{name}")
+            return unsure("check.home_unseen", name=name, path=account.home.path, why=account.home.error)
     return None
 
 
-def _names(names: list[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    return ", ".join(names[:_MAX_NAMED]) + more
+def _names(names: list[str]) -> list[str | Message]:
+    """The first few, and how many more."""
+    few: list[str | Message] = list(names[:_MAX_NAMED])
+    return few if len(names) <= _MAX_NAMED else [*few, Message("check.more_names", more=len(names) - _MAX_NAMED)]

@@ -20,7 +20,7 @@ from roost.core.model import Access, Login
 from roost.links import addresses, ssh
 from roost.links.addresses import PIPE
 from roost.links.link import LinkDown, plain
-from roost.messages import span
+from roost.messages import Message
 from roost.node.system.host import boot_id
 from roost.server.clock import now_ms
 from roost.server.identity.people import Caller, People
@@ -61,10 +61,10 @@ class Fleet:
     # -- coming ---------------------------------------------------------------------------------------------------
 
     async def add(self, caller: Caller, asked: NewNode) -> Node:
-        """Add it once it was reached. Raises `HostKeyUnknown` when nobody has said that its key is right."""
+        """Add it once it was reached. Raises `HostKeyUnknown` when its key has not been confirmed."""
         target = check_new(asked)
         if asked.name in self._cluster.nodes:
-            raise Conflict(f"there is a node {asked.name} already", f"roost node show {asked.name}")
+            raise Conflict("node.exists", node=asked.name)
         key = None if target == PIPE else await self._first_key(asked.name, target, asked.host_key, None)
         if target == PIPE:
             check_pipe(caller, asked)
@@ -90,7 +90,7 @@ class Fleet:
                 continue
             hello = link.hello if link is not None else None
             if _address(known) == _address(access) or (hello is not None and hello.boot == found.get("boot")):
-                raise Conflict(f"that machine is a node already: {name}", f"roost node show {name}")
+                raise Conflict("node.same_machine", node=name)
 
     async def _end_former(self, node: str, access: Access, found: Json) -> None:
         """End what the machine has of nodes that it was before. Its GPUs stay claimed until that is over."""
@@ -111,7 +111,7 @@ class Fleet:
         if others:
             await self.remove(caller, node, force=True)  # a job without a GPU may have begun there
             other = sorted(others)[0]
-            raise Conflict(f"{node} is the machine of {other}: they have the same GPUs", f"roost node show {other}")
+            raise Conflict("node.same_gpus", node=node, other=other)
 
     async def _come(self, node: str) -> None:
         """Wait until it is attached, but not for ever."""
@@ -127,17 +127,15 @@ class Fleet:
             await asyncio.sleep(0.01)
 
     async def _first_key(self, node: str, target: str, said: str | None, was: str | None) -> str:
-        """The host key of a machine, which somebody has said to be right."""
+        """The host key of a machine, once it was confirmed."""
         where = addresses.parse(target)
         found, words = await contact.host_keys(where)
         if not found:
             raise contact.failure(words, target, node)
         key = found[0]
         if said is not None and said != key.fingerprint:
-            raise Conflict(
-                f"the host key of {node} is {key.fingerprint} ({key.kind}), not {said}",
-                "if that is not a slip of the pen, somebody else answers there: do not trust it",
-            )
+            found_key = {"host_key": key.fingerprint, "kind": key.kind}
+            raise Conflict("node.host_key_differs", node=node, expected=said, **found_key)
         if said is None and was != key.line and not await contact.is_known(where, key):
             old = ssh.HostKey(was).fingerprint if was is not None else None
             raise HostKeyUnknown(node, key.fingerprint, key.kind, old)
@@ -176,7 +174,7 @@ class Fleet:
         """Believe its new host key from now on. Raises `HostKeyUnknown` unless `host_key` is what it has."""
         access = self._remote(name)
         if access.target == PIPE:
-            raise Conflict(f"{name} has no host key", None)
+            raise Conflict("node.no_host_key", node=name)
         if host_key is not None:
             refuse(addresses.check_fingerprint, host_key)
         key = await self._first_key(name, access.target, host_key, access.host_key)
@@ -188,9 +186,9 @@ class Fleet:
     def _remote(self, name: str) -> Access:
         node = self._cluster.nodes.get(name)
         if node is None:
-            raise NotFound(f"there is no node {name}", "roost nodes")
+            raise NotFound("node.not_found", node=name)
         if node.access is None:
-            raise Conflict(f"{name} is the server's own machine, which is not reached over SSH", "roost status")
+            raise Conflict("node.is_local", node=name)
         return node.access
 
     # -- going ------------------------------------------------------------------------------------------------------
@@ -219,7 +217,8 @@ class Fleet:
 
     async def lose(self, caller: Caller, name: str) -> list[int]:
         """Give up what runs on a node that cannot be reached: its jobs are lost. Answers with them."""
-        lost: list[int] = await self._ask(caller, LoseNode(caller.name, name, f"{name} was given up by {caller.name}"))
+        error = str(Message("node.given_up", node=name, user=caller.name))
+        lost: list[int] = await self._ask(caller, LoseNode(caller.name, name, error))
         return lost
 
     async def tend(self) -> None:
@@ -228,7 +227,7 @@ class Fleet:
             await asyncio.sleep(LOOK_S)
             patience_s = self._cluster.number("node.lost_s")
             for name in self._given_up(patience_s) if patience_s else []:
-                error = f"{name} could not be reached for {span(int(patience_s))}"
+                error = str(Message("node.lost", node=name, s=int(patience_s)))
                 with contextlib.suppress(RoostError):  # it came back this moment
                     await self._engine.ask(LoseNode("", name, error))
 
@@ -244,17 +243,17 @@ class Fleet:
     # -- users' own logins ------------------------------------------------------------------------------------------
 
     async def login(self, caller: Caller, name: str, user: str | None, target: str, key: str | None) -> NodeLogin:
-        """Let the jobs of a user (None: the caller's) run there through a login of his own. Answers with the login."""
+        """Let the jobs of a user (None: the caller's) run there through a login of their own. Answers with the login."""
         whose = user or caller.name
-        as_him = self._ssh_as(caller, whose, name)
+        as_them = self._ssh_as(caller, whose, name)
         access = self._remote(name)
         refuse(addresses.parse, target)
         check_path("key", key)
         asked = Access(target, access.host_key, key=key, sim=access.sim, dir=None)
-        found = await self._probe(name, asked, as_him)
+        found = await self._probe(name, asked, as_them)
         if found.get("uid") == 0 and caller.account != SERVER_ACCOUNT:
             raise NotPermitted("node.login_is_root", node=name, target=target)
-        login = Login(target, plain(str(found.get("login") or ""), MAX_NAME), key, as_him)
+        login = Login(target, plain(str(found.get("login") or ""), MAX_NAME), key, as_them)
         await self._ask(caller, SetLogin(caller.name, name, whose, login))
         self._links.relogin(name, login_channel(whose))
         return NodeLogin(whose, name, login.target, login.key)
@@ -271,16 +270,16 @@ class Fleet:
         """Take that login back. Answers with it as it was."""
         whose = user or caller.name
         if whose != caller.name and not caller.is_admin:
-            raise NotPermitted(f"only an administrator takes back the login of {whose}", "leave out --user")
+            raise NotPermitted("node.logout_not_permitted", user=whose)
         login = self._cluster.logins.get((name, whose))
         if login is None:
-            raise NotFound(f"{whose} has no login of his own on {name}", "roost node login")
+            raise NotFound("node.no_login", user=whose, node=name)
         await self._ask(caller, SetLogin(caller.name, name, whose, None))
         self._links.relogin(name, login_channel(whose))
         return NodeLogin(whose, name, login.target, login.key)
 
     def logins(self, caller: Caller) -> list[NodeLogin]:
-        """The logins that the caller may see: his own; an administrator, all."""
+        """The logins that the caller may see: their own; an administrator, all."""
         known = sorted(self._cluster.logins.items())
         return [
             NodeLogin(user, node, login.target, login.key)
@@ -293,6 +292,6 @@ class Fleet:
 
 
 def _address(access: Access) -> tuple[str, int | None]:
-    """Where a machine is, whoever logs in."""
+    """Where a machine is, apart from the login."""
     where = addresses.parse(access.target)
     return where.host, where.port

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import msgspec
 
 from roost.links.link import plain
+from roost.messages import Message
+from roost.messages import plain as plain_text
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
 Load = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
@@ -20,7 +22,7 @@ _DEEPEST = 6
 class Unknown:
     """No answer to one question, and why."""
 
-    why: str
+    why: Message
 
 
 class GpuFact(msgspec.Struct, frozen=True):
@@ -128,11 +130,11 @@ def read_facts(told: Any) -> Facts | None:
 
 def _part(told: Any, kind: Any) -> Any:
     if isinstance(told, dict) and set(told) == {"error"}:
-        return Unknown(str(told["error"]))
+        return Unknown(plain_text(str(told["error"])))
     try:
         return msgspec.convert(told, kind)
     except msgspec.ValidationError as problem:
-        return Unknown(f"its answer makes no sense ({plain(str(problem))})")
+        return Unknown(Message("check.invalid_part", why=plain(str(problem))))
 
 
 def _clean(told: Any, depth: int = 0) -> Any:

@@ -1,4 +1,4 @@
-"""A node to add, as it is asked for, and which of its fields can be taken."""
+"""A node to add as it was requested, and the checks of its fields."""
 
 import re
 from collections.abc import Callable
@@ -11,6 +11,8 @@ from roost.core.errors import BadRequest, NotPermitted
 from roost.links import addresses
 from roost.links.addresses import PIPE, BadTarget
 from roost.links.link import plain
+from roost.messages import Message, MessageError
+from roost.messages import plain as plain_text
 from roost.node.gpus.simulated import parse_sim_spec
 from roost.server.identity.people import Caller
 
@@ -56,20 +58,21 @@ def check_path(what: str, path: str | None) -> None:
         return
     is_named = what == "python" and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", path) is not None
     if not path.isprintable() or len(path) > MAX_PATH or not (path.startswith(("/", "~/")) or is_named):
-        raise BadRequest(f"{what} is not an absolute path: {plain(path, 80)!r}", f"--{what} /…")
+        raise BadRequest("node.bad_path", name=what, path=repr(plain(path, 80)))
 
 
 def check_pipe(caller: Caller, asked: NewNode) -> None:
     """Raise unless the caller may add a node that is another directory of the server's own machine."""
     if caller.via != "socket" or caller.account != SERVER_ACCOUNT:
-        raise NotPermitted("only the server's own account may add a node of its own machine", "ssh://…")
+        raise NotPermitted("node.pipe_not_permitted")
     if asked.dir is None:
-        raise BadRequest("such a node needs a directory of its own", "--dir DIR")
+        raise BadRequest("node.pipe_without_dir")
 
 
 def refuse(check: Callable[[str], Any], text: str) -> None:
-    """Raise `BadRequest` when that check does not like the text."""
+    """Raise `BadRequest` when that check refuses the text."""
     try:
         check(text)
     except (BadTarget, ValueError) as error:
-        raise BadRequest(str(error), "roost node add --help") from None
+        said = error.said if isinstance(error, MessageError) else plain_text(str(error))
+        raise BadRequest(said, Message("node.add_help")) from None

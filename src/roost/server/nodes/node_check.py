@@ -1,7 +1,7 @@
-"""What works on a node and what is missing, in words: from one contact and its facts to a list of checks.
+"""What works on a node and what is missing: from one contact and its facts to a list of checks.
 
-Pure: whoever asked the node brings what it said, and what the server knows itself. In the order in which things go wrong;
-behind a step that failed nothing is known.
+Pure: the caller brings what the node said, and what the server knows itself. In the order in which things fail; after a
+step that failed nothing is known.
 """
 
 from collections import Counter
@@ -12,6 +12,7 @@ from typing import Any
 from roost.answers.nodes import NodeCheck
 from roost.links import ssh
 from roost.links.ssh_errors import HOST_KEY, LOGIN, PYTHON, REACHABLE, Trouble, understand
+from roost.messages import Message, hint_of, plain
 from roost.server.nodes.account_checks import Own, Verdict, bad, check_accounts, check_homes, good, shared_homes, unsure
 from roost.server.nodes.machine_facts import DiskFacts, Facts, GpuFacts, Unknown, read_facts
 
@@ -60,29 +61,30 @@ def checks(contact: Contact, known: Known) -> list[NodeCheck]:
 def _failed(contact: Contact, known: Known) -> dict[str, Verdict]:
     trouble = _trouble(contact)
     at = _STEPS.index(trouble.step or REACHABLE)
-    found = dict(zip(_STEPS[:at], (good("yes"), _host_key(known), good("yes")), strict=False))
-    found[_STEPS[at]] = bad(trouble.text, trouble.hint)
-    silent = unsure(f"not known before {_STEPS[at]} is right")
+    found = dict(zip(_STEPS[:at], (good("check.yes"), _host_key(known), good("check.yes")), strict=False))
+    found[_STEPS[at]] = Verdict(False, trouble.text, trouble.hint)
+    silent = unsure("check.not_reached", step=_STEPS[at])
     return found | dict.fromkeys((*_STEPS[at + 1 :], *_REST), silent)
 
 
 def _trouble(contact: Contact) -> Trouble:
     """At which step, and why. What ssh itself did not fail at, the other side did."""
     if contact.told is not None:
-        hint = f"another program answers in its place? ssh {contact.target} true must print nothing"
-        return Trouble(PYTHON, "its answer makes no sense", hint)
+        return _own_trouble(PYTHON, Message("check.no_sense", target=contact.target))
     trouble = understand(contact.stderr, contact.target, contact.node)
     if trouble.step is not None:
         return trouble
     if contact.exit_code is None:
-        took_s = (contact.after_ms - contact.before_ms) / 1000
-        return Trouble(
-            REACHABLE, f"no answer within {took_s:.0f} s", f"look at its load there; by hand: ssh {contact.target} uptime"
-        )
+        took_s = round((contact.after_ms - contact.before_ms) / 1000)
+        return _own_trouble(REACHABLE, Message("check.no_answer", s=took_s, target=contact.target))
     if contact.exit_code == ssh.FAILED:
         return trouble
-    said = trouble.text if contact.stderr.strip() else f"it left with exit code {contact.exit_code} and without a word"
-    return Trouble(PYTHON, said, f"by hand: ssh {contact.target} python3 --version")
+    said = trouble.text if contact.stderr.strip() else Message("check.exited", exit_code=contact.exit_code)
+    return Trouble(PYTHON, said, Message("check.try_python", target=contact.target))
+
+
+def _own_trouble(step: str, said: Message) -> Trouble:
+    return Trouble(step, said, hint_of(said))
 
 
 def _answered(contact: Contact, known: Known, facts: Facts) -> dict[str, Verdict]:
@@ -91,7 +93,7 @@ def _answered(contact: Contact, known: Known, facts: Facts) -> dict[str, Verdict
         REACHABLE: _reachable(contact, facts),
         HOST_KEY: _host_key(known),
         LOGIN: _login(facts, len(known.accounts)),
-        PYTHON: good(f"{facts.python}, {facts.python_path}"),
+        PYTHON: Verdict(True, plain(f"{facts.python}, {facts.python_path}")),
         "gpus": _gpus(facts.gpus),
         "disk": _disk(facts.disk),
         "clock": _clock(contact, facts),
@@ -104,39 +106,35 @@ def _answered(contact: Contact, known: Known, facts: Facts) -> dict[str, Verdict
 
 def _reachable(contact: Contact, facts: Facts) -> Verdict:
     took_s = (contact.after_ms - contact.before_ms) / 1000
-    text = f"{facts.host} answered in {took_s:.1f} s, load {facts.load:.1f} on {facts.cpus} cores"
-    return good(text, "it is very busy: answers may take long" if facts.load > 4 * facts.cpus else None)
+    said: dict[str, Any] = {"host": facts.host, "s": f"{took_s:.1f}", "load": f"{facts.load:.1f}", "cpus": facts.cpus}
+    return good("check.reachable", "check.busy" if facts.load > 4 * facts.cpus else None, **said)
 
 
 def _host_key(known: Known) -> Verdict:
-    return good(known.host_key if known.host_key is not None else "ssh knows it")
+    return good("check.host_key_of_ssh") if known.host_key is None else Verdict(True, plain(known.host_key))
 
 
 def _login(facts: Facts, accounts: int) -> Verdict:
     name = facts.login if isinstance(facts.login, str) else f"uid {facts.uid}"
-    whose = "every job runs as its user's own account" if facts.uid == 0 else "every job runs as that account"
+    code = "check.login_root" if facts.uid == 0 else "check.login_own"
     few = facts.uid == 0 and isinstance(facts.max_sessions, int) and facts.max_sessions < accounts + 2
-    hint = f"where ssh shares connections (ControlMaster), raise MaxSessions in its sshd_config from {facts.max_sessions}"
-    return good(f"{name}: {whose}", hint if few else None)
+    return good(code, "check.few_sessions" if few else None, login=name, sessions=facts.max_sessions)
 
 
 def _gpus(gpus: GpuFacts | Unknown) -> Verdict:
     if isinstance(gpus, Unknown):
-        return bad(
-            f"the driver does not answer: {gpus.why}", "look there for Xid or NVRM in dmesg; often only a reboot helps"
-        )
+        return bad("check.driver_silent", why=gpus.why)
     if gpus.source is not None and gpus.gpus:
         return _some_gpus(gpus)
     error = gpus.error or "no driver"
     if gpus.cards == 0 and gpus.driver is None:
-        return unsure(f"none: no NVIDIA card and no driver ({error})", "jobs that ask for no GPU can run there")
+        return unsure("check.no_gpus", why=error)
     if "mismatch" in error.lower():
-        return bad(error, "the driver was exchanged while it was loaded: reboot that machine")
-    what = f"{_count(gpus.cards, 'NVIDIA card')} in it" if gpus.cards else f"driver {gpus.driver} is loaded"
-    reason = "the driver shows none" if gpus.source is not None else error
-    return bad(
-        f"{what}, and none can be used: {reason}", "nvidia-smi there must list them; if it is missing, install the driver"
-    )
+        return bad("check.driver_mismatch", why=error)
+    why = Message("check.driver_lists_none") if gpus.source is not None else plain(error)
+    if gpus.cards:
+        return bad("check.cards_unusable", cards=gpus.cards, why=why)
+    return bad("check.driver_unusable", driver=gpus.driver, why=why)
 
 
 def _some_gpus(gpus: GpuFacts) -> Verdict:
@@ -145,25 +143,21 @@ def _some_gpus(gpus: GpuFacts) -> Verdict:
     if gpus.driver is not None:
         text += f", driver {gpus.driver}"
     if gpus.source == "nvidia-smi":
-        return good(f"{text}, through nvidia-smi", f"readings come slowly: {gpus.error or 'no NVML'}")
-    return good(text)
+        return good("check.through_nvidia_smi", gpus=text, why=gpus.error or "no NVML")
+    return Verdict(True, plain(text))
 
 
 def _disk(disk: DiskFacts | Unknown) -> Verdict:
     if isinstance(disk, Unknown):
-        return bad(f"the file system does not answer: {disk.why}", "df there; another place: roost node add … --dir DIR")
+        return bad("check.disk_silent", why=disk.why)
     path = disk.path
     if disk.error is not None:
-        return bad(
-            f"cannot be written: {disk.error}", f"ls -ld {path}; df {path}; another place: roost node add … --dir DIR"
-        )
+        return bad("check.disk_unwritable", why=disk.error, path=path)
     if disk.free_mib < LEAST_MIB:
-        return bad(f"{disk.free_mib} MiB free for {path}", f"logs and states of jobs need room: df -h {path}")
+        return bad("check.disk_full", mib=disk.free_mib, path=path)
     if disk.free_inodes is not None and disk.free_inodes < LEAST_INODES:
-        return bad(
-            f"{disk.free_inodes} files more fit in the file system of {path}", f"there are too many small ones: df -i {path}"
-        )
-    return good(f"{disk.free_mib / 1024:.0f} GiB free for {path}")
+        return bad("check.disk_no_inodes", files=disk.free_inodes, path=path)
+    return good("check.disk", gib=f"{disk.free_mib / 1024:.0f}", path=path)
 
 
 def _clock(contact: Contact, facts: Facts) -> Verdict:
@@ -171,32 +165,25 @@ def _clock(contact: Contact, facts: Facts) -> Verdict:
     least, most = facts.at_ms - contact.after_ms, facts.began_ms - contact.before_ms
     middle_s = (least + most) / 2000
     if least <= CLOCK_MS and most >= -CLOCK_MS:
-        return good("agrees with this server's")
-    text = f"{abs(middle_s):.1f} s {'ahead of' if middle_s > 0 else 'behind'} this server"
-    return bad(text, "set up NTP there: timedatectl set-ntp true")
+        return good("check.clock")
+    return bad("check.clock_ahead" if middle_s > 0 else "check.clock_behind", s=f"{abs(middle_s):.1f}")
 
 
 def _cgroups(usable: bool | Unknown, is_root: bool) -> Verdict:
     if usable is True:
-        return good("every run has its own")
-    why = f" ({usable.why})" if isinstance(usable, Unknown) else ""
-    what = "cgroup v2 at /sys/fs/cgroup" if is_root else "a root login, or cgroup v2 with delegation,"
-    hint = f"{what} would let whole jobs be counted, paused and ended at once"
-    return unsure(f"cannot be used{why}: runs are kept together by their sessions and marks", hint)
+        return good("check.cgroups")
+    hint = "check.cgroups_for_root" if is_root else "check.cgroups_for_login"
+    if isinstance(usable, Unknown):
+        return unsure("check.no_cgroups_because", hint, why=usable.why)
+    return unsure("check.no_cgroups", hint)
 
 
 def _logout(facts: Facts) -> Verdict:
     logout = facts.logout
     if isinstance(logout, Unknown):
-        return unsure(f"not known what happens to jobs when the session ends: {logout.why}")
+        return unsure("check.logout_unknown", why=logout.why)
     if logout.kills:
-        hint = "KillUserProcesses=no in /etc/systemd/logind.conf there, then: systemctl restart systemd-logind"
-        return bad("jobs would be killed when the ssh session ends (KillUserProcesses)", hint)
+        return bad("check.logout_kills")
     if logout.remove_ipc and facts.uid == 0:
-        hint = "RemoveIPC=no in /etc/systemd/logind.conf there, then: systemctl restart systemd-logind"
-        return unsure("a user who logs out there takes the shared memory of his jobs along (RemoveIPC)", hint)
-    return good("jobs live on when the session ends" + ("" if logout.systemd else " (no systemd there)"))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+        return unsure("check.logout_removes_ipc")
+    return good("check.logout" if logout.systemd else "check.logout_without_systemd")

@@ -17,8 +17,8 @@ from roost.links.link import REMOTE, WARY, WARY_REMOTE, Route
 from roost.links.ssh_errors import explain
 from roost.node.build import build
 
-KNOCKING = 4
-"""Connections to one node that may be on their way at once: an sshd turns away those beyond ten."""
+MAX_CONNECTING = 4
+"""Connections to one node that may be set up at once: an sshd refuses those beyond ten."""
 
 
 class NodeCommands:
@@ -69,9 +69,9 @@ class NodeCommands:
             ssh.command(way, wanted, self.program),
             WARY_REMOTE if is_wary else REMOTE,
             self.program.data,
-            lambda words: explain(words, target, node)[0],
+            lambda words: str(explain(words, target, node)[0]),
             identity or {},
-            self._gates.setdefault(node, asyncio.Semaphore(KNOCKING)),
+            self._gates.setdefault(node, asyncio.Semaphore(MAX_CONNECTING)),
             lambda: self._cluster().number("node.retry_s"),
         )
 

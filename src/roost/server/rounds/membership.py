@@ -17,7 +17,7 @@ def know_node(turn: Turn, command: KnowNode) -> None:
         if was is not None and msgspec.structs.replace(was, host_key=command.access.host_key) != command.access:
             raise Conflict(f"{command.node} is another machine by now", f"roost node show {command.node}")
     elif command.node in turn.cluster.nodes:
-        raise Conflict(f"there is a node {command.node} already", f"roost node show {command.node}")
+        raise Conflict("node.exists", node=command.node)
     turn.record(ev.NodeKnown(command.node, command.access), command.actor)
 
 
@@ -54,7 +54,7 @@ def lose_node(turn: Turn, command: LoseNode) -> list[int]:
     """Its jobs are lost; those with retries go elsewhere."""
     node = turn.cluster.nodes.get(command.node)
     if node is None:
-        raise NotFound(f"there is no node {command.node}", "roost nodes")
+        raise NotFound("node.not_found", node=command.node)
     if node.attached:
         raise Conflict(
             f"{command.node} can be reached: nothing of it is lost", f"roost kill --node {command.node} ends what runs there"
@@ -78,7 +78,7 @@ def remote_node(turn: Turn, name: str) -> Node:
     """That node, which is not the server's own machine. Raises."""
     node = turn.cluster.nodes.get(name)
     if node is None:
-        raise NotFound(f"there is no node {name}", "roost nodes")
+        raise NotFound("node.not_found", node=name)
     if node.access is None:
         raise Conflict(f"{name} is the server's own machine", f"roost drain {name} keeps jobs away from it")
     return node

@@ -96,7 +96,7 @@ class ServerStatus:
     def node(self, name: str) -> Node:
         """One node, or `NotFound`."""
         if name not in self._engine.cluster.nodes:
-            raise NotFound(f"there is no node {name}", "roost nodes")
+            raise NotFound("node.not_found", node=name)
         return self._node(name)
 
     def _node(self, name: str) -> Node:

@@ -61,7 +61,8 @@ def look(answer: Any, known: Known = KNOWN, exit_code: int | None = 0, stderr: s
     """The checks by their names, which always come whole and in their order."""
     found = checks(Contact("lab3", "ssh://root@10.0.0.3", exit_code, stderr, answer, NOW, NOW + 500), known)
     assert [check.name for check in found] == NAMES
-    return {check.name: msgspec.structs.asdict(check) for check in found}
+    said = (msgspec.structs.asdict(check) for check in found)
+    return {c["name"]: {**c, "text": str(c["text"]), "hint": None if c["hint"] is None else str(c["hint"])} for c in said}
 
 
 def words(check: Json) -> tuple[bool | None, str]:
@@ -78,10 +79,10 @@ def test_a_node_where_all_is_well() -> None:
         "gpus": (True, "2 × NVIDIA A100 40 GiB, driver 535.104"),
         "disk": (True, "71 GiB free for /var/lib/roost-node/1"),
         "clock": (True, "agrees with this server's"),
-        "accounts": (True, "ana: there"),
-        "shared home": (True, "the same as on this server: that of ana"),
+        "accounts": (True, "ana: exist"),
+        "shared home": (True, "the same as on this server: ana"),
         "cgroups": (True, "every run has its own"),
-        "logout": (True, "jobs live on when the session ends"),
+        "logout": (True, "jobs continue when the session ends"),
     }
     assert not any(check["hint"] for check in found.values())
 
@@ -94,7 +95,7 @@ def test_a_node_where_all_is_well() -> None:
             0,
             "ssh: connect to host 10.0.0.3 port 22: Connection refused",
         ),
-        ("Host key verification failed.", 1, "the host key of lab3 is not the one that is known"),
+        ("Host key verification failed.", 1, "the host key of lab3 is not the confirmed one"),
         ("root@10.0.0.3: Permission denied (publickey).", 2, "root@10.0.0.3: Permission denied (publickey)."),
         ("no Python 3.8 or later", 3, "no Python 3.8 or later"),
         ("something new", 0, "something new"),
@@ -106,15 +107,18 @@ def test_what_fails_at_a_step_has_passed_those_before_it(stderr: str, failed: in
     assert found[NAMES[failed]]["hint"]
     assert all(found[name]["ok"] is True for name in NAMES[:failed])
     rest = {words(found[name]) for name in NAMES[failed + 1 :]}
-    assert rest == {(None, f"not known before {NAMES[failed]} is right")}
+    assert rest == {(None, f"not known: {NAMES[failed]} failed")}
 
 
 def test_what_the_other_side_failed_at_is_not_sshs() -> None:
     found = look(None, exit_code=1, stderr="ImportError: no zlib")
     assert words(found["python"]) == (False, "ImportError: no zlib")
-    assert words(look(None, exit_code=3)["python"]) == (False, "it left with exit code 3 and without a word")
+    assert words(look(None, exit_code=3)["python"]) == (
+        False,
+        "the program there ended with exit code 3 and no error message",
+    )
     assert words(look(None, exit_code=None)["reachable"])[1].startswith("no answer within")
-    assert words(look({"hello": 1})["python"]) == (False, "its answer makes no sense")
+    assert words(look({"hello": 1})["python"]) == (False, "its answer is not valid")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +134,7 @@ def test_what_the_other_side_failed_at_is_not_sshs() -> None:
         (
             {"source": None, "gpus": [], "cards": 4, "error": "NVML: NVML Shared Library Not Found"},
             False,
-            "4 NVIDIA cards in it, and none can be used: NVML: NVML Shared Library Not Found",
+            "4 NVIDIA cards found, but none can be used: NVML: NVML Shared Library Not Found",
             "nvidia-smi",
         ),
         (
@@ -142,7 +146,7 @@ def test_what_the_other_side_failed_at_is_not_sshs() -> None:
         (
             {"source": "nvml", "gpus": [], "cards": 1},
             False,
-            "1 NVIDIA card in it, and none can be used: the driver shows none",
+            "1 NVIDIA card found, but none can be used: the driver lists none",
             "nvidia-smi",
         ),
         (
@@ -171,10 +175,13 @@ def test_gpus(gpus: Json, ok: bool | None, text: str | None, hint: str | None) -
     ("disk", "text"),
     [
         ({"path": "/d", "free_mib": 312, "error": None}, "312 MiB free for /d"),
-        ({"path": "/d", "free_mib": 10**6, "free_inodes": 3, "error": None}, "3 files more fit in the file system of /d"),
+        (
+            {"path": "/d", "free_mib": 10**6, "free_inodes": 3, "error": None},
+            "only 3 more files fit in the file system of /d",
+        ),
         (
             {"path": "/d", "free_mib": 10**6, "error": "read-only file system: /"},
-            "cannot be written: read-only file system: /",
+            "not writable: read-only file system: /",
         ),
         ({"error": "no answer within 8 s"}, "the file system does not answer: no answer within 8 s"),
     ],
@@ -213,7 +220,7 @@ def test_accounts_that_are_not_there() -> None:
     known = Known(None, "here", {"ana": ANA, "bo": Own(1002), "cy": Own()})
     gone = {"exists": False, "error": "cannot run as bo: this machine has no such account"}
     found = look(told(accounts={"ana": account(), "bo": gone, "cy": gone}), known)
-    assert words(found["shared home"]) == (True, "the same as on this server: that of ana")
+    assert words(found["shared home"]) == (True, "the same as on this server: ana")
     check = found["accounts"]
     assert words(check) == (False, "no account there for bo, cy")
     assert "useradd -m -u 1002 bo" in check["hint"]
@@ -222,10 +229,10 @@ def test_accounts_that_are_not_there() -> None:
 @pytest.mark.parametrize(
     ("found", "ok", "text"),
     [
-        (account(python=None), False, "ana may not run /usr/bin/python3"),
+        (account(python=None), False, "ana cannot run /usr/bin/python3"),
         (account(home=home(exists=False, inode=None)), False, "no home there for ana: /home/ana"),
         (account(uid=1009), False, "ana has uid 1009 there and 1001 here, with the same home"),
-        (account(uid=1009, home=home(8)), True, "ana: there"),
+        (account(uid=1009, home=home(8)), True, "ana: exist"),
         ({"error": "no answer within 8 s"}, None, "ana: no answer within 8 s"),
         (
             account(home=home(inode=None, exists=None, error="stale file handle")),
@@ -245,7 +252,7 @@ def test_an_ordinary_login_runs_everything_as_itself() -> None:
     assert words(found["login"]) == (True, "lab: every job runs as that account")
     assert words(found["accounts"]) == (True, "all jobs there run as lab")
     assert found["cgroups"]["ok"] is None
-    assert words(look(told(), Known())["accounts"]) == (None, "nobody has jobs to run there yet")
+    assert words(look(told(), Known())["accounts"]) == (None, "no users to check yet")
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "add": Verb(lambda f: f.add(ROOT, NewNode(FAR, "ssh://far")), False, done_before="there is a node far already"),
+    "add": Verb(lambda f: f.add(ROOT, NewNode(FAR, "ssh://far")), False, done_before="node far already exists"),
     "rm": Verb(lambda f: f.remove(ROOT, FAR, False), done_before="there is no node far", leaves_node=False),
     "rm --force": Verb(
         lambda f: f.remove(ROOT, FAR, True), has_run=True, done_before="there is no node far", leaves_node=False
@@ -290,7 +290,7 @@ async def test_a_machine_is_not_added_twice_whatever_its_link_knows(link: str) -
             wire.hello = None
         elif link == "rebooted unnoticed":
             wire.hello = msgspec.structs.replace(cast(m.Hello, wire.hello), boot="the boot before")
-        with pytest.raises(Conflict, match="is a node already: far"):
+        with pytest.raises(Conflict, match="that machine is already a node: far"):
             await server.fleet.add(ROOT, NewNode("other", "ssh://ana@far"))
         assert set(server.cluster.nodes) == {FAR}
         await server.kill()

@@ -317,7 +317,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def strange(server: FakeServer) -> FakeServer:
     """A server that has not seen the key of lab3 before."""
-    message = f"the host key of lab3 is {KEY} (ED25519), and nobody has said that this is right"
+    message = f"the host key of lab3 is {KEY} (ED25519) and has not been confirmed"
     refusal = 409, error("host_key_unknown", message, f"compare it, then say: --host-key {KEY}", host_key=KEY)
 
     def answer(_: Any, body: Any) -> tuple[int, Any]:
