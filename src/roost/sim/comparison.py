@@ -45,7 +45,7 @@ def policies(named: Sequence[str]) -> tuple[str, ...]:
     known = sorted([*names(), FIRST_FIT])
     for name in named:
         if name not in known:
-            raise Unusable(f"no policy named {name!r}", f"there are: {', '.join(known)}")
+            raise Unusable("sim.no_policy", name=repr(name), known=known)
     wanted = [name for name in named or [str(DEFAULTS["policy"])] if name != FIRST_FIT]
     return (*dict.fromkeys(wanted), FIRST_FIT)
 
@@ -61,7 +61,7 @@ def split(workload: Workload, nodes: Sequence[int]) -> tuple[Workload, int]:
     """The workload without the jobs that are wider than all nodes together, and how many those were."""
     kept = tuple(arrival for arrival in workload.arrivals if arrival.gpus <= sum(nodes))
     if not kept:
-        raise Unusable(f"every job is wider than the {sum(nodes)} GPUs of the cluster")
+        raise Unusable("sim.all_too_wide", gpus=sum(nodes))
     return msgspec.structs.replace(workload, arrivals=kept), len(workload.arrivals) - len(kept)
 
 

@@ -74,7 +74,7 @@ def replay(
     for job, start_ms in zip(jobs, begun, strict=True):
         if start_ms is None:
             asked = job.shape.request.gpus
-            raise Unusable(f"a job of {job.shape.user} with {asked} GPUs never starts on these nodes")
+            raise Unusable("sim.never_starts", user=job.shape.user, gpus=asked)
     return [
         Ran(at_ms, start_ms, arrival.run_ms, arrival.gpus, arrival.user)
         for (at_ms, arrival), start_ms in zip(moments, begun, strict=True)

@@ -14,6 +14,8 @@ from typing import IO, Any
 
 import msgspec
 
+from roost.messages import MessageError
+
 REQUIRED = ("submit_time", "duration", "gpus")
 NOBODY = "-"
 """The user of a job whose row names none."""
@@ -21,12 +23,12 @@ _MAX_S = 1e11
 _GZIP = b"\x1f\x8b"
 
 
-class Unusable(ValueError):
-    """The workload, or what is to be done with it, makes no sense; the message says what and where."""
+class Unusable(MessageError, ValueError):
+    """The workload cannot be replayed like that; the message says what is wrong and where."""
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.hint = hint
+
+class BadRow(MessageError, ValueError):
+    """What is wrong in a row of a trace."""
 
 
 class Arrival(msgspec.Struct, frozen=True, gc=False):
@@ -61,7 +63,7 @@ class Workload(msgspec.Struct, frozen=True):
 Moment = tuple[int, Arrival]
 """When a job comes in one replay, and the job."""
 _Row = tuple[Arrival, str]
-"""A job of a trace, with the user whom its column names, and its `vc`."""
+"""A job of a trace, with the user that its column names, and its `vc`."""
 
 
 def shaken(workload: Workload, squeeze: float, jitter_s: float, seed: int) -> list[Moment]:
@@ -81,15 +83,15 @@ def shaken(workload: Workload, squeeze: float, jitter_s: float, seed: int) -> li
 
 
 def read_trace(path: str, wanted: TraceWindow) -> Workload:
-    """The rows of a CSV file, gzipped or not, that are wanted. Raises `Unusable` at the first row that makes no sense."""
+    """The rows of a CSV file, gzipped or not, that are wanted. Raises `Unusable` at the first row that is not valid."""
     try:
         with open(path, "rb") as raw:
             return parse_trace((line.decode("utf-8-sig") for line in _unpacked(raw)), wanted, path)
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise Unusable(f"cannot read {path}: {reason}") from None
+        raise Unusable("trace.unreadable", path=path, why=reason) from None
     except UnicodeDecodeError:
-        raise Unusable(f"{path} is not a CSV file: it is not text") from None
+        raise Unusable("trace.not_text", path=path) from None
 
 
 def _unpacked(raw: IO[bytes]) -> Iterable[bytes]:
@@ -105,7 +107,7 @@ def parse_trace(lines: Iterable[str], wanted: TraceWindow, path: str = "the trac
         places = _places(next(rows, []), wanted, path)
         found = list(_matching(rows, places, wanted, path))
     except csv.Error as error:
-        raise Unusable(f"{path}, line {rows.line_num}: {error}") from None
+        raise Unusable("trace.line", path=path, line=rows.line_num, why=str(error)) from None
     has_users = wanted.user_column is not None or any(arrival.user for arrival, _ in found)
     arrivals = [
         arrival if arrival.user else msgspec.structs.replace(arrival, user=(not has_users and vc) or NOBODY)
@@ -120,8 +122,9 @@ def _places(header: Sequence[str], wanted: TraceWindow, path: str) -> dict[str, 
     asked = [name for name, _ in wanted.only] + ([wanted.user_column] if wanted.user_column else [])
     for name in (*REQUIRED, *asked):
         if name not in places:
-            there = ", ".join(places) if any(places) else "none"
-            raise Unusable(f"{path} has no column {name!r}; its columns: {there}")
+            if not any(places):
+                raise Unusable("trace.no_columns", path=path, column=name)
+            raise Unusable("trace.no_column", path=path, column=name, known=list(places))
     return places
 
 
@@ -137,10 +140,10 @@ def _matching(rows: Iterator[list[str]], places: Mapping[str, int], wanted: Trac
             continue
         try:
             if len(fields) != columns:
-                raise ValueError(f"{len(fields)} fields, the header has {columns}")
+                raise BadRow("trace.fields", fields=len(fields), columns=columns)
             row = _row(fields, places, wanted.user_column or "user")
-        except ValueError as error:
-            raise Unusable(f"{path}, line {number}: {error}") from None
+        except BadRow as error:
+            raise Unusable("trace.line", path=path, line=number, why=error.said) from None
         if low <= row[0].submit_ms < high and all(fields[at] == value for at, value in only):
             yield row
 
@@ -165,9 +168,9 @@ def _milliseconds(text: str, column: str) -> int:
     try:
         value = float(text)
     except ValueError:
-        raise ValueError(f"{column} is {text!r}, seconds are meant") from None
+        raise BadRow("trace.not_seconds", column=column, value=repr(text)) from None
     if not 0 <= value <= _MAX_S:
-        raise ValueError(f"{column} is {text}, seconds from 0 to {_MAX_S:g} are meant")
+        raise BadRow("trace.out_of_range", column=column, most=f"{_MAX_S:g}", value=text)
     return round(value * 1000)
 
 
@@ -177,7 +180,7 @@ def _gpus(text: str) -> int:
         if not 0 <= value <= 1e6 or not value.is_integer():
             raise ValueError
     except ValueError:
-        raise ValueError(f"gpus is {text!r}, a whole number is meant") from None
+        raise BadRow("trace.not_whole", value=repr(text)) from None
     return int(value)
 
 
@@ -204,6 +207,6 @@ def _workload(arrivals: list[Arrival], from_s: float | None, name: str) -> Workl
     """In order, without the jobs that want no GPU."""
     kept = sorted((a for a in arrivals if a.gpus), key=lambda a: a.submit_ms)
     if not kept:
-        raise Unusable(f"{name} has no job with a GPU in that window" if arrivals else f"{name} has no job in that window")
+        raise Unusable("trace.no_gpu_jobs" if arrivals else "trace.no_jobs", path=name)
     start_ms = kept[0].submit_ms if from_s is None else round(from_s * 1000)
     return Workload(tuple(kept), start_ms, len(arrivals) - len(kept))

@@ -26,6 +26,7 @@ NOT_CODES: Mapping[str, str] = {
     "node.pid": "a file of the node program",
     "node.sock": "a file of the node program",
     "notify.notify_actions": "a module",
+    "sim.json": "a file of the node program",
     "user.roost.run": "an extended attribute",
 }
 """Texts in the source that begin like a code and are none: each with what it is. An entry that is not needed fails."""

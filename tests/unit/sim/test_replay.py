@@ -101,7 +101,7 @@ def test_jobs_wider_than_the_cluster_are_left_out_and_counted() -> None:
     workload = Workload((Arrival(0, 1000, 1, "a"), Arrival(0, 1000, 5, "a")), 0)
     kept, too_wide = split(workload, (2, 2))
     assert ([a.gpus for a in kept.arrivals], too_wide) == ([1], 1)
-    with pytest.raises(Unusable, match="every job is wider than the 4 GPUs of the cluster"):
+    with pytest.raises(Unusable, match="every job needs more than the 4 GPUs of the cluster"):
         split(Workload((Arrival(0, 1000, 5, "a"),), 0), (2, 2))
 
 

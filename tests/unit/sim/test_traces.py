@@ -63,18 +63,18 @@ def test_jobs_without_a_gpu_are_left_out_and_counted() -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ([], "t.csv has no column 'submit_time'; its columns: none"),
-        (["submit_time,gpus", "1,2"], "t.csv has no column 'duration'; its columns: submit_time, gpus"),
+        ([], "t.csv has no columns; submit_time is required"),
+        (["submit_time,gpus", "1,2"], "t.csv has no column duration; its columns: submit_time, gpus"),
         ([HEADER], "t.csv has no job in that window"),
         ([HEADER, "0,1,0,,,,,"], "t.csv has no job with a GPU in that window"),
-        ([HEADER, ROWS[0], "1,2,3"], "t.csv, line 3: 3 fields, the header has 8"),
-        ([HEADER, "soon,1,1,,,,,"], "t.csv, line 2: submit_time is 'soon', seconds are meant"),
-        ([HEADER, "0,,1,,,,,"], "t.csv, line 2: duration is '', seconds are meant"),
-        ([HEADER, "0,-1,1,,,,,"], "t.csv, line 2: duration is -1, seconds from 0 to 1e+11 are meant"),
-        ([HEADER, "nan,1,1,,,,,"], "t.csv, line 2: submit_time is nan, seconds from 0 to 1e+11 are meant"),
-        ([HEADER, "0,1,0.5,,,,,"], "t.csv, line 2: gpus is '0.5', a whole number is meant"),
-        ([HEADER, "0,1,inf,,,,,"], "t.csv, line 2: gpus is 'inf', a whole number is meant"),
-        ([HEADER, "0,1,1,,,,,never"], "t.csv, line 2: req_time is 'never', seconds are meant"),
+        ([HEADER, ROWS[0], "1,2,3"], "t.csv, line 3: 3 fields, but the header has 8"),
+        ([HEADER, "soon,1,1,,,,,"], "t.csv, line 2: submit_time must be seconds, not 'soon'"),
+        ([HEADER, "0,,1,,,,,"], "t.csv, line 2: duration must be seconds, not ''"),
+        ([HEADER, "0,-1,1,,,,,"], "t.csv, line 2: duration must be between 0 and 1e+11 seconds, not -1"),
+        ([HEADER, "nan,1,1,,,,,"], "t.csv, line 2: submit_time must be between 0 and 1e+11 seconds, not nan"),
+        ([HEADER, "0,1,0.5,,,,,"], "t.csv, line 2: gpus must be a whole number, not '0.5'"),
+        ([HEADER, "0,1,inf,,,,,"], "t.csv, line 2: gpus must be a whole number, not 'inf'"),
+        ([HEADER, "0,1,1,,,,,never"], "t.csv, line 2: req_time must be seconds, not 'never'"),
     ],
 )
 def test_what_makes_no_sense_is_said_in_a_line(lines: list[str], said: str) -> None:

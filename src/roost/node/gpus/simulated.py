@@ -31,7 +31,7 @@ def parse_sim_spec(text: str) -> List[int]:
     for part in sim_name(text)[1].split(","):
         count, _, size = part.strip().lower().partition("x")
         if not count.isdigit():
-            raise ValueError(f"simulated GPUs are written like 4x24G, not {text!r}")
+            raise ValueError(f"simulated GPUs must be written like 4x24G, not {text!r}")
         sizes += [parse_mib(size or "24g")] * min(int(count), _MAX_CARDS)
     if len(sizes) > _MAX_CARDS:
         raise ValueError(f"more than {_MAX_CARDS} simulated GPUs")
@@ -44,7 +44,7 @@ def sim_name(text: str) -> Tuple[Optional[str], str]:
     if not colon:
         return None, text
     if not _NAME.match(name):
-        raise ValueError(f"the name of a simulation has letters, digits, - and _, 32 at most, not {name!r}")
+        raise ValueError(f"the name of a simulation must be at most 32 letters, digits, - and _, not {name!r}")
     return name, rest
 
 
@@ -60,7 +60,7 @@ def parse_mib(text: str) -> int:
     except ValueError:
         mib = -1
     if mib < 0:
-        raise ValueError(f"a size is written like 24G or 800M, not {text!r}")
+        raise ValueError(f"a size must be written like 24G or 800M, not {text!r}")
     return mib
 
 

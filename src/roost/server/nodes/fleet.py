@@ -134,8 +134,7 @@ class Fleet:
             raise contact.failure(words, target, node)
         key = found[0]
         if said is not None and said != key.fingerprint:
-            found_key = {"host_key": key.fingerprint, "kind": key.kind}
-            raise Conflict("node.host_key_differs", node=node, expected=said, **found_key)
+            raise Conflict("node.host_key_differs", node=node, host_key=key.fingerprint, kind=key.kind, expected=said)
         if said is None and was != key.line and not await contact.is_known(where, key):
             old = ssh.HostKey(was).fingerprint if was is not None else None
             raise HostKeyUnknown(node, key.fingerprint, key.kind, old)

@@ -66,6 +66,8 @@ def run(args: Args) -> int:
     """Read, replay, print."""
     if bool(args.trace) == bool(args.history):
         raise UsageError("a trace or --history is meant", "roost simulate trace.csv.gz --nodes 20 --gpus 8")
+    from roost.messages import hint_of, render
+    from roost.messages.terminal import terminal_language
     from roost.sim import comparison as sim
     from roost.sim import traces
 
@@ -79,7 +81,8 @@ def run(args: Args) -> int:
         _say_left_out(workload.without_gpus, too_wide)
         found = sim.simulate(workload, asked, _progress())
     except traces.Unusable as error:
-        raise UsageError(str(error), error.hint) from None
+        language, hint = terminal_language(), hint_of(error.said)
+        raise UsageError(render(error.said, language), render(hint, language) if hint else None) from None
     finally:
         _progress()("")
     return print_shown(args, found, lambda shown: lines(found, shown))

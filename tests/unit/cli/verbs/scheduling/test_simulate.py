@@ -118,9 +118,9 @@ def test_shaken_and_side_by_side(trace: str) -> None:
         ("--nodes 1 --from 5 --to 5", "nothing lies between --from 5 and --to 5"),
         ("--nodes 1 --from 1000", "{trace} has no job in that window"),
         ("--nodes 1 --only vc", "--only vc: COLUMN=VALUE is meant, like vc=lab"),
-        ("--nodes 1 --only team=a", "{trace} has no column 'team'; its columns: submit_time, duration, gpus, user, name, "
+        ("--nodes 1 --only team=a", "{trace} has no column team; its columns: submit_time, duration, gpus, user, name, "
          "vc, status, req_time"),
-        ("--nodes 1 --gpus 1 --only gpus=2", "every job is wider than the 1 GPUs of the cluster"),
+        ("--nodes 1 --gpus 1 --only gpus=2", "every job needs more than the 1 GPU of the cluster"),
         ("--nodes 1 --since 3d", "--since goes with --history; --from and --to cut a trace"),
         ("--history", "a trace or --history is meant"),
     ],
@@ -134,7 +134,7 @@ def test_what_makes_no_sense(roost: Roost, trace: str, words: str, said: str) ->
 def test_a_broken_row_and_a_missing_file(roost: Roost, trace: str) -> None:
     Path(trace).write_text(TRACE + "40,ten,1,ana,,lab,,\n")
     shown = roost("simulate", trace, "--nodes", "1")
-    assert shown == (2, "", f"roost: {trace}, line 6: duration is 'ten', seconds are meant\n")
+    assert shown == (2, "", f"roost: {trace}, line 6: duration must be seconds, not 'ten'\n")
     assert roost("simulate", "/none.csv", "--nodes", "1").err == "roost: cannot read /none.csv: No such file or directory\n"
 
 
