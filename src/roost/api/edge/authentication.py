@@ -20,13 +20,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from roost.api.edge import cookies
 from roost.api.edge.forms import check_form
 from roost.api.edge.peer_credentials import SCOPE_KEY
-from roost.api.edge.request_limits import RequestLimit
+from roost.api.edge.request_limits import BodyBudget, RequestLimit
 from roost.api.edge.security_headers import SecurityHeaders
 from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.errors import BadRequest, NotKnown, NotPermitted, RoostError, TooFast
 from roost.core.networks import Network, networks
 from roost.server.identity.people import Caller, People
-from roost.server.identity.throttle import Pace
+from roost.server.identity.throttle import Pace, block
 from roost.server.process.proxies import Client, client_of
 from roost.server.rounds.engine import Engine
 
@@ -62,6 +62,7 @@ class Authentication:
         self._open: Counter[str] = Counter()
         self._proxies: tuple[str, tuple[Network, ...]] = ("", ())
         self._limit = RequestLimit(lambda: engine.rounds.is_busy)
+        self._bodies = BodyBudget()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -71,9 +72,10 @@ class Authentication:
         try:
             caller = self._admit(scope)
             scope.setdefault("state", {})["caller"] = caller
-            with self._counted(caller):
-                async with self._limit.passed(caller is not None) as give_up_seat:
-                    scope["state"]["give_up_seat"] = give_up_seat
+            whose = caller.name if caller is not None else block(address_of(scope))
+            with self._counted(caller), self._bodies.counted(whose) as take_bytes:
+                async with self._limit.passed(caller is not None, whose) as give_up_seat:
+                    scope["state"] |= {"give_up_seat": give_up_seat, "take_bytes": take_bytes}
                     await self._app(scope, receive, answer)
         except RoostError as error:
             await self._refuse(scope, error)(scope, receive, answer)

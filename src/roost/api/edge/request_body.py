@@ -35,6 +35,7 @@ async def read_body(request: Request, limit: int = MAX_BODY) -> bytes:
     try:
         async with asyncio.timeout_at(min(end_s, loop.time() + patience.piece_s)) as deadline:
             async for piece in request.stream():
+                request.state.take_bytes(len(piece))
                 data += piece
                 if len(data) > most:
                     raise TooLarge("request.longer", most=most)
