@@ -16,6 +16,8 @@ TWINS = (
     ("docs/how-to/sweeps.md", "docs/zh/how-to/sweeps.md"),
     ("docs/how-to/notify.md", "docs/zh/how-to/notify.md"),
     ("docs/how-to/troubleshooting.md", "docs/zh/how-to/troubleshooting.md"),
+    ("docs/how-to/install.md", "docs/zh/how-to/install.md"),
+    ("docs/how-to/login.md", "docs/zh/how-to/login.md"),
     ("docs/how-to/dashboard.md", "docs/zh/how-to/dashboard.md"),
     ("docs/explanation/policies.md", "docs/zh/explanation/policies.md"),
     ("docs/explanation/why.md", "docs/zh/explanation/why.md"),
