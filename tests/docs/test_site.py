@@ -95,6 +95,23 @@ def test_a_browser_without_network_shows_the_site_whole(site: Path, start: str, 
         page.close()
 
 
+def test_every_page_of_both_languages_opens_without_network(site: Path) -> None:
+    if chromium() is None:
+        pytest.skip("NOT TESTED: the documentation in a browser; there is no Chromium: apt-get install chromium")
+    with served(site) as url, browser() as chrome:
+        page = chrome.new_page(viewport=DESKTOP)
+        heard = Heard(page, url)
+        titles = {}
+        for path in sorted((ROOT / "docs").rglob("*.md")):
+            place = path.relative_to(ROOT / "docs").with_suffix("").as_posix().removesuffix("index")
+            page.goto(f"{url}{place}/" if place and not place.endswith("/") else url + place)
+            expect(page.locator("h1").first).to_be_visible()
+            titles[place] = page.locator("html").get_attribute("lang")
+        assert {place: lang for place, lang in titles.items() if lang != ("zh" if place.startswith("zh/") else "en")} == {}
+        assert heard.complaints == []
+        page.close()
+
+
 class Heard:
     """Lets a page load from one address only, and keeps requests to others, missing files and complaints."""
 
