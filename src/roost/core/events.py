@@ -291,6 +291,12 @@ class TimeCame(Event, frozen=True):
     now_ms: int
 
 
+class ClockStepped(Event, frozen=True):
+    """The server's wall clock was set: what lies so many milliseconds ahead by it lies as far ahead in truth as before."""
+
+    by_ms: int
+
+
 class HoldChanged(Event, frozen=True):
     """What is held for a wide job now, what is left of the allowance, and for which job a hold was abandoned."""
 
@@ -305,6 +311,6 @@ class HoldChanged(Event, frozen=True):
     """GPU seconds that stood idle for the job whose hold was abandoned."""
 
 
-MOMENTARY = (NodeAttached, NodeDetached, Orphaned, Laid, Barred, Sampled, Measured, TimeCame, HoldChanged)
+MOMENTARY = (NodeAttached, NodeDetached, Orphaned, Laid, Barred, Sampled, Measured, TimeCame, ClockStepped, HoldChanged)
 LAZY = (Started, FilesGone)
 """Facts that the node keeps on disk as well: their commit may wait for the next batch."""

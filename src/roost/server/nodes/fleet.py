@@ -21,10 +21,10 @@ from roost.links import addresses, ssh
 from roost.links.addresses import PIPE
 from roost.links.link import LinkDown, plain
 from roost.messages import Message
-from roost.node.system.host import boot_id
-from roost.server.clock import now_ms
+from roost.node.system.host import boot_id, wall_ms
 from roost.server.identity.people import Caller, People
 from roost.server.nodes import contact
+from roost.server.nodes.absences import Absences
 from roost.server.nodes.account_checks import own_accounts
 from roost.server.nodes.former_nodes import former
 from roost.server.nodes.new_node import NewNode, check_new, check_path, check_pipe, refuse
@@ -53,6 +53,8 @@ class Fleet:
         self, engine: Engine, people: People, links: NodeLinks, show: Callable[[str], Node], fetched: Fetched | None = None
     ) -> None:
         self._engine, self._people, self._links, self._show, self._fetched = engine, people, links, show, fetched
+        self._absences = Absences(lambda: engine.controller.cluster)
+        engine.watchers.add(self._absences.watch)
 
     @property
     def _cluster(self) -> Cluster:
@@ -161,9 +163,9 @@ class Fleet:
         access = self._remote(name)
         users = {*self._people.accounts, *self._cluster.present} if access.each else ()
         people = await asyncio.to_thread(own_accounts, self._people, users)
-        before_ms = now_ms()
+        before_ms = wall_ms()
         said = await self._ask_there(name, access, sorted(people))
-        answer = Contact(name, access.target, said.code, said.err, said.facts, before_ms, now_ms())
+        answer = Contact(name, access.target, said.code, said.err, said.facts, before_ms, wall_ms())
         key = ssh.HostKey(access.host_key).fingerprint if access.host_key is not None else None
         if answer.told is not None:
             self._links.hurry(name)
@@ -231,12 +233,8 @@ class Fleet:
                     await self._engine.ask(LoseNode("", name, error))
 
     def _given_up(self, patience_s: float) -> list[str]:
-        before_ms = now_ms() - 1000 * patience_s
-        away = {
-            name
-            for name, node in self._cluster.nodes.items()
-            if node.access is not None and not node.attached and node.away_ms is not None and node.away_ms < before_ms
-        }
+        nodes = self._cluster.nodes
+        away = {name for name in self._absences.over(patience_s) if name in nodes and not nodes[name].attached}
         return sorted(away & {active.node for active in self._cluster.active.values()}) if away else []
 
     # -- users' own logins ------------------------------------------------------------------------------------------
