@@ -71,7 +71,7 @@ class ServerStatus:
         )
         return Status(
             server_pid=pid,
-            node_pid=next((node.pid for node in nodes if node.pid), None),
+            node_pid=next((node.pid for node in nodes if node.target is None), None),
             server=server,
             nodes=nodes,
             jobs=job_views.counts_view(cluster, now),
