@@ -68,10 +68,13 @@ static int below(const char *path, char *name, size_t size) {
   else if (!strncmp(path, root, root_length - 1) && !path[root_length - 1]) path = ".";
   else return 0;
   size_t n = 0;
-  while (*path && n + 2 < size) {
+  while (*path && n + 8 < size) {
     size_t run = 0, digits = 0;
     while (is_hex(path[run])) digits += path[run] <= '9', run++;
-    if (run >= 5 && digits) { name[n++] = '*'; path += run; }
+    if (!strncmp(path, ".part-", 6)) { /* a directory for a copy in the making */
+      memcpy(name + n, ".part-*", 7), n += 7;
+      for (path += 6; *path && *path != '/'; path++) ;
+    } else if (run >= 5 && digits) { name[n++] = '*'; path += run; }
     else if (run) { while (run-- && n + 2 < size) name[n++] = *path++; }
     else name[n++] = *path++;
   }

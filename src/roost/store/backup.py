@@ -1,7 +1,11 @@
 """Verified copies of the database: a backup, the copy before an upgrade, the state that a restore puts in place."""
 
 import contextlib
+import glob
+import os
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,16 +67,15 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def partial_of(path: Path) -> Iterator[Path]:
-    """An empty file beside it for the copy in the making, gone afterwards."""
-    partial = path.with_name(path.name + ".part")
-    partial.unlink(missing_ok=True)
-    partial.touch(mode=0o600, exist_ok=False)
+    """An empty file for the copy in the making, gone afterwards. It is in a directory of its own beside `path`: nobody else
+    can put there what SQLite would take for the log of this database."""
+    for left in path.parent.glob(f"{glob.escape(path.name)}.part-*"):  # by a process that was killed
+        if left.is_dir() and not left.is_symlink() and left.stat().st_uid == os.geteuid():
+            shutil.rmtree(left, ignore_errors=True)
+    directory = Path(tempfile.mkdtemp(prefix=f"{path.name}.part-", dir=path.parent))
     try:
+        partial = directory / path.name
+        partial.touch(mode=0o600)
         yield partial
     finally:
-        for suffix in ("", *_BESIDE):
-            partial.with_name(partial.name + suffix).unlink(missing_ok=True)
-
-
-_BESIDE = ("-journal", "-wal", "-shm")
-"""What SQLite puts beside a database."""
+        shutil.rmtree(directory, ignore_errors=True)

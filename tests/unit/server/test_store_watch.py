@@ -29,12 +29,11 @@ def store() -> Iterator[Store]:
 async def watched(store: Store, floor_mib: float = 0) -> AsyncIterator[tuple[StoreWatch, list[bool]]]:
     heard: list[bool] = []
     watch = StoreWatch(store, lambda: floor_mib, heard.append)
-    tasks = [asyncio.create_task(watch.look()), asyncio.create_task(watch.check())]
+    task = asyncio.create_task(watch.look())
     try:
         yield watch, heard
     finally:
-        for task in tasks:
-            task.cancel()
+        task.cancel()
 
 
 async def until_said(watch: StoreWatch, codes: list[str]) -> list[Message]:
