@@ -17,6 +17,7 @@ from tests.hosts.host import command_lines
 
 PATIENCE_S = 120
 REFUSED = "refused"
+WAKE = {"paused": "resume", "held": "release"}
 OF_THE_HOST = ("tini ", "cat", "sshd")
 
 
@@ -49,8 +50,8 @@ def _not_members(sky: Sky) -> list[str]:
 def _all_ended(sky: Sky) -> bool:
     unended = _unended(sky)
     for job in unended:
-        if job["state"] == "paused":
-            sky.ask("POST", "/jobs/actions", {"action": "resume", "select": {"ids": [job["id"]]}})
+        if job["state"] in WAKE:
+            sky.act(WAKE[job["state"]], job["id"])
     time.sleep(0.2)
     return not unended
 
@@ -65,7 +66,8 @@ def _unended(sky: Sky) -> list[Json]:
 
 def aftermath(sky: Sky) -> list[str]:
     """All that is not as it must be."""
-    jobs = {job: sky.box.http("GET", f"/jobs/{job}").json for job in sorted(sky.asked)}
+    answers = {job: sky.box.http("GET", f"/jobs/{job}") for job in sorted(sky.asked)}
+    jobs = {job: answer.json for job, answer in answers.items() if answer.status == 200 or job not in sky.removed}
     found = evidence.read(sky.lines.read_text())
     deaths = {host.name: host.power_offs for host in sky.hosts}
     sky.given_up |= {job for job, view in jobs.items() if any(_is_given_up(sky, each) for each in view["attempts"])}
