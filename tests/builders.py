@@ -21,8 +21,7 @@ from roost.server.rounds.node_reports import LinkLost, NodeReport
 from roost.server.rounds.turn import Reply
 from roost.store import reads
 from roost.store.rows import JobRow, ResultRow
-from roost.store.store import Store
-from roost.store.store_errors import CommitFailed
+from roost.store.store import CommitFailed, Store
 
 NOW = 1_800_000_000_000
 MEM = 24_000

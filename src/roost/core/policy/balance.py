@@ -1,7 +1,4 @@
-"""The user who holds the fewest GPUs for their weight goes first, among equals the one who was served longest ago.
-
-Inside a user, higher priority, then the oldest job.
-"""
+"""The user who holds least GPUs for his weight goes first; inside a user, higher priority, then the oldest job."""
 
 from roost.core.cluster import Cluster
 from roost.core.model import Job
@@ -11,6 +8,5 @@ WEIGHS = True
 
 
 def key(job: Job, cluster: Cluster, now_ms: int) -> tuple[float, ...]:
-    """What the user has, when they were last served, then the place in the queue."""
-    user = job.shape.user
-    return (*share(cluster, user), cluster.served[user], *job.order)
+    """What he has, then the place in the queue."""
+    return (*share(cluster, job.shape.user), *job.order)

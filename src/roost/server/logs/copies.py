@@ -15,8 +15,7 @@ from typing import Any
 import msgspec
 
 from roost.links import messages as m
-from roost.node.logs.reader import read_last_lines, read_range
-from roost.node.runs.run_log import LogFile
+from roost.node.logs.reader import LogFile, read_last_lines, read_range
 
 _BLOCK = 4096
 _PART = ".part"
