@@ -116,13 +116,13 @@ class Fleet:
             raise Conflict("node.same_gpus", node=node, other=other)
 
     async def _come(self, node: str) -> None:
-        """Wait until it is attached, but not for ever."""
+        """Wait until it is attached and has found its GPUs, but not for ever: a driver may take its time."""
         self._links.open_needed()
         link = self._links.open(node, NODE_CHANNEL)
         with contextlib.suppress(LinkDown):
             if link is not None:
                 await link.attached(ATTACH_S)
-        for _ in range(200):
+        for _ in range(int(ATTACH_S / 0.01)):
             known = self._cluster.nodes.get(node)
             if known is None or (known.attached and (link is None or link.hello is None or link.hello.gpus_known)):
                 return
