@@ -68,6 +68,14 @@ EVERY: list[tuple[r.Reason, str]] = [
         r.GpuMemory(gpu="n:0", asked_mib=8192, free_mib=512, total_mib=24576, holders=HOLDERS[:1], procs=(PROC,)),
         "GPU n:0 has 512 MiB of 24 GiB free, 8 GiB needed; in use by job 1 of ada, pid 7 of eve (100 MiB, python)",
     ),
+    (
+        r.GpuMemory(gpu="n:0", asked_mib=8192, free_mib=16384, total_mib=24576, floor_mib=12288),
+        "GPU n:0 has 16 GiB of 24 GiB free; 8 GiB needed, and 12 GiB must stay free (safety.gpu_mem)",
+    ),
+    (
+        r.GpuMemory(gpu="n:0", asked_mib=8192, free_mib=9216, total_mib=24576, floor_mib=12288, holders=HOLDERS[:1]),
+        "GPU n:0 has 9 GiB of 24 GiB free; 8 GiB needed, and 12 GiB must stay free (safety.gpu_mem); in use by job 1 of ada",
+    ),
     (r.GpuBusy(gpu="n:0", util=50, max_util=5), "GPU n:0 is 50 % busy; this job accepts at most 5 %"),
     (r.GpuBusy(gpu="n:0", util=None, max_util=5), "GPU n:0 does not report its utilization; this job accepts at most 5 %"),
     (r.GpuFault(gpu="n:0", fault="ECC"), "GPU n:0 is out of service: ECC"),
