@@ -171,7 +171,7 @@ def _left_behind(sky: Sky) -> list[str]:
         until("no process of a job is left", lambda: not _of_jobs(sky), within_s=20, shown=lambda: _of_jobs(sky))
         until("every GPU is free", lambda: not _in_use(sky), within_s=20, shown=lambda: _in_use(sky))
         sky.box.do("down")
-        until("the hosts are left", lambda: not _unwanted(sky), within_s=20, shown=lambda: _unwanted(sky))
+        until("the hosts are left", lambda: not _unwanted(sky), within_s=20, shown=lambda: _explained(sky))
     except AssertionError as problem:
         return [str(problem)]
     return []
@@ -199,6 +199,17 @@ def _unwanted(sky: Sky) -> dict[str, list[str]]:
     leaves by itself ten minutes later."""
     kept = {host: [line for line in lines if "--identity" not in line] for host, lines in _strays(sky).items()}
     return {host: lines for host, lines in kept.items() if lines}
+
+
+def _explained(sky: Sky) -> dict[str, list[str]]:
+    """The same, with the last that each node program wrote of itself."""
+    found = _unwanted(sky)
+    for host in sky.hosts:
+        for pid, line in host.processes().items() if host.name in found else ():
+            _, _, state = line.partition(" --state ")
+            log = Path(f"/proc/{pid}/root{state.split(' ')[0]}/node.log") if state else Path()
+            found[host.name] += [f"{pid}: {said}" for said in (log.read_text().splitlines()[-8:] if log.is_file() else ())]
+    return found
 
 
 def _strays(sky: Sky) -> dict[str, list[str]]:

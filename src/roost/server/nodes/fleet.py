@@ -15,7 +15,7 @@ import msgspec
 from roost.answers.nodes import Node, NodeCheck, NodeLogin
 from roost.core.accounts import NO_ACCOUNT, NODE_CHANNEL, SERVER_ACCOUNT, login_channel
 from roost.core.cluster import Cluster
-from roost.core.errors import Conflict, HostKeyUnknown, NotFound, NotPermitted, RoostError
+from roost.core.errors import Conflict, HostKeyUnknown, NotFound, NotPermitted, RoostError, TryLater
 from roost.core.model import Access, Login
 from roost.links import addresses, ssh
 from roost.links.addresses import PIPE
@@ -26,7 +26,7 @@ from roost.server.identity.people import Caller, People
 from roost.server.nodes import contact
 from roost.server.nodes.absences import Absences
 from roost.server.nodes.account_checks import own_accounts
-from roost.server.nodes.former_nodes import former
+from roost.server.nodes.former_nodes import former, unanswered
 from roost.server.nodes.new_node import NewNode, check_new, check_path, check_pipe, refuse
 from roost.server.nodes.node_check import Contact, Known, checks
 from roost.server.nodes.node_links import NodeLinks
@@ -97,6 +97,8 @@ class Fleet:
     async def _end_former(self, node: str, access: Access, found: Json) -> None:
         """End what the machine has of nodes that it was before. Its GPUs stay claimed until that is over."""
         ways = self._links.ways
+        if (why := unanswered(found)) is not None:
+            raise TryLater("node.former_unknown", node=node, why=plain(why))
         for was in former(found, self._cluster.nodes):
             words = ssh.become_words(was.channel, access.sim) if was.channel else ssh.attach_words(access.sim)
             command = ssh.command(ways.way(node, access), ways.wanted(was.node, access, words), ways.program)
