@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from roost.core import events as ev
+from roost.core.accounts import Account
 from roost.core.model import (
     AbandonedHold,
     Active,
@@ -71,6 +72,8 @@ class Cluster(Machines):
         self.users: dict[str, UserRules] = {}
         self.groups: dict[int, int] = {}
         self.settings: dict[str, Value] = dict(DEFAULTS)
+        self.account_states: dict[Account, str] | None = None
+        """`open`, or why nothing of a UNIX account may start; nor may it while that is unknown. None: nobody asks."""
         self.is_paused = False
         self.counts: Counter[str] = Counter()
         self.learned = Learned()
@@ -348,6 +351,9 @@ class Cluster(Machines):
 
     def _measured(self, e: ev.Measured) -> None:
         pass  # for those who watch: nothing is placed by it
+
+    def _accounts_known(self, e: ev.AccountsKnown) -> None:
+        self.account_states = e.states
 
     def _time_came(self, e: ev.TimeCame) -> None:
         self._let_in(e.now_ms)

@@ -5,7 +5,7 @@ Those above the line are kept in the store; those below are about the moment (a 
 
 import msgspec
 
-from roost.core.accounts import Channel
+from roost.core.accounts import Account, Channel
 from roost.core.model import (
     Access,
     Conditions,
@@ -273,6 +273,12 @@ class Barred(Event, frozen=True):
     until_ms: int = 0
 
 
+class AccountsKnown(Event, frozen=True):
+    """The UNIX accounts of jobs that wait: `open`, or why nothing may run as them."""
+
+    states: dict[Account, str]
+
+
 class Sampled(Event, frozen=True):
     node: str
     host: Host
@@ -311,6 +317,9 @@ class HoldChanged(Event, frozen=True):
     """GPU seconds that stood idle for the job whose hold was abandoned."""
 
 
-MOMENTARY = (NodeAttached, NodeDetached, Orphaned, Laid, Barred, Sampled, Measured, TimeCame, ClockStepped, HoldChanged)
+MOMENTARY = (
+    *(NodeAttached, NodeDetached, Orphaned, Laid, Barred, AccountsKnown),
+    *(Sampled, Measured, TimeCame, ClockStepped, HoldChanged),
+)
 LAZY = (Started, FilesGone)
 """Facts that the node keeps on disk as well: their commit may wait for the next batch."""

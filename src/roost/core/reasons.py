@@ -91,6 +91,17 @@ class NodeHeld(Reason, frozen=True, tag="node_kept"):
     until_ms: int
 
 
+class AccountClosed(Reason, frozen=True, tag="account_closed"):
+    """Nothing may run as the UNIX account of the job."""
+
+    account: str
+    state: str
+    """`locked`, `expired`, `refused` (by PAM), or `unknown` as long as nobody has answered."""
+
+    def message(self) -> Message:
+        return self._said(f"_{self.state}")
+
+
 class QuotaReached(Reason, frozen=True, tag="quota"):
     """The user has as much as they may have at once."""
 

@@ -25,6 +25,10 @@ EVERY: list[tuple[r.Reason, str]] = [
     (r.NotBefore(begin_ms=5, left_s=90, attempts=1), "waits 1 min 30 s before attempt 2"),
     (r.NodeUnreachable(node="n", why="cut"), "n cannot be reached: cut"),
     (r.NodeBarred(node="n", why="no account"), "n cannot run it: no account"),
+    (r.AccountClosed(account="ada", state="locked"), "the UNIX account ada is locked; unlock it with `usermod -U ada`"),
+    (r.AccountClosed(account="ada", state="expired"), "the UNIX account ada has expired; reopen it with `chage -E -1 ada`"),
+    (r.AccountClosed(account="ada", state="refused"), "PAM does not let the UNIX account ada in (its account phase)"),
+    (r.AccountClosed(account="ada", state="unknown"), "checking whether the UNIX account ada may run jobs"),
     (r.NodeDrained(node="n"), "n is drained; reopen it with `roost undrain n`"),
     (r.NodeHeld(node="n", job=3, until_ms=9), "n is held for job 3, which needs more GPUs at once and has waited long"),
     (

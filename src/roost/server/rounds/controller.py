@@ -70,7 +70,9 @@ class Controller:
 
     def reload(self) -> None:
         """Take the state from the store, as after a restart. Nodes must say hello again."""
+        before: Cluster | None = vars(self).get("cluster")
         self.cluster: Cluster = load(self.store)
+        self.cluster.account_states = before.account_states if before is not None else None
         self.interned = Interned()
         self.orphans = Orphans()
         self.last_job = int(self.store.meta().get("last_job", "0"))

@@ -6,10 +6,11 @@ import msgspec
 from tests.builders import MEM, NOW, attach, cluster, end, job, node, observe, start_all, submit
 
 from roost.core import events as ev
+from roost.core.accounts import Account
 from roost.core.model import Claimant, Conditions, Dependency, GpuRules, Host, Observation, Process
 from roost.core.plan.placement import impossible
 from roost.core.plan.planner import explain, plan
-from roost.core.reasons import GpuClaimed, GpuForeign, GpuMemory, GpuTaken
+from roost.core.reasons import AccountClosed, GpuClaimed, GpuForeign, GpuMemory, GpuTaken
 
 
 def test_the_first_come_is_the_first_served() -> None:
@@ -185,3 +186,15 @@ def test_a_gpu_that_another_roost_has_claimed_is_left_alone_until_it_is_free() -
         assert reason == GpuClaimed(gpu="n1:0", by=Claimant("bo", 7))
     observe(here, "n1-0")
     assert [s.job.id for s in plan(here, NOW).starts] == [1]
+
+
+def test_nothing_of_an_account_starts_before_it_is_known_to_be_open() -> None:
+    anas = job(1)
+    anas = msgspec.structs.replace(anas, shape=msgspec.structs.replace(anas.shape, account=Account("ana")))
+    here = cluster(anas, job(2), gpus=4)
+    assert len(plan(here, NOW).starts) == 2  # nobody asks about accounts
+    for states, started, word in (({}, [2], "unknown"), ({"ana": "locked"}, [2], "locked"), ({"ana": "open"}, [1, 2], "")):
+        here.apply(ev.AccountsKnown({Account(name): state for name, state in states.items()}))
+        assert [start.job.id for start in plan(here, NOW).starts] == started
+        closed = [reason.state for reason in explain(here, here.jobs[1], NOW) if isinstance(reason, AccountClosed)]
+        assert closed == ([word] if word else [])
