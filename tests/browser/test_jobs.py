@@ -233,7 +233,7 @@ def test_what_one_may_not_is_not_offered_and_not_done(site: Site) -> None:
     expect(kill).to_have_attribute("title", re.compile("Only the owner"))
     kill.click(force=True)  # it says why, and does nothing
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.get_by_role("region", name="Log")).to_contain_text("owner")  # the log is not shown to him
+    expect(page.get_by_role("region", name="Log")).to_contain_text("owner")  # the log is not shown to them
     page.goto("/jobs?label=fenced")
     row(page, "not bens").get_by_role("checkbox").check()
     expect(kill).to_have_attribute("aria-disabled", "true")

@@ -125,7 +125,7 @@ def is_unknown(page: Page, host: Host, job: int) -> None:
 
 
 def is_given_up(page: Page, host: Host) -> None:
-    """At an administrator's word, after he was told what he loses."""
+    """After an administrator confirms what is lost."""
     page.goto(f"/nodes/{host.name}")
     page.get_by_role("button", name="Give up its jobs").click()
     asked = page.get_by_role("dialog", name=f"Give up the jobs of {host.name}?")

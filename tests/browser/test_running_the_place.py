@@ -174,7 +174,7 @@ def test_scheduling_is_paused_and_all_are_told(site: Site) -> None:
     expect(told).to_have_count(0)
 
 
-def test_whoever_is_no_administrator_is_told_so(site: Site) -> None:
+def test_ordinary_users_see_that_a_page_is_for_administrators(site: Site) -> None:
     page = site.window("ben")
     for path in ("/users", "/users/ada", "/audit"):
         page.goto(path)

@@ -47,4 +47,4 @@ def test_the_best_point_is_said(site: Site) -> None:
     expect(best).to_contain_text("x=1")
     page.get_by_label("Goal").select_option("maximize")
     expect(best).to_contain_text("x=3")
-    expect(page.get_by_role("button", name="Kill all")).to_be_disabled()  # all have ended, and it is not his
+    expect(page.get_by_role("button", name="Kill all")).to_be_disabled()  # all have ended, and it is another user's

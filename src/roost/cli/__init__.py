@@ -73,9 +73,8 @@ def _unknown_part(name: str, word: str) -> UsageError:
     from difflib import get_close_matches
 
     close = get_close_matches(word, _parts(name), 1)
-    return UsageError(
-        f"no such verb: {name} {word}", f"did you mean: roost {name} {close[0]}?" if close else f"roost {name} --help"
-    )
+    hint = f"did you mean: roost {name} {close[0]}?" if close else f"roost {name} --help"
+    return UsageError("cli.unknown_verb", hint, name=f"{name} {word}")
 
 
 def _unknown(name: str, words: list[str]) -> UsageError:
@@ -85,9 +84,9 @@ def _unknown(name: str, words: list[str]) -> UsageError:
 
     two = " ".join(words[:2])
     if two in TWO_WORDS:
-        return UsageError(f"no such verb: {two}", f"here that is: roost {TWO_WORDS[two]}")
+        return UsageError("cli.former_two", two=two, two_words=TWO_WORDS[two])
     if name in FORMER:
-        return UsageError(f"no such verb: {name}", f"here that is: roost {FORMER[name]}")
+        return UsageError("cli.former_verb", name=name, former=FORMER[name])
     close = get_close_matches(name, [*VERBS, *ALIASES], 1)
     hint = f"did you mean: roost {close[0]}?" if close else "roost help"
-    return UsageError(f"no such verb: {name}", hint)
+    return UsageError("cli.unknown_verb", hint, name=name)

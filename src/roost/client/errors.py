@@ -1,12 +1,12 @@
 """What can go wrong between a client and a server.
 
 RoostError
-├── ServerUnreachable    nobody answers at that address, or it stopped answering
-├── StartFailed          a server was to be started and did not come up
-├── BadReport            what a job was to say of itself makes no sense, or nobody knows which job
-└── ApiError             the server answered no: status, code, message, hint, index, host_key
+├── ServerUnreachable    no server answers at that address, or it stopped answering
+├── StartFailed          a server could not be started
+├── BadReport            invalid results, or no job to report them for
+└── ApiError             the server refused a request: status, code, message, hint, index, host_key
 
-Each knows its exit code, so that the command line need not translate.
+Each has the exit code that the command line returns.
 """
 
 EXIT_FAILED = 1
@@ -28,17 +28,25 @@ _EXIT_OF_STATUS = {
     503: EXIT_TRY_LATER,
     507: EXIT_TRY_LATER,
 }
-_OVER_QUOTA = "over_quota"  # of the 429s the one that waiting alone does not help
+_OVER_QUOTA = "over_quota"  # the only 429 that does not go away by waiting
 
 
 class RoostError(Exception):
-    """A failure with one line for people, what to do next, and the exit code it means."""
+    """A failure: a message, a hint and an exit code.
+
+    `message` is a code of the catalogue `cli`, whose parameters follow by name, or a text such as an answer of the server.
+    """
 
     exit_code = EXIT_FAILED
     code = "error"
     """What the API would call it."""
 
-    def __init__(self, message: str, hint: str | None = None, *, exit_code: int | None = None) -> None:
+    def __init__(self, message: str, hint: str | None = None, *, exit_code: int | None = None, **params: object) -> None:
+        if message.startswith("cli."):
+            from roost.messages.terminal import with_hint
+
+            message, advice = with_hint(message, params)
+            hint = hint or advice
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -51,32 +59,32 @@ class RoostError(Exception):
 
 
 class ServerUnreachable(RoostError):
-    """Nobody answers. `sent` is true when a request may have reached the server all the same."""
+    """No server answers. `sent` is true if a request may still have reached it."""
 
     exit_code = EXIT_UNREACHABLE
     code = "unreachable"
 
-    def __init__(self, message: str, hint: str | None = None, *, sent: bool = False) -> None:
-        super().__init__(message, hint)
+    def __init__(self, message: str, hint: str | None = None, *, sent: bool = False, **params: object) -> None:
+        super().__init__(message, hint, exit_code=None, **params)
         self.sent = sent
 
 
 class StartFailed(RoostError):
-    """A server was started and ended before it answered, or never answered."""
+    """A new server ended before it answered, or never answered."""
 
     exit_code = EXIT_UNREACHABLE
     code = "start_failed"
 
 
 class BadReport(RoostError):
-    """A report that was not even sent."""
+    """A report that was refused before it was sent."""
 
     exit_code = EXIT_USAGE
     code = "bad_request"
 
 
 class ApiError(RoostError):
-    """The server's own no. `index` is the position of the bad job in a list of jobs, `host_key` what a node showed."""
+    """An error that the server answered. `index` is the position of the bad job in a list, `host_key` a node's host key."""
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ except ImportError:  # pragma: no cover - an interpreter without the C module of
 
 from roost.client.errors import RoostError, ServerUnreachable
 from roost.client.paths import SYSTEM_SOCKET
+from roost.messages.catalog import language_of
 
 CONNECT_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 120.0
@@ -100,7 +101,7 @@ class Connection:
     def __init__(self, address: str, timeout_s: float | None = ANSWER_TIMEOUT_S, token: str | None = None) -> None:
         self._socket: socket.socket | None = None
         if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
-            raise RoostError("that is not a token", "one is like roost_…: roost token new LABEL, or roost login URL")
+            raise RoostError("cli.not_a_token")
         self.address = address
         self.timeout_s = timeout_s
         self._token = token
@@ -139,7 +140,7 @@ class Connection:
     def lost(self, reason: object = "it closed the connection") -> ServerUnreachable:
         """Close, and give the error that says so."""
         self.close()
-        return ServerUnreachable(f"lost the server at {self.address}: {reason}", sent=True)
+        return ServerUnreachable("cli.connection_lost", address=self.address, reason=str(reason), sent=True)
 
     def receive(self, most: int = _CHUNK) -> bytes:
         """Some bytes, at most so many; none at the end of the connection. TimeoutError passes through."""
@@ -205,13 +206,14 @@ class Connection:
             return self.receive_line()
         except ServerUnreachable:
             if self.address.startswith("http://") and _wants_tls(self.address):
-                raise ServerUnreachable(  # not `sent`: it cannot have read the request
-                    f"what answers at {self.address} speaks TLS only", f"ROOST_SERVER=https://{self.address[7:]}"
-                ) from None
+                # not `sent`: the server cannot have read the request
+                raise ServerUnreachable("cli.tls_only", address=self.address, rest=self.address[7:]) from None
             raise
 
     def _head(self, method: str, path: str, body: bytes | None) -> bytes:
         head = f"{method} {path} HTTP/1.1\r\nHost: {self._host_name()}\r\n"
+        if (language := language_of(os.environ)) != "en":
+            head += f"Accept-Language: {language}\r\n"
         if self._token is not None:
             head += f"Authorization: Bearer {self._token}\r\n"
         if body is not None:
@@ -229,7 +231,7 @@ class Connection:
             else:
                 self._socket = _open_unix(self.address)
         except OSError as error:
-            raise ServerUnreachable(f"no server answers at {self.address}: {error.strerror or error}") from None
+            raise ServerUnreachable("cli.no_server", address=self.address, why=str(error.strerror or error)) from None
 
 
 def _open_unix(path: str) -> socket.socket:

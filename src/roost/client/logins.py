@@ -1,7 +1,7 @@
-"""What `roost login` keeps: a token for each server, and which server is meant when none is named.
+"""The tokens that `roost login` stores, one for each server, and the default server.
 
-One file that nobody but its owner may read. One that is somebody else's, or open to others, is never used. Imported only
-for a server that is reached by URL.
+They are in one file that only its owner can read. A file that others own or can read is never used. Imported only for
+servers with a URL.
 """
 
 import os
@@ -19,16 +19,16 @@ class UnsafeFile(RoostError):
 
 
 def address_of(text: str) -> str:
-    """A URL as it is kept: without a path, host and scheme in small letters."""
+    """A server's URL without path, in lower case."""
     scheme, mark, rest = text.strip().partition("://")
     place = rest.split("/")[0]
     if not mark or scheme.lower() not in ("http", "https") or not place or "@" in place:
-        raise ValueError("a server's URL is like https://lab.example.org or http://127.0.0.1:7171")
+        raise ValueError("expected a URL like https://lab.example.org or http://127.0.0.1:7171")
     return f"{scheme}://{place}".lower()
 
 
 def kept(environ: "Mapping[str, str]" = os.environ) -> Json:
-    """All that is kept: `default` and `servers`, by URL."""
+    """The stored logins: `default` and `servers` by URL."""
     path = logins_file(environ)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -36,7 +36,7 @@ def kept(environ: "Mapping[str, str]" = os.environ) -> Json:
         return {"default": None, "servers": {}}
     except OSError as error:
         raise UnsafeFile(
-            f"cannot read {path}: {error.strerror}", "it keeps your tokens; remove it and log in again"
+            f"cannot read {path}: {error.strerror}", "it contains your tokens; remove it and log in again"
         ) from None
     with open(descriptor, "rb") as file:
         _check(path, os.fstat(descriptor))
@@ -73,7 +73,7 @@ def default(environ: "Mapping[str, str]" = os.environ) -> str | None:
 
 
 def keep(address: str, login: Json) -> None:
-    """Keep a login, `token`, `user` and `id`; that server is meant from now on when none is named."""
+    """Store a login (`token`, `user` and `id`) and make its server the default."""
 
     def change(found: Json) -> None:
         found["servers"][address] = login

@@ -1,8 +1,8 @@
 """Where a server keeps its state and where it listens.
 
-`ROOST_HOME` puts all of it in one place. Otherwise root has /var/lib/roost and /run/roost; everybody else the XDG
-directories. `ROOST_SERVER` (a URL or the path of a socket) names a server that is not ours to start; `ROOST_CA_FILE` whose
-certificates such a server may show. Without it and without a server here, the one that `roost login` remembered is meant.
+`ROOST_HOME` puts everything in one place. Otherwise root uses /var/lib/roost and /run/roost, other users the XDG
+directories. `ROOST_SERVER` (a URL or the path of a socket) selects a server that is never started from here; `ROOST_CA_FILE`
+has the certificates to trust for it. Without `ROOST_SERVER` and a local server, the server of `roost login` is used.
 """
 
 import os

@@ -68,7 +68,7 @@ class People:
         admin: bool = False,
         ties: "Mapping[str, str] | None" = None,
     ) -> "list[Json]":
-        """Add users, all or none; each with `link`, by which he chooses a password, once."""
+        """Add users, all or none. Each result has a one-time `link` for choosing a password."""
         body = {"names": list(names), "unix": unix, "admin": admin, "ties": dict(ties or {})}
         made: list[Json] = self._roost._post("/users", body)["users"]
         return [{**user, "link": self._reachable(user["link"])} for user in made]
@@ -78,7 +78,7 @@ class People:
         return self._roost._send("PATCH", f"/users/{quoted(name)}", changes)
 
     def delete(self, name: str) -> "Json":
-        """Delete a user: `ended` are his jobs that were, `admitted` whether his UNIX account can still come in."""
+        """Delete a user. `ended` lists their jobs that were ended; `admitted`: their UNIX account can still use Roost."""
         return self._roost._send("DELETE", f"/users/{quoted(name)}", {})
 
     def link(self, name: str) -> str:

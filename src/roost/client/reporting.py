@@ -16,10 +16,10 @@ _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK 
 
 
 def report(results: "Mapping[str, Any]") -> "Json":
-    """Say how the job goes that this runs in: numbers and short texts by name. The last word on a name stands."""
+    """Report results of the current job: numbers and short texts by name. A later value replaces an earlier one."""
     job, attempt = os.environ.get("ROOST_JOB_ID", ""), os.environ.get("ROOST_ATTEMPT", "")
     if not job.isdecimal():
-        raise BadReport("this is not inside a job", "say which: roost report --job 12 loss=0.31")
+        raise BadReport("cli.not_in_job")
     socket, path = os.environ.get("ROOST_SOCKET"), os.environ.get("ROOST_REPORT")
     if path and not socket:
         return {"id": int(job), "results": _append(path, results)}
@@ -29,12 +29,12 @@ def report(results: "Mapping[str, Any]") -> "Json":
         return Roost(socket or None).report(int(job), results, attempt=int(attempt) if attempt.isdecimal() else None)
     except ServerUnreachable as error:
         if not socket:
-            error.hint = f"this job has neither ROOST_SOCKET nor ROOST_REPORT; from elsewhere: roost report --job {job} …"
+            error.hint = f"this job has neither ROOST_SOCKET nor ROOST_REPORT; elsewhere: roost report --job {job} …"
         raise
 
 
 def _append(path: str, results: "Mapping[str, Any]") -> "Json":
-    """A line for each, in one piece: nobody else's words get in between."""
+    """Append a line for each result, in one write, so that lines of other processes do not mix with it."""
     from roost.node.runs.results import plain
 
     _check(results)
@@ -44,22 +44,22 @@ def _append(path: str, results: "Mapping[str, Any]") -> "Json":
         fd = os.open(path, _FLAGS, 0o600)
         try:
             if os.write(fd, text) < len(text):
-                raise RoostError(f"cannot write all of it to {path}", "is the disk full?")
+                raise RoostError("cli.short_write", path=path)
         finally:
             os.close(fd)
     except OSError as problem:
-        raise RoostError(f"cannot write to {path}: {problem.strerror}", "ROOST_REPORT names that file") from None
+        raise RoostError("cli.cannot_write", path=path, strerror=problem.strerror) from None
     return said
 
 
 def _check(results: "Mapping[str, Any]") -> None:
-    """Raise for what the server would not take."""
+    """Raise if the server would refuse the results."""
     from roost.node.runs.results import MAX_NAMES, problem_of
 
     if not results:
-        raise BadReport("there is nothing to report", "roost report loss=0.31")
+        raise BadReport("cli.nothing_to_report")
     if len(results) > MAX_NAMES:
-        raise BadReport(f"{len(results)} results are too many: a job has at most {MAX_NAMES}")
+        raise BadReport("cli.too_many_results", results=len(results), max_names=MAX_NAMES)
     for name, value in results.items():
         if (problem := problem_of(name, value)) is not None:
-            raise BadReport(problem, "numbers and short texts under short names without = and spaces")
+            raise BadReport(problem, "results are numbers and short texts, with short names without = and spaces")

@@ -94,7 +94,7 @@ def token_for(address: str) -> str | None:
 
 
 def api_error(status: int, body: bytes) -> ApiError:
-    """The error that an answer's body describes, whoever wrote it."""
+    """The error in the body of an answer, from Roost or a proxy."""
     try:
         error = jsontext.loads(body.decode("utf-8"))["error"]
         message, index = error["message"], error.get("index")

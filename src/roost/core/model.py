@@ -74,7 +74,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
 
 
 class UserRules(msgspec.Struct, frozen=True):
-    """What an administrator said about a user: his weight, and the most that he may hold at once."""
+    """An administrator's rules for a user: weight and quotas."""
 
     weight: float = 1.0
     max_gpus: int | None = None
@@ -291,7 +291,7 @@ class Login(msgspec.Struct, frozen=True, omit_defaults=True):
 
     target: str
     name: str = ""
-    """As whom that is there."""
+    """The account there."""
     key: str | None = None
     ssh_as: str = ""
     """The account that ssh is run as here, with its configuration and keys: the user's own; empty: the server's."""

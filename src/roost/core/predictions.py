@@ -1,6 +1,6 @@
 """What earlier runs teach: how long a job will probably run, how much memory it will take, how people fared.
 
-Online, bounded, without a clock. A run is counted under what it was (user, what he ran, how many GPUs, which limit) and
+Online, bounded, without a clock. A run is counted under what it was (user, command, number of GPUs, time limit) and
 under ever coarser descriptions, down to everybody's runs; a prediction mixes them, the finest first, each as far as it has
 been seen. Counts fade, so that new habits win. Run times are kept as a distribution over steps of a quarter: an order needs
 its middle, a promise its tail, and a job that has run three hours is asked what is left of those that ran longer than that.

@@ -1,7 +1,7 @@
 """One node at the other end of a command: started, spoken to, started again when it ends.
 
 The same for this machine, for `ssh` and for `srun`: only the command line differs. Decides nothing; reports go to
-`on_report`, the end of the link to `on_lost`, answers to whoever asked.
+`on_report`, the end of the link to `on_lost`, answers to the caller.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from roost.links.bootstrap import PUSH
 ANSWER_S = 30.0
 """How long the one answer to a question may take."""
 MAX_WAITING = 512
-"""Answers that may wait for a slow asker; a log is followed again from where he is when he has read them."""
+"""Answers that may wait for a slow reader; a log is followed again from the reader's position when they are read."""
 MAX_COMPLAINTS = 20
 """Errors of one attachment that are written into the log."""
 
@@ -48,7 +48,7 @@ class Bounds(msgspec.Struct, frozen=True):
     """An attachment that ended sooner is followed by a longer pause, up to `longest_pause_s`."""
     longest_pause_s: float = 5.0
     silent_s: float | None = None
-    """Whoever has said nothing for so long is asked whether it is there; three times as long, and the link ends."""
+    """Seconds of silence before the other side is asked whether it is alive; after three times as long the link ends."""
     first_pause_s: float = 0.02
 
 
@@ -75,7 +75,7 @@ class Route(msgspec.Struct, frozen=True):
     explain: Callable[[str], str] | None = None
     """What the last words of the command mean; None: their last line is the reason."""
     identity: dict[str, Any] = {}
-    """As whom the command is run: arguments of `Popen`."""
+    """The account that the command runs as: arguments of `Popen`."""
     gate: asyncio.Semaphore | None = None
     """Passed while it is on its way: a node lets only so many knock at once."""
     longest_pause_s: Callable[[], float] | None = None
@@ -222,8 +222,6 @@ class Link:
                 raise ValueError("it said hello more than once")
             self.hello = message
             self._pass_gate()
-        if isinstance(message, m.Inventory) and self.hello is not None:
-            self.hello = msgspec.structs.replace(self.hello, gpus=message.gpus, gpus_known=True)
         if self.hello is None:  # nor does it answer: nothing was asked
             raise ValueError("it spoke before saying hello")
         if isinstance(message, (m.Log, m.LogData, m.LogEnd, m.Pong, m.NodeError)):
@@ -326,7 +324,7 @@ class _Wire(asyncio.Protocol):
         self._take_some()
 
     def _take_some(self) -> None:
-        """Take what may be taken in this slice of time; what is more waits, and so does whoever sent it."""
+        """Take as much as this slice of time allows; the rest waits, and so does its sender."""
         while self._lines and not self.lost.done():
             if self._bounds.a_slice is not None and not self._spend(len(self._lines[0])):
                 return

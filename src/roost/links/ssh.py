@@ -22,7 +22,7 @@ _KEY_LINE = re.compile(r"\S+ (ssh-\S+|ecdsa-\S+|sk-\S+) (\S+)")
 
 
 class Way(msgspec.Struct, frozen=True):
-    """How to get to a node: as whom, with which key, and where its host key is written down."""
+    """How to reach a node: account, key, and the file with its host key."""
 
     node: str
     target: str
@@ -38,15 +38,15 @@ def command(way: Way, wanted: RemoteProgram, program: Pushed) -> list[str]:
     assert way.known_hosts is not None
     known = ["-o", "StrictHostKeyChecking=yes", "-o", f"HostKeyAlias={way.node}"]
     known += ["-o", f"UserKnownHostsFile={_quoted(way.known_hosts)}", "-o", "GlobalKnownHostsFile=/dev/null"]
-    return ["ssh", *_OPTIONS, *known, *_whom(target, way.key), "--", target.host, remote_line(wanted, program)]
+    return ["ssh", *_OPTIONS, *known, *_login(target, way.key), "--", target.host, remote_line(wanted, program)]
 
 
 def host_key_command(target: Target, into: Path) -> list[str]:
-    """The command line after which the file has the host key. Logs in as nobody: whom it would trust is not yet known."""
+    """The command line after which the file has the host key. It does not log in: the host key is not confirmed yet."""
     known = ["-o", "StrictHostKeyChecking=accept-new", "-o", f"UserKnownHostsFile={_quoted(into)}"]
     known += ["-o", "GlobalKnownHostsFile=/dev/null", "-o", "HashKnownHosts=no", "-o", "HostKeyAlias=asked"]
     known += ["-o", "PreferredAuthentications=none"]
-    return ["ssh", *_OPTIONS, *known, *_whom(target, None), "--", target.host, "true"]
+    return ["ssh", *_OPTIONS, *known, *_login(target, None), "--", target.host, "true"]
 
 
 _OPTIONS = [
@@ -61,7 +61,7 @@ _OPTIONS = [
 ]
 
 
-def _whom(target: Target, key: str | None) -> list[str]:
+def _login(target: Target, key: str | None) -> list[str]:
     words = ["-l", target.user] if target.user is not None else []
     words += ["-p", str(target.port)] if target.port is not None else []
     return [*words, "-o", "IdentitiesOnly=yes", "-i", key] if key is not None else words

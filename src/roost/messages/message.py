@@ -55,7 +55,7 @@ class Message:
         return f"Message({self.code!r}, {self.params!r})"
 
     def __str__(self) -> str:
-        """In English: for logs, and for whoever prints an exception."""
+        """In English: for logs and printed exceptions."""
         return render(self, "en")
 
     def as_data(self) -> dict[str, Any]:

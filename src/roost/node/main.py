@@ -110,7 +110,7 @@ def _daemon(options: argparse.Namespace, program: str) -> int:
             os.close(options.ready_fd)
             options.ready_fd = None
 
-    close_all_but({options.ready_fd})  # whoever started us may have left some open; jobs would inherit them
+    close_all_but({options.ready_fd})  # the parent may have left some open; jobs would inherit them
     if options.ready_fd is not None:
         os.set_inheritable(options.ready_fd, False)
     try:

@@ -151,7 +151,7 @@ def _keep(home: Path, settings: dict[str, Any]) -> None:
 
 
 class PlainFormatter(logging.Formatter):
-    """A message is one line that steers no terminal, whoever's words are in it; only a traceback has more."""
+    """A message is one line without control characters; only a traceback has more."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         record.message = plain(record.message, LONGEST_MESSAGE)
@@ -183,14 +183,12 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     server = assemble(home, store, engine, links)
     node = _local_node(store, controller)
     rounds = asyncio.create_task(engine.run())
-    await server.accounts.begin()
     links.begin()
     rounds.add_done_callback(lambda task: _must_leave(task, server.shutdown))
     eviction = Eviction(engine, ways.evict_command)
     for name, work in {
         "archive": lambda: server.archive.keep_bounded(server.people.itself),
         "disk watch": lambda: _watch_disk(store, engine),
-        "accounts": server.accounts.run,
         "users": lambda: _tidy(server.people),
         "node links": links.tend,
         "nodes": server.fleet.tend,
@@ -219,7 +217,7 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
 
 
 def _must_leave(rounds: asyncio.Task[None], shutdown: Shutdown) -> None:
-    """Without rounds the server answers nobody: it leaves, so that whoever watches it starts another. Runs continue."""
+    """Without rounds the server cannot answer: it exits, so that its supervisor starts another. Runs continue."""
     if not rounds.cancelled() and (error := rounds.exception()) is not None:
         _log.critical("the rounds ended", exc_info=error)
         shutdown.ask()

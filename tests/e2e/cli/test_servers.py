@@ -43,7 +43,7 @@ def test_autostart_can_be_turned_off(bare: Box) -> None:
     for verb in (["submit", "true", "x"], ["run", "true", "x"], ["ls"], ["gpus"], ["down"]):
         ran = bare(*verb, env={"ROOST_AUTOSTART": "0"})
         assert (ran.returncode, ran.stdout) == (69, ""), verb
-        hint = "there is nothing to stop" if verb == ["down"] else "start one: roost up --detach"
+        hint = "no server is running here" if verb == ["down"] else "start the server: roost up --detach"
         assert ran.stderr.splitlines()[1] == f"hint: {hint}"
     assert not (bare.home / "roost.db").exists()
 
@@ -70,7 +70,7 @@ def test_down_leaves_jobs_running_and_up_finds_them(box: Box, tmp_path: Path) ->
     while (state := box.json("show", job)["state"]) != "running":
         assert time.monotonic() < deadline, state
     ran = box("down")
-    assert (ran.returncode, ran.stderr) == (0, "roost: the server is down; 1 job runs on\n")
+    assert (ran.returncode, ran.stderr) == (0, "roost: the server has stopped; 1 job runs on\n")
     assert box("ls").returncode == 69
     box.out("up", "--detach")
     go.write_text("on\n")

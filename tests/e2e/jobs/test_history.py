@@ -53,9 +53,9 @@ def test_a_job_shows_what_it_uses_and_a_restart_forgets_nothing(own: Box) -> Non
 
 def test_no_usage_is_said_plainly(own: Box) -> None:
     ran = own.run("usage")
-    assert (ran.code, ran.out, ran.err) == (0, "", "nobody has used a GPU in that time\n")
+    assert (ran.code, ran.out, ran.err) == (0, "", "no GPU usage in this time\n")
     assert own.refused(2, "usage", "--weeks", "none") == (
-        "roost: --weeks none: a whole number is meant\nhint: roost usage --help\n"
+        "roost: --weeks none: must be a whole number\nhint: roost usage --help\n"
     )
     assert own.refused(2, "usage", "--weeks", 1000) == "roost: weeks must be at most 520, not 1000\n"
     assert own.refused(2, "usage", "--user", "a/b").startswith("roost: invalid user name 'a/b'\n")

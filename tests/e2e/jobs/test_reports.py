@@ -80,4 +80,4 @@ def test_a_line_that_is_no_result_is_said_in_the_log(own: Box) -> None:
     job = own.submit("-g", 0, 'echo loss 0.5 >> "$ROOST_REPORT"; echo acc=1 >> "$ROOST_REPORT"')
     own.ends(job, "succeeded")
     assert results(own, job) == {"acc": 1}
-    assert own.do("log", job, "--err") == "roost: ROOST_REPORT: NAME=VALUE is meant: 'loss 0.5'\n"
+    assert own.do("log", job, "--err") == "roost: ROOST_REPORT: expected NAME=VALUE: 'loss 0.5'\n"

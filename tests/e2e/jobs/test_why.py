@@ -21,11 +21,11 @@ def test_why_says_who_holds_it_what_is_ahead_and_when_it_starts(own: Box) -> Non
 
     said = box.why(last)
     assert "needs 2 GPUs at once" in said
-    assert f"job {holder} of " in said and "probably until" in said
-    assert "ahead of it: 2 jobs" in said
+    assert f"job {holder} of " in said and "estimated end" in said
+    assert "ahead in the queue: 2 jobs" in said
     assert f"job {urgent} of " in said and "higher priority" in said
     assert f"job {older} of " in said and ": older" in said
-    assert "it starts probably between " in said and "it runs probably for " in said
+    assert "estimated start: " in said and "estimated run time: " in said
     assert "with 1 GPU instead of 2: now, on " in said
     assert max(map(len, said.splitlines())) <= 80
 
@@ -51,7 +51,7 @@ def test_a_dry_run_says_the_same_of_a_job_that_does_not_exist(box: Box) -> None:
     box.comes_to(box.submit("-g", 4, *FOREVER), "running")
     said = box.do("submit", "--dry-run", "-g", 2, *FOREVER)
     assert said.startswith("would wait: needs 2 free GPUs on ")
-    assert "who holds it:" in said and "it starts probably between " in said
+    assert "using the GPUs it needs:" in said and "estimated start: " in said
     (answer,) = json.loads(box.do("submit", "--json", "--dry-run", "-g", 2, *FOREVER))["jobs"]
     assert answer["would"] == "wait" and answer["eta"]["p90_s"] >= answer["eta"]["p50_s"]
     assert len(box.json("ls", "--all")["jobs"]) == 1

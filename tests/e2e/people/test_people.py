@@ -71,7 +71,7 @@ def test_several_users_are_added_locked_unlocked_and_deleted(box: Box) -> None:
     assert [user["max_gpus"] for user in box.json("user", "show", "ana", "eve")["users"]] == [2, 2]
     job = box.submit("--hold", "--owner", "ana", "true")
     ran = box.run("user", "del", "-y", "ana", "bob")
-    assert (ran.code, ran.err) == (0, "roost: ana is deleted, 1 job ended\nroost: bob is deleted, 0 jobs ended\n")
+    assert (ran.code, ran.err) == (0, "roost: deleted ana and ended 1 job\nroost: deleted bob and ended 0 jobs\n")
     assert names(box) == ["eve"]
     assert box.state(job) == "killed"
 
@@ -89,8 +89,8 @@ def test_users_from_a_file(own: Box) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
-        ("new none\nbad name here\n", 2, "line 2: a name and perhaps a UNIX account are meant"),
-        ("new none\n-x\n", 2, "line 2: not a name: '-x'"),
+        ("new none\nbad name here\n", 2, "line 2: expected a name and at most one UNIX account"),
+        ("new none\n-x\n", 2, "line 2: invalid name '-x'"),
         ("new none\nthere none\n", 1, "user there already exists"),
         ("new no-such-account\n", 2, "this machine has no account no-such-account"),
         (f"new {ME}\nold {ME}\n", 1, f"{ME} cannot be tied to new and to old"),
@@ -105,7 +105,7 @@ def test_of_a_file_with_one_bad_line_nobody_is_added(box: Box, text: str, code: 
 def test_wrong_names_are_refused_before_anything_is_done(box: Box) -> None:
     box.do("user", "add", "ana", "--unix", "none")
     for verb in ("lock", "admin", "del", "link"):
-        assert "there is no user not-here" in box.refused(2, "user", verb, "ana", "not-here")
+        assert "no such user: not-here" in box.refused(2, "user", verb, "ana", "not-here")
     assert "invalid user name" in box.refused(2, "user", "add", "eve", "a/b")
     assert "user ana already exists" in box.refused(1, "user", "add", "eve", "ana", "--unix", "none")
     assert "you cannot lock yourself" in box.refused(1, "user", "lock", ME)
@@ -190,7 +190,7 @@ def test_a_user_like_all_others_sees_all_and_rules_nothing(own: Box) -> None:
         assert there(*words).code == 77, words
     assert there("kill", job).code != 0 and own.state(job) == "held"
     assert "no UNIX account is linked to ana" in there("submit", "true").err
-    assert "you:        ana, no job can run: no UNIX account is tied" in there("status").out.splitlines()
+    assert "you:        ana, cannot run jobs: no linked UNIX account" in there("status").out.splitlines()
     changed = there("password", text=f"{PASSWORD}\nsome other nine words\n")
     assert changed.code == 0, changed
     assert there("password", text="wrong old one\nyet another nine words\n").code == 77
@@ -264,7 +264,7 @@ def test_defaults_are_unset_cleared_and_kept(own: Box) -> None:
     assert own.do("defaults", "unset", "gpus", "exclusive").split() == ["merge=on"]
     own.do("defaults", "clear")
     assert own.json("defaults")["defaults"] == {}
-    assert "these can be: gpus, mem" in own.refused(2, "defaults", "set", "speed=9")
+    assert "possible keys: gpus, mem" in own.refused(2, "defaults", "set", "speed=9")
     assert "must be between" in own.refused(2, "defaults", "set", "priority=99999999")
 
 

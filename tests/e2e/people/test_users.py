@@ -35,7 +35,7 @@ def test_users_are_listed_with_what_they_have(box: Box) -> None:
 
 def test_a_user_who_is_not_there_is_accepted_and_that_is_said(box: Box) -> None:
     ran = box.run("user", "set", "not-here-yet", "--weight", 2)
-    assert (ran.code, ran.err) == (0, "roost: not-here-yet has no account on this machine (yet)\n")
+    assert (ran.code, ran.err) == (0, "roost: not-here-yet has no account on this machine yet\n")
     assert box.do("users").splitlines()[1].split(maxsplit=5)[-1] == "no account here"
 
 
@@ -73,8 +73,8 @@ def test_what_a_job_is_bound_to_is_shown_edited_and_cloned(box: Box) -> None:
     shown = box.job(job)["request"]
     assert (shown["gpu_models"], shown["min_gpu_mem_mib"]) == (["Sim", "H100"], 20 * 1024)
     assert (shown["nodes"], shown["mem_auto"], shown["mem_mib"]) == ([node], True, None)
-    assert f"model Sim or H100, of at least 20.0G, only on {node}" in " ".join(box.do("show", job).split())
-    assert "it wants 1 GPU" in box.do("why", job)
+    assert f"model Sim or H100, at least 20.0G each, only on {node}" in " ".join(box.do("show", job).split())
+    assert "requested: 1 GPU" in box.do("why", job)
     twin = int(box.do("clone", job, "--gpu-model", "any", "--mem", "2G"))
     assert box.job(twin)["request"] | {"gpu_models": [], "mem_mib": 2048, "mem_auto": False} == box.job(twin)["request"]
     box.do("edit", job, "--node", "any", "--min-gpu-mem", "any")

@@ -164,7 +164,7 @@ def live(box: Box, unit: Unit) -> None:
     assert (box.state(job), held.is_alive) == ("running", True)
     said("the job outlives a server that was killed, and systemd starts the next")
 
-    assert "nothing changed" in unit.install("--sim", "2x8G")
+    assert "has not changed" in unit.install("--sim", "2x8G")
     assert box.server == third
     unit.install("--sim", "2x8G", "--host", "127.0.0.2")
     assert box.server != third

@@ -47,14 +47,14 @@ def talkative(server: FakeServer) -> None:
 
 
 def test_submit_says_how_to_follow(home: Path) -> None:
-    assert on_terminal(home, "submit", "x", "y") == (0, "12\n", "follow it: roost log -f 12\n")
+    assert on_terminal(home, "submit", "x", "y") == (0, "12\n", "follow the output: roost log -f 12\n")
     assert on_terminal(home, "submit", "-q", "x", "y") == (0, "12\n", "")
 
 
 def test_many_are_shown_as_a_range(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "jobs.txt"
     path.write_text("a b\n" * 5)
-    assert on_terminal(home, "submit", "--from", str(path)) == (0, "12-16\n", "5 jobs queued; look: roost ls\n")
+    assert on_terminal(home, "submit", "--from", str(path)) == (0, "12-16\n", "5 jobs queued; list them: roost ls\n")
 
 
 def test_ls_is_coloured_and_as_wide_as_the_terminal(home: Path) -> None:
@@ -72,3 +72,14 @@ def test_colour_can_be_refused(home: Path, more: dict[str, str]) -> None:
 
 def test_json_is_indented_for_eyes(home: Path) -> None:
     assert on_terminal(home, "ls", "--json")[1].startswith('{\n  "version": 1,\n')
+
+
+def test_a_chinese_terminal_gets_chinese_errors_hints_and_answers(home: Path, server: FakeServer) -> None:
+    chinese = {"LC_ALL": "zh_CN.UTF-8", "PYTHONUTF8": "1"}
+    wrong = on_terminal(home, "submit", "-g", "x", "true", more=chinese)
+    assert wrong == (2, "", "roost: --gpus x: 须为整数\nhint: roost submit --help\n")
+    nothing = on_terminal(home, "edit", "12", more=chinese)
+    assert nothing == (2, "", "roost: 没有要修改的内容\nhint: roost edit 12 --priority 5；详见 roost edit --help\n")
+    on_terminal(home, "ls", more=chinese)
+    on_terminal(home, "ls", more={"LC_ALL": "C.UTF-8"})
+    assert server.languages[-2:] == ["zh", None]

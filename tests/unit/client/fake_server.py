@@ -32,6 +32,7 @@ class FakeServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     def __init__(self, path: str, routes: dict[str, Any] | None = None) -> None:
         self.routes = routes or {}
         self.asked: list[tuple[str, dict[str, str], Any]] = []
+        self.languages: list[str | None] = []
         super().__init__(path, _Handler)
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
@@ -72,6 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(raw) if raw else None
         name = f"{self.command} {parts.path.removeprefix('/api/v1')}"
         self.server.asked.append((name, query, body))
+        self.server.languages.append(self.headers.get("Accept-Language"))
         route = self.server.routes.get(name)
         if route is None:
             answer: Answer = (404, error("not_found", f"no route {name}"))

@@ -100,7 +100,7 @@ def test_a_write_that_fails_leaves_what_was_there(config: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("text", ["lab.example.org", "/run/roost.sock", "ftp://lab", "https://", "https://ana:x@lab"])
 def test_what_is_no_url_of_a_server(text: str) -> None:
-    with pytest.raises(ValueError, match="a server's URL is like"):
+    with pytest.raises(ValueError, match="expected a URL like"):
         logins.address_of(text)
 
 

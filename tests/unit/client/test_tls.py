@@ -88,8 +88,8 @@ def test_a_certificate_of_nobody_known(pair: Pair, monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("ROOST_CA_FILE", raising=False)
     with serving(pair) as place:
         error = refusal(f"https://{place}")
-    assert error.message == f"the certificate of https://{place} is not to be trusted: self-signed certificate"
-    assert error.hint == "ROOST_CA_FILE=FILE names the authority, or the very certificate, that you trust"
+    assert error.message == f"the certificate of https://{place} is not trusted: self-signed certificate"
+    assert error.hint == "set ROOST_CA_FILE to the CA or certificate that you trust"
 
 
 def test_a_certificate_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,28 +98,28 @@ def test_a_certificate_of_somebody_else(tmp_path: Path, monkeypatch: pytest.Monk
     with serving(other) as place:
         error = refusal(f"https://{place}")
     assert "mismatch" in error.message
-    assert error.hint == "name the server as its certificate does: ROOST_SERVER=https://NAME:PORT"
-    assert tls._hint("certificate has expired") == "its administrator must renew it"
+    assert error.hint == "use the name in its certificate: ROOST_SERVER=https://NAME:PORT"
+    assert tls._hint("certificate has expired") == "ask its administrator to renew it"
 
 
 def test_one_that_speaks_no_tls(tmp_path: Path) -> None:
     with serving(None) as place:
         error = refusal(f"https://{place}")
-    assert error.message == f"what answers at https://{place} does not speak TLS"
-    assert error.hint == f"perhaps without TLS: ROOST_SERVER=http://{place}"
+    assert error.message == f"the server at https://{place} does not speak TLS"
+    assert error.hint == f"without TLS: ROOST_SERVER=http://{place}"
 
 
 def test_one_that_wants_tls_is_found_out_and_has_taken_nothing(pair: Pair) -> None:
     with serving(pair, connections=2) as place:
         error = refusal(f"http://{place}")
-    assert error.message == f"what answers at http://{place} speaks TLS only"
+    assert error.message == f"the server at http://{place} only speaks TLS"
     assert error.hint == f"ROOST_SERVER=https://{place}"
 
 
 def test_one_that_hangs_up_and_speaks_no_tls_is_just_lost() -> None:
     with (
         serving(None, connections=2, answer=b"") as place,
-        pytest.raises(ServerUnreachable, match="lost the server") as caught,
+        pytest.raises(ServerUnreachable, match="lost the connection") as caught,
     ):
         Connection(f"http://{place}").request("POST", "/", b"{}")
     assert caught.value.sent
@@ -136,7 +136,7 @@ def test_an_authority_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Mo
     assert refusal("https://127.0.0.1:1").message == "cannot use ROOST_CA_FILE /no/such.pem: No such file or directory"
     (tmp_path / "empty.pem").write_text("nothing\n")
     monkeypatch.setenv("ROOST_CA_FILE", str(tmp_path / "empty.pem"))
-    assert refusal("https://127.0.0.1:1").message.endswith("empty.pem: it holds no certificate in PEM form")
+    assert refusal("https://127.0.0.1:1").message.endswith("empty.pem: it contains no PEM certificate")
 
 
 def test_who_speaks_no_tls_does_not_load_it() -> None:

@@ -1,4 +1,4 @@
-// What can be done to jobs, the same wherever they are shown: its name, when it is possible and for whom, and the asking.
+// Actions on jobs, the same on all pages: name, when and for which users they are possible, and the confirmation.
 // The server has the last word; what stands here is so that nobody presses a button for nothing.
 import type { IconName } from "../parts/Icon.svelte";
 import { get, send, type Schemas } from "./api";

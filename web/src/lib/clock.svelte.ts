@@ -13,7 +13,7 @@ const subscribe = createSubscriber((update) => {
   return () => clearInterval(timer);
 });
 
-/** Now, on the server's clock, in milliseconds; whoever reads it is drawn anew each second. */
+/** Now, on the server's clock, in milliseconds; what reads it is redrawn every second. */
 export function seconds(): number {
   subscribe();
   return now;

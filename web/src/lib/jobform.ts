@@ -138,7 +138,7 @@ function local(value: string): string {
 
 export interface Read {
   spec: Spec;
-  /** By field, the word for what is meant there. */
+  /** By field, the message for what is expected there. */
   problems: Partial<Record<Name, Word>>;
 }
 
@@ -245,7 +245,7 @@ export function defaultsOf(fields: Fields, now: Date): { defaults: Json; problem
   return { defaults: Object.fromEntries(said), problems };
 }
 
-/** What somebody would type for the same. What his defaults say already is not said again. */
+/** The command line for the same job, without options that the user's defaults already set. */
 export function commandLine(fields: Fields, defaults: Json, now: Date): string {
   const { spec } = read(fields, defaults, now);
   const said = spec as unknown as Json;

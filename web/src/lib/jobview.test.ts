@@ -12,7 +12,7 @@ const job = (more: Record<string, unknown> = {}): JobView => ({
 }) as unknown as JobView;
 const advised = (one: JobView, of: Attempt, card: number | null = null): string[] => adviceOf(one, of, useOf(one, of, card, 0)).map((advice) => advice.word);
 
-test("who asked for much more than he used is told how much would do", () => {
+test("a job that requested much more memory than it used is told how much is enough", () => {
   const [advice] = adviceOf(job(), attempt(), useOf(job(), attempt(), null, 0));
   expect(advice).toEqual({ word: "job.advice_mem", values: { asked: "24 GiB", peak: "3 GiB", enough: "4G" } });
   expect(advised(job({ request: { mem_mib: null } }), attempt(), 24_576)).toEqual(["job.advice_whole"]);

@@ -21,7 +21,7 @@ export class Line {
   bytes = 0;
   /** Characters that were left out at its end. */
   cut = 0;
-  /** Grows with every change: whoever draws it sees by this that it is another. */
+  /** Grows with every change, so that a view knows when to redraw. */
   version = 0;
 
   constructor(

@@ -31,7 +31,7 @@ export class LogWindow {
   problem = $state.raw<unknown>(null);
   /** Bytes that were left out to keep up, since it was opened. */
   skipped = $state(0);
-  /** Somebody reads further up: nothing that he may be looking at goes. */
+  /** The reader has scrolled up: keep the lines they may be looking at. */
   isHeld = false;
   /** The number of the first line; null where that is not known. */
   firstNumber: number | null = null;
@@ -264,7 +264,7 @@ export class LogWindow {
     await this.open("end", true);
   }
 
-  /** There is no room for what comes while somebody reads further up: it is read when he comes down. */
+  /** There is no room for what comes while somebody reads further up: it is read when they scroll down. */
   #leaveEnd(isTrimmed: boolean): void {
     this.#stop();
     if (isTrimmed && this.shown !== "both") {

@@ -1,4 +1,4 @@
-// What is said of nodes: where they are, as whom jobs run there, how far their clocks are off. Pure.
+// Texts about nodes: address, account of the jobs, clock difference. Pure.
 import type { Node } from "./doc";
 
 /** A difference of clocks that is worth a word. */

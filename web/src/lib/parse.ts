@@ -1,5 +1,5 @@
 // What people type: sizes, durations, times, lists, as the command line takes them. Pure. What cannot be read is a `ParseError`
-// with the word for what is meant.
+// with the message for what is expected.
 import type { Word } from "./i18n";
 
 export class ParseError extends Error {

@@ -1,4 +1,4 @@
-// Who is looking, and whether he still may.
+// The user of this browser, and whether their session is still valid.
 import { raw, refusalOf, type Schemas } from "./api";
 
 export type Me = Schemas["Me"];
@@ -37,7 +37,7 @@ class Session {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Log in again, as the same person; whoever waits goes on. Raises what the server says. */
+  /** Log in again as the same user; requests that wait continue. Raises what the server says. */
   async logIn(user: string, password: string): Promise<void> {
     const answer = await raw("POST", "/login", { user, password });
     if (!answer.ok) throw await refusalOf(answer);

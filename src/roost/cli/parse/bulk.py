@@ -1,12 +1,12 @@
-"""Many jobs from one text: a job a line, options and then the command, or JSON.
+"""Many jobs from one text. Each line is options and a command, or JSON.
 
     # a comment
     -g 1 --name a  python train.py --seed 1
     -g 2  source venv/bin/activate && python train.py > log
     {"command": ["python", "t.py"], "gpus": 2}
 
-Pure: text in, JobSpecs out. Ten thousand lines take some hundredths of a second, because options that were seen before
-are not parsed again and quotes are only looked for where there are some.
+Pure. Ten thousand lines take a few hundredths of a second: equal options are parsed once, and the slow parser runs only
+on lines with quotes.
 """
 
 from roost.cli.parse.job_options import FLAGS, SPEC_KEYS, check_text, environment, spec_of
@@ -14,15 +14,15 @@ from roost.cli.parse.options import Any, Args, HelpAsked, Json, Mapping, Option,
 from roost.cli.parse.scripts import next_word
 from roost.client import jsontext
 
-# A command with none of these means the same with and without a shell.
+# A command with none of these characters needs no shell.
 _SHELL = frozenset("|&;<>()$`\\\"'*?[]{}#~!\n")
 _OWN_KEYS = ("command", "script", "cwd", "env", "umask", "mem_auto", "after", "after_any", "after_fail", "open")
 JOB_KEYS = frozenset((*_OWN_KEYS, *FLAGS, *(key for _, key in SPEC_KEYS)))
-"""What a job as JSON may have: what the options of a submit can say, and the command."""
+"""Keys of a job as JSON."""
 
 
 class Bulk:
-    """The jobs of a text: specs, the environments they point into, and the line that each came from."""
+    """The jobs of a text: specs, their environments, and the line of each."""
 
     def __init__(self) -> None:
         self.jobs: list[Json] = []
@@ -32,7 +32,7 @@ class Bulk:
 
 
 class BulkReader:
-    """Reads lines into a `Bulk`. `defaults` are the options of the command line, `common` what every job has."""
+    """Reads lines into a `Bulk`. `defaults` are the options of the command line, `common` the keys that every job gets."""
 
     def __init__(
         self,
@@ -63,14 +63,14 @@ class BulkReader:
         except UsageError as error:
             raise UsageError(f"{name}:{number}: {error.message}", error.hint) from None
         except HelpAsked:
-            raise UsageError(f"{name}:{number}: --help has no place here") from None
+            raise UsageError("cli.help_in_line", name=name, number=number) from None
         except ValueError as error:
             raise UsageError(f"{name}:{number}: {error}") from None
         return bulk
 
     def _job(self, line: str) -> Json:
         if "\0" in line:
-            raise UsageError("a NUL byte")
+            raise UsageError("cli.bulk_nul")
         if line[0] != "-":
             options: tuple[str, ...] = ()
             rest = line
@@ -82,7 +82,7 @@ class BulkReader:
         return {**spec, "command": command_of(rest)}
 
     def _split(self, line: str) -> tuple[tuple[str, ...], str]:
-        """The option words and the rest of the line as it stands."""
+        """The options as words, and the rest of the line unchanged."""
         if '"' in line or "'" in line or "\\" in line:
             return self._split_quoted(line)
         words = line.split()
@@ -93,11 +93,11 @@ class BulkReader:
                 break
             at += self._takes_next(words[at - 1])
         if at >= len(words):
-            raise UsageError("the command is missing")
+            raise UsageError("cli.no_command")
         return tuple(words[:at]), line.split(None, at)[at]
 
     def _split_quoted(self, line: str) -> tuple[tuple[str, ...], str]:
-        """The same where there are quotes. Those of the command are left alone: a shell will read them."""
+        """`_split` for lines with quotes. Quotes in the command stay: the shell reads them."""
         words: list[str] = []
         rest = line
         value_next = False
@@ -109,11 +109,11 @@ class BulkReader:
                 break
             value_next = not value_next and self._takes_next(word)
         if not rest:
-            raise UsageError("the command is missing")
+            raise UsageError("cli.no_command")
         return tuple(words), rest
 
     def _takes_next(self, word: str) -> bool:
-        """True when the word behind this option is its value. What is no option is found when it is parsed."""
+        """Whether the next word is this option's value. Unknown options are reported by the parser."""
         option = self._table.get(word)
         if option is not None:
             return option.kind != "flag"
@@ -148,9 +148,9 @@ class BulkReader:
         given = jsontext.loads(line)
         unknown = sorted(set(given) - JOB_KEYS)
         if unknown:
-            raise UsageError(f"unknown key {unknown[0]}", "the keys of a job are in docs/reference/api.md")
+            raise UsageError("cli.unknown_key", unknown=unknown[0])
         if "command" not in given:
-            raise UsageError("the command is missing")
+            raise UsageError("cli.no_command")
         base = self._seen.get(())
         if base is None:
             base = self._seen[()] = self._spec(())
@@ -161,7 +161,7 @@ class BulkReader:
 
 
 def command_of(text: str) -> "str | list[str]":
-    """The command part of a line: an argv where no shell is needed, else a shell line."""
+    """The command of a line: an argv if no shell is needed, else a shell line."""
     if _SHELL.isdisjoint(text):
         words = text.split()
         if "=" not in words[0]:

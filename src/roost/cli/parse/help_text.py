@@ -1,6 +1,6 @@
 """Help: the overview, and argparse parsers built from the verbs' tables, also for the docs and for completion.
 
-Never on the way of a command that does something: importing argparse costs as much as a whole submit.
+Imported only for help: importing argparse takes as long as a whole submit.
 """
 
 import argparse
@@ -12,22 +12,22 @@ from roost.cli.parse.verb_table import GROUPS, VERBS, load
 _NARGS = {"*": "*", "+": "+", "?": "?", COMMAND: argparse.REMAINDER, TAIL: "*"}
 
 _HEAD = """\
-roost: share GPUs. Give it a command; it finds GPUs, now or when they are free.
+roost: a queue for GPUs. It runs your command as soon as the GPUs are free.
 
-  roost run python train.py           like typing it: output, exit code, Ctrl-C
-  roost submit -g 2 python train.py   queue it, print its id
-  roost ls                            what runs, waits and ended lately
+  roost run python train.py           run it here: output, exit code, Ctrl-C
+  roost submit -g 2 python train.py   queue it and print its id
+  roost ls                            running, queued and recently ended jobs
 """
 
 
 def overview() -> str:
-    """Every verb with its line, in groups."""
+    """Every verb with its summary, in groups."""
     lines = [_HEAD]
     for title, verbs in GROUPS:
         lines.append(f"{title}:")
         lines.extend(f"  {name:<14} {load(name).VERB.summary}" for name in verbs)
         lines.append("")
-    lines.append("More about one: roost help VERB. Jobs are 12, 10-20, @ (your last), all, -l x.")
+    lines.append("Help for a verb: roost help VERB. Jobs: 12, 10-20, @ (your last), all, -l LABEL.")
     return "\n".join(lines)
 
 
@@ -37,7 +37,7 @@ def help_text(verb: Verb, width: int | None = None) -> str:
 
 
 def parser_of(verb: Verb, width: int | None = None) -> argparse.ArgumentParser:
-    """A parser of the same language as the quick one."""
+    """An argparse parser for the same options."""
     columns = width or min(int(os.environ.get("COLUMNS", "") or _terminal_width()), 100)
     parser = argparse.ArgumentParser(
         prog=f"roost {verb.name}",
@@ -52,8 +52,8 @@ def parser_of(verb: Verb, width: int | None = None) -> argparse.ArgumentParser:
 
 
 def all_parsers() -> argparse.ArgumentParser:
-    """One parser with every verb below it, for completion."""
-    root = argparse.ArgumentParser(prog="roost", description="share GPUs", allow_abbrev=False)
+    """One parser with every verb as a subparser, for completion."""
+    root = argparse.ArgumentParser(prog="roost", description="a queue for GPUs", allow_abbrev=False)
     root.add_argument("--version", action="store_true", help="print the version")
     below = root.add_subparsers(dest="verb")
     for name in (name for name in VERBS if " " not in name):
@@ -89,7 +89,7 @@ def usage(verb: Verb) -> str:
 
 
 def examples(verb: Verb) -> str:
-    """Examples below the options, what they do behind them or below."""
+    """The examples with their explanations."""
     if not verb.examples:
         return ""
     lines = ["examples:"]

@@ -1,7 +1,6 @@
-"""The options that describe a job, and the JobSpec keys that they become.
+"""The options that describe a job, and their JobSpec keys.
 
-Shared by submit, run, edit, clone, script directives and the lines of `--from`. Pure but for `surroundings`, which
-reads the directory, the environment and the umask of this process.
+Shared by submit, run, edit, clone, script directives and the lines of `--from`.
 """
 
 import os
@@ -11,64 +10,64 @@ from roost.cli.parse.options import MANY, ONE, Any, Args, Iterable, Json, Mappin
 from roost.client.paths import TOKEN_VARIABLE
 
 _WHERE = "GPUs"
-_WHO = "name and place"
+_WHO = "name and environment"
 _OUT = "output"
 _WHEN = "order and time"
 
 JOB_OPTIONS = (
-    Option("-g --gpus", "how many GPUs (default 1; 0 runs on CPU slots)", ONE, "N", values.count, group=_WHERE),
-    Option("-m --mem", "share GPUs: this much memory on each, like 8G; auto: what its like used before", ONE,
+    Option("-g --gpus", "number of GPUs (default 1; 0 uses a CPU slot)", ONE, "N", values.count, group=_WHERE),
+    Option("-m --mem", "share GPUs: memory on each, like 8G; auto: what similar jobs used", ONE,
            "SIZE|auto", values.shared_memory, group=_WHERE),
-    Option("--max-util", "only on GPUs at most this busy, in percent", ONE, "PERCENT", values.percent, group=_WHERE),
-    Option("--exclusive", "no other process on the GPUs, all slots (default without --mem)", group=_WHERE),
-    Option("--gpu-id", "exactly these GPUs: index, UUID or alias", MANY, "ID,…", values.items, group=_WHERE),
-    Option("--prefer-gpu", "these GPUs if they are free", MANY, "ID,…", values.items, group=_WHERE),
-    Option("--gpu-model", "only on GPUs of one of these models, as `roost gpus` shows them", MANY, "A100|H100",
+    Option("--max-util", "only on GPUs with at most this utilization", ONE, "PERCENT", values.percent, group=_WHERE),
+    Option("--exclusive", "do not share the GPUs (default without --mem)", group=_WHERE),
+    Option("--gpu-id", "only these GPUs: index, UUID or alias", MANY, "ID,…", values.items, group=_WHERE),
+    Option("--prefer-gpu", "preferred GPUs, if they are free", MANY, "ID,…", values.items, group=_WHERE),
+    Option("--gpu-model", "only on one of these models, named as in `roost gpus`", MANY, "A100|H100",
            values.alternatives, group=_WHERE),
-    Option("--min-gpu-mem", "only on GPUs with at least this much memory in all, free or not", ONE, "SIZE",
+    Option("--min-gpu-mem", "only on GPUs with at least this much total memory", ONE, "SIZE",
            values.least_memory, group=_WHERE),
-    Option("--node", "only on one of these nodes; `any` takes back what a script said", MANY, "NODE,…", values.items,
+    Option("--node", "only on one of these nodes; `any` cancels a script's choice", MANY, "NODE,…", values.items,
            group=_WHERE),
-    Option("--prefer-node", "on one of these nodes if there is room", MANY, "NODE,…", values.items, group=_WHERE),
-    Option("--name", "name (default: from the command)", ONE, "NAME", group=_WHO),
+    Option("--prefer-node", "preferred nodes, if there is room", MANY, "NODE,…", values.items, group=_WHERE),
+    Option("--name", "job name (default: from the command)", ONE, "NAME", group=_WHO),
     Option("--desc", "description", ONE, "TEXT", group=_WHO),
-    Option("-l --label", "label, to select by; may be repeated", MANY, "LABEL", values.items, group=_WHO),
-    Option("-C --cwd", "working directory (default: this one)", ONE, "DIR", group=_WHO),
-    Option("--env", "set a variable; may be repeated", MANY, "NAME=VALUE", values.assignment, group=_WHO),
-    Option("--export", "which of your variables the job gets: ALL (default), NONE, or names", ONE, "ALL|NONE|A,B",
+    Option("-l --label", "label, for selecting jobs; may be repeated", MANY, "LABEL", values.items, group=_WHO),
+    Option("-C --cwd", "working directory (default: the current one)", ONE, "DIR", group=_WHO),
+    Option("--env", "set an environment variable; may be repeated", MANY, "NAME=VALUE", values.assignment, group=_WHO),
+    Option("--export", "environment variables to pass: ALL (default), NONE, or names", ONE, "ALL|NONE|A,B",
            group=_WHO),
-    Option("-o --output", "standard output to this file; %j id, %x name, %a attempt, %t time", ONE, "FILE",
+    Option("-o --output", "write standard output to this file; %j job id, %x name, %a attempt, %t time", ONE, "FILE",
            group=_OUT),
-    Option("-e --error", "standard error to this file", ONE, "FILE", group=_OUT),
-    Option("--append", "add to existing files", group=_OUT),
-    Option("--overwrite", "replace existing files (default: refuse)", group=_OUT),
-    Option("--merge", "standard error into standard output", group=_OUT),
-    Option("--owner", "whose job it is, where one account serves several people", ONE, "NAME", group=_WHEN),
-    Option("-p --priority", "higher goes first (default 0)", ONE, "N", values.integer, group=_WHEN),
-    Option("--hold", "do not start before `roost release`", group=_WHEN),
-    Option("--after", "start after these succeeded", MANY, "IDS", values.ids, group=_WHEN),
-    Option("--after-any", "start after these ended", MANY, "IDS", values.ids, group=_WHEN),
-    Option("--after-fail", "start after these failed", MANY, "IDS", values.ids, group=_WHEN),
-    Option("--begin", "not before: 22:00, +2h, tomorrow 8:00, 2026-11-20 08:00", ONE, "TIME", values.begin,
+    Option("-e --error", "write standard error to this file", ONE, "FILE", group=_OUT),
+    Option("--append", "append to existing files", group=_OUT),
+    Option("--overwrite", "overwrite existing files (default: fail)", group=_OUT),
+    Option("--merge", "write standard error to standard output", group=_OUT),
+    Option("--owner", "owner of the job, if several people share one account", ONE, "NAME", group=_WHEN),
+    Option("-p --priority", "higher priority starts first (default 0)", ONE, "N", values.integer, group=_WHEN),
+    Option("--hold", "do not start until `roost release`", group=_WHEN),
+    Option("--after", "start after these jobs succeeded", MANY, "IDS", values.ids, group=_WHEN),
+    Option("--after-any", "start after these jobs ended", MANY, "IDS", values.ids, group=_WHEN),
+    Option("--after-fail", "start after these jobs failed", MANY, "IDS", values.ids, group=_WHEN),
+    Option("--begin", "earliest start: 22:00, +2h, tomorrow 8:00, 2026-11-20 08:00", ONE, "TIME", values.begin,
            group=_WHEN),
-    Option("-t --time", "time limit: 90s, 30m, 2h, 1-02:00:00; a bare number is minutes", ONE, "TIME", values.seconds,
+    Option("-t --time", "time limit: 90s, 30m, 2h, 1-02:00:00; a number alone is minutes", ONE, "TIME", values.seconds,
            group=_WHEN),
-    Option("--warn", "warn with a signal this long before the limit (default 90s)", ONE, "TIME", values.seconds,
+    Option("--warn", "send a warning signal this long before the time limit (default 90s)", ONE, "TIME", values.seconds,
            group=_WHEN),
-    Option("--warn-signal", "that signal (default USR2)", ONE, "SIGNAL", group=_WHEN),
-    Option("--grace", "time between TERM and KILL (default 30s)", ONE, "TIME", values.seconds, group=_WHEN),
-    Option("--retries", "try again this often after a failure (default 0)", ONE, "N", values.count, group=_WHEN),
-    Option("--retry-oom", "try again this often after out of memory, alone on the GPU or on a larger one", ONE, "N",
+    Option("--warn-signal", "the warning signal (default USR2)", ONE, "SIGNAL", group=_WHEN),
+    Option("--grace", "time between SIGTERM and SIGKILL (default 30s)", ONE, "TIME", values.seconds, group=_WHEN),
+    Option("--retries", "retries after a failure (default 0)", ONE, "N", values.count, group=_WHEN),
+    Option("--retry-oom", "retries after running out of memory, alone on the GPU or on a larger one", ONE, "N",
            values.count, group=_WHEN),
-    Option("--preemptible", "it may be asked to make room: TERM, the grace, and then it waits again", group=_WHEN),
-    Option("--notify", "be told of: start, end, fail, kill, timeout, lost, oom, idle; or none", MANY, "EVENT,…",
+    Option("--preemptible", "the job can be preempted: it gets SIGTERM and is queued again", group=_WHEN),
+    Option("--notify", "events to notify about: start, end, fail, kill, timeout, lost, oom, idle; or none", MANY, "EVENT,…",
            values.items, group=_WHEN),
-    Option("--fill", "fill in {gpus} {gpu} {port} {job} in the command", group=_WHEN),
-    Option("--without", "not with these of your `roost defaults`: mem,time, or all", MANY, "KEY,…", values.items,
+    Option("--fill", "replace {gpus} {gpu} {port} {job} in the command", group=_WHEN),
+    Option("--without", "ignore these of your `roost defaults`: mem,time, or all", MANY, "KEY,…", values.items,
            group=_WHEN),
 )  # fmt: skip
 
-# What a job needs to find its way when it is to inherit nothing.
+# Variables that a job gets even with --export NONE.
 _BASIC_VARIABLES = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TZ", "USER")
 
 FLAGS = ("exclusive", "hold", "preemptible", "fill")
@@ -99,7 +98,7 @@ SPEC_KEYS = (
     ("error", "stderr"),
 )
 
-# What can be a default of a user's: every option of a job but those that belong to one job alone.
+# Options that can be a user's default: all job options except those that only make sense for one job.
 _OF_ONE_JOB = ("owner", "hold", "after", "after_any", "after_fail", "begin", "env", "export", "cwd", "without")
 DEFAULT_OPTIONS = {o.names[-1][2:]: o for o in JOB_OPTIONS if o.dest not in _OF_ONE_JOB}
 API_KEYS = {
@@ -124,7 +123,7 @@ _PLAIN: Json = {
 
 
 def spec_of(args: Args) -> Json:
-    """The JobSpec keys that were asked for; nothing that was not. Dependencies still as they were typed."""
+    """The JobSpec keys of the given options. Dependencies are still unresolved text."""
     given = args.__dict__
     spec = {key: given[name] for name, key in SPEC_KEYS if given[name] is not None}
     if given["without"]:
@@ -139,12 +138,12 @@ def spec_of(args: Args) -> Json:
     if spec.get("gpu_ids") and "gpus" not in spec:
         spec["gpus"] = len(spec["gpu_ids"])
     if given["append"] and given["overwrite"]:
-        raise UsageError("--append and --overwrite exclude one another")
+        raise UsageError("cli.append_overwrite")
     if given["append"] or given["overwrite"]:
         spec["open"] = "append" if given["append"] else "overwrite"
     if given["merge"]:
         if given["error"] is not None:
-            raise UsageError("--merge and --error exclude one another")
+            raise UsageError("cli.merge_error")
         spec["stderr"] = "stdout"
     if given["cwd"] is not None:
         spec["cwd"] = os.path.abspath(given["cwd"])
@@ -152,7 +151,7 @@ def spec_of(args: Args) -> Json:
 
 
 def _settle_words(spec: Json) -> None:
-    """Put what `auto` and `any` mean in their place."""
+    """Replace `auto` and `any` by their JobSpec values."""
     if spec.get("mem_mib") == values.AUTO:
         del spec["mem_mib"]
         spec["mem_auto"] = True
@@ -164,21 +163,21 @@ def _settle_words(spec: Json) -> None:
 
 
 def option_of(word: str) -> Option:
-    """The option that a key names: `mem`, `gpu-id` or `gpu_id`, `labels`."""
+    """The option for a key: `mem`, `gpu-id` or `gpu_id`, `labels`."""
     name = word.strip().lstrip("-").replace("_", "-")
     found = DEFAULT_OPTIONS.get(name) or DEFAULT_OPTIONS.get(name.removesuffix("s"))
     if found is None:
-        raise UsageError(f"{word}: no default is called so", f"these can be: {', '.join(DEFAULT_OPTIONS)}")
+        raise UsageError("cli.not_a_default", word=word, default_options=", ".join(DEFAULT_OPTIONS))
     return found
 
 
 def api_keys(word: str) -> tuple[str, ...]:
-    """The keys of a JobSpec that are meant by it."""
+    """The JobSpec keys for a default's name."""
     return API_KEYS[option_of(word).dest]
 
 
 def left_out(words: "Iterable[str]") -> Json:
-    """What a job says that is not to have these defaults: what Roost does by itself."""
+    """Keys that cancel these defaults: each set to Roost's own default."""
     names = [name for word in words for name in (DEFAULT_OPTIONS if word == "all" else (word,))]
     return {key: _PLAIN.get(key) for name in names for key in api_keys(name)}
 
@@ -186,9 +185,9 @@ def left_out(words: "Iterable[str]") -> Json:
 def environment(
     export: str | None, assignments: "Iterable[str]", base: "Mapping[str, str]"
 ) -> tuple[dict[str, str], list[str]]:
-    """The job's variables, and the names of those left out because they are not UTF-8."""
+    """The job's environment, and the names of variables that were dropped because they are not UTF-8."""
     if export is None or export == "ALL":
-        env = {name: value for name, value in base.items() if name != TOKEN_VARIABLE}  # a job is no place for a secret
+        env = {name: value for name, value in base.items() if name != TOKEN_VARIABLE}  # jobs must not get the token
     else:
         names = _BASIC_VARIABLES if export == "NONE" else (*_BASIC_VARIABLES, *values.items(export))
         env = {name: base[name] for name in names if name in base}
@@ -205,7 +204,7 @@ def environment(
 
 
 def is_text(text: str) -> bool:
-    """True when it can be sent: arguments that are not UTF-8 come in as lone surrogates."""
+    """Whether the text is valid Unicode: arguments that are not UTF-8 contain lone surrogates."""
     if text.isascii():
         return True
     try:
@@ -216,36 +215,36 @@ def is_text(text: str) -> bool:
 
 
 def current_directory() -> str:
-    """Where we are; a deleted directory is said so."""
+    """The current directory; a UsageError if it was deleted."""
     try:
         return os.getcwd()
     except FileNotFoundError:
-        raise UsageError("the current directory no longer exists", "cd somewhere else, or say --cwd DIR") from None
+        raise UsageError("cli.no_directory") from None
 
 
 def current_umask() -> int:
-    """The umask, which can only be read by setting it."""
+    """The umask. Reading it means setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
 
 def check_text(spec: "Mapping[str, Any]") -> None:
-    """Refuse words that JSON cannot carry, in one clear line."""
+    """Refuse texts that JSON cannot represent."""
     for key, value in spec.items():
         for word in value if isinstance(value, list) else (value,):
             if isinstance(word, str):
                 if not is_text(word):
                     shown = word.encode("utf-8", "surrogateescape")[:60]
-                    raise UsageError(f"{key} is not UTF-8: {shown!r}", "rename it, or put the command in a script")
+                    raise UsageError("cli.not_utf8", key=key, shown=repr(shown))
                 if "\0" in word:
-                    raise UsageError(f"{key} has a NUL byte")
+                    raise UsageError("cli.nul", key=key)
 
 
 def minutes_said_back(args: Args) -> list[str]:
-    """Lines that say in words what a bare number was taken for."""
+    """A line for each number without a unit: how it was interpreted."""
     return [
-        f"--{name} {value / 60:g} means {values.in_words(value)}"
+        f"--{name} {value / 60:g} is {values.in_words(value)}"
         for name in ("time", "warn", "grace")
         if isinstance(value := args.__dict__.get(name), values.BareMinutes)
     ]

@@ -1,8 +1,8 @@
-"""What a verb's command line looks like, and the quick parser for it.
+"""Tables of options, and a fast parser for them.
 
-A verb declares its options once, as a table of `Option`. `parse` reads a command line straight from that table;
-`roost.cli.parse.help_text` builds argparse parsers from the same table for help, docs and completion. A test keeps the two
-in agreement. This module imports next to nothing: it is on the way of every `roost submit`.
+A verb declares its options once, as a table of `Option`. `parse` reads a command line with that table;
+`roost.cli.parse.help_text` builds argparse parsers from the same table for help, docs and completion. A test checks that
+both parse alike. Every `roost submit` imports this module, so it imports almost nothing.
 """
 
 from roost.client.errors import EXIT_USAGE, RoostError
@@ -26,14 +26,14 @@ MANY = "many"  # takes a value, may be repeated; the converter gives a list, lis
 
 
 class UsageError(RoostError):
-    """The command line makes no sense."""
+    """The command line is wrong."""
 
     exit_code = EXIT_USAGE
     code = "bad_request"
 
 
 class Option:
-    """One option: its spellings, what it takes, and what it means."""
+    """One option: its names, its value, its help."""
 
     __slots__ = ("convert", "dest", "group", "help", "kind", "metavar", "names")
 
@@ -61,7 +61,7 @@ JSON = Option("--json", "print JSON")
 
 
 class Operand:
-    """What stands without a dash. `count`: "1", "?" (perhaps one), "*" (any), "+" (at least one), or COMMAND."""
+    """A positional argument. `count`: "1", "?" (optional), "*" (any number), "+" (at least one), COMMAND or TAIL."""
 
     __slots__ = ("choices", "count", "dest", "help", "metavar")
 
@@ -73,12 +73,12 @@ class Operand:
         self.choices = choices
 
 
-COMMAND = "command"  # the first operand ends the options, the rest is the command as it stands
-TAIL = "tail"  # a command behind `--`
+COMMAND = "command"  # the first operand ends the options; everything after it is the command, unchanged
+TAIL = "tail"  # a command after `--`
 
 
 class Verb:
-    """A verb: name, one line of what it does, operands, options, examples (command, what it does)."""
+    """A verb: name, summary, operands, options, examples (command, explanation)."""
 
     __slots__ = ("about", "examples", "name", "operands", "options", "summary")
 
@@ -101,7 +101,7 @@ class Verb:
 
 
 class TableVerb:
-    """A verb that needs no file: a row of a table, with what a verb's module has."""
+    """A verb without a module of its own: it has the same attributes as a verb's module."""
 
     __slots__ = ("VERB", "run")
 
@@ -111,7 +111,7 @@ class TableVerb:
 
 
 class Args:
-    """The values of a parsed command line, by option name. What was not given is None (False for a flag)."""
+    """The values of a parsed command line by option name; None for an option that was not given, False for a flag."""
 
     json: bool
     argv: "Sequence[str]"
@@ -121,11 +121,11 @@ class Args:
         def __getattr__(self, name: str) -> Any: ...
 
     def given(self, name: str) -> bool:
-        """True when that option was on the command line."""
+        """Whether that option was given."""
         return self.__dict__.get(name) not in (None, False)
 
     def said(self, *names: str) -> Json:
-        """The values of those of these options that have one."""
+        """The given ones of these options, with their values."""
         return {name: self.__dict__[name] for name in names if self.__dict__[name] is not None}
 
 
@@ -134,7 +134,7 @@ class HelpAsked(Exception):
 
 
 def parse(verb: Verb, argv: "Sequence[str]", args: Args | None = None) -> Args:
-    """The values of a command line; those in `args`, when given, stand until they are said again."""
+    """The values of a command line, on top of those in `args`."""
     if args is None:
         args = blank(verb)
     args.argv = argv
@@ -154,7 +154,7 @@ def blank(verb: Verb) -> Args:
 
 
 def parse_options(table: "dict[str, Option]", argv: "Sequence[str]", args: Args, start: int = 0) -> int:
-    """Read options from `start` up to the first word that is none; the position of that word.
+    """Read options from `start` and return the position of the first word that is not an option.
 
     A `--` ends the options and is skipped.
     """
@@ -175,31 +175,31 @@ def parse_options(table: "dict[str, Option]", argv: "Sequence[str]", args: Args,
         text: str | None
         if option is None:
             if word[1] == "-":
-                raise UsageError(f"unknown option {name}", _nearest(name, table))
+                raise UsageError("cli.unknown_option", _nearest(name, table), name=name)
             option, text = _short(word, table, values)
         else:
             text = attached if equals else None
         if option.kind is FLAG:
             if text is not None:
-                raise UsageError(f"{name} takes no value")
+                raise UsageError("cli.takes_no_value", name=name)
             values[option.dest] = True
             continue
         if text is None:
             if at == end or _looks_like_option(argv[at]):
-                raise UsageError(f"{option.names[-1]} needs a value: {option.metavar}")
+                raise UsageError("cli.needs_value", names=option.names[-1], metavar=option.metavar)
             text = argv[at]
             at += 1
         try:
             _store(option, text, values)
         except UsageError as error:
-            if word[1] != "-" and len(word) > 2:  # -gpu 2: perhaps a long name with one dash
+            if word[1] != "-" and len(word) > 2:  # -gpu 2: possibly a long name with one dash
                 error.hint = _nearest("-" + name, table)
             raise
     return at
 
 
 def option_table(verb: Verb) -> dict[str, Option]:
-    """The options of a verb by each of their spellings."""
+    """The options of a verb by each of their names."""
     return {name: option for option in verb.options for name in option.names}
 
 
@@ -210,7 +210,7 @@ def _parse_options(verb: Verb, argv: "Sequence[str]", args: Args) -> tuple[list[
     at = 0
     while True:
         stop = parse_options(table, argv, args, at)
-        dashes = stop > at and argv[stop - 1] == "--"  # as a value it is refused, so it is the mark
+        dashes = stop > at and argv[stop - 1] == "--"  # `--` is never accepted as a value, so here it ends the options
         if last is COMMAND:
             return words, list(argv[stop:])
         if dashes:
@@ -230,7 +230,7 @@ def _short(word: str, table: "dict[str, Option]", values: "dict[str, Any]") -> t
         if option is None:
             if "-" + word[at] == "-h":
                 raise HelpAsked
-            raise UsageError(f"unknown option -{word[at]}" + (f" in {word}" if len(word) > 2 else ""))
+            raise UsageError("cli.unknown_short", letter=word[at], word=word)
         rest = word[at + 1 :]
         if option.kind is not FLAG:
             return option, (rest.removeprefix("=") if rest else None)
@@ -265,7 +265,7 @@ def _assign(verb: Verb, words: list[str], tail: list[str], args: Args) -> None:
         if count in ("1", "+"):
             required -= 1
             if not words:
-                raise UsageError(f"{operand.metavar} is missing", f"roost {verb.name} --help")
+                raise UsageError("cli.argument_missing", metavar=operand.metavar, name=verb.name)
         if count in ("*", "+"):
             take = len(words) - required
             value: Any = words[:take]
@@ -273,11 +273,11 @@ def _assign(verb: Verb, words: list[str], tail: list[str], args: Args) -> None:
             take = 1 if len(words) > required or count == "1" else 0
             value = words[0] if take else None
         if operand.choices and value and not isinstance(value, list) and value not in operand.choices:
-            raise UsageError(f"{value}: one of {', '.join(operand.choices)} is meant")
+            raise UsageError("cli.one_of", value=value, choices=", ".join(operand.choices))
         values[operand.dest] = value
         words = words[take:]
     if words:
-        raise UsageError(f"too many arguments: {' '.join(words)}", f"roost {verb.name} --help")
+        raise UsageError("cli.too_many_arguments", words=" ".join(words), name=verb.name)
 
 
 def _looks_like_option(word: str) -> bool:

@@ -1,4 +1,4 @@
-"""Words of the tools that people come from, and what they are called here. Only for hints: none of them is a verb."""
+"""Commands of other tools and their Roost equivalents. Only for hints: none of them is a verb."""
 
 TWO_WORDS = {
     "force stop": "scheduler pause",
@@ -15,7 +15,7 @@ TWO_WORDS = {
     "save state": "backup state.db",
     "load state": "restore state.db",
 }
-"""Two words that meant something together; the first of some is a verb of ours that means something else."""
+"""Two-word commands; some begin with a Roost verb that does something else."""
 
 FORMER = {
     # GPU Man(ager)'s admin console

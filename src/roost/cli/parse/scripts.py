@@ -1,19 +1,20 @@
-"""Script files with `#ROOST` lines, and the `#SBATCH` lines of those who come from Slurm.
+"""Options from `#ROOST` and `#SBATCH` lines of script files.
 
-Text in, options out; only `read_script` touches the disk. Directives stand in the comment block at the top, as with
-sbatch. What the command line says wins over them.
+Only `read_script` touches the disk. Directives are read from the comment block at the top, as sbatch does. Options on
+the command line override them.
 """
 
 import os
 
 from roost.cli.parse.options import UsageError
+from roost.cli.parse.values import InvalidValue
 
 _HEAD = 65536
 _MOST = 8 << 20
 
 
 def read_script(path: str) -> str | None:
-    """The text of a script with directives; None when this is no such file."""
+    """The text of a script with directives; None for any other file."""
     try:
         if not os.path.isfile(path) or os.path.getsize(path) > _MOST:
             return None
@@ -27,12 +28,12 @@ def read_script(path: str) -> str | None:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: the script is not UTF-8") from None
+        raise UsageError("cli.script_utf8", path=path) from None
     return text if _directives(text) else None
 
 
 def directives(text: str, path: str) -> tuple[list[str], list[str]]:
-    """The options of a script as words, and the names of Slurm options that mean nothing here."""
+    """The options of a script as words, and the Slurm options that Roost ignores."""
     words: list[str] = []
     ignored: list[str] = []
     for number, kind, line in _directives(text):
@@ -50,7 +51,7 @@ def directives(text: str, path: str) -> tuple[list[str], list[str]]:
 
 
 def split_words(line: str) -> list[str]:
-    """Words of a line by the shell's rules of quoting; a comment ends it."""
+    """Split a line by the shell's quoting rules, up to a comment."""
     words: list[str] = []
     at, end = 0, len(line)
     while True:
@@ -63,7 +64,7 @@ def split_words(line: str) -> list[str]:
 
 
 def next_word(line: str, at: int) -> tuple[str, int]:
-    """The word that begins here, unquoted, and the position behind it. Raises ValueError when a quote is left open."""
+    """The word that starts at `at`, unquoted, and the position after it. Raises ValueError for an unclosed quote."""
     parts: list[str] = []
     end = len(line)
     while at < end and line[at] not in " \t\r\n":
@@ -71,7 +72,7 @@ def next_word(line: str, at: int) -> tuple[str, int]:
         if char == "'":
             close = line.find("'", at + 1)
             if close < 0:
-                raise ValueError("a ' is left open")
+                raise InvalidValue("cli.single_quote")
             parts.append(line[at + 1 : close])
             at = close + 1
         elif char == '"':
@@ -97,7 +98,7 @@ def _double_quoted(line: str, at: int) -> tuple[str, int]:
             char = line[at]
         parts.append(char)
         at += 1
-    raise ValueError('a " is left open')
+    raise InvalidValue("cli.double_quote")
 
 
 def _directives(text: str) -> "list[tuple[int, str, str]]":
@@ -129,7 +130,7 @@ _SBATCH = {
     "--requeue": "--preemptible",
 }  # fmt: skip
 _SBATCH_FLAGS = ("-H", "--hold", "--requeue")
-# Models that drivers call by the same word. Other types and features are a site's own words, and mean nothing here.
+# Models that drivers report by the same name. Other types and features are specific to a Slurm site and are ignored.
 _MODELS = frozenset((
     *("k80", "p4", "p40", "p100", "v100", "t4", "a2", "a10", "a16", "a30", "a40", "a100", "a800", "a4000", "a5000"),
     *("a6000", "l4", "l20", "l40", "l40s", "h20", "h100", "h200", "h800", "gh200", "b100", "b200", "b300", "gb200"),
@@ -139,7 +140,7 @@ _AFTER = {"afterok": "--after", "afterany": "--after-any", "afternotok": "--afte
 
 
 def sbatch_options(words: list[str]) -> tuple[list[str], list[str]]:
-    """Slurm's words as Roost's, and the names of those that mean nothing here."""
+    """Slurm options as Roost options, and those that Roost ignores."""
     understood: list[str] = []
     unknown: list[str] = []
     at = 0
@@ -147,7 +148,7 @@ def sbatch_options(words: list[str]) -> tuple[list[str], list[str]]:
         word = words[at]
         at += 1
         if not word.startswith("-"):
-            continue  # the value of an option that was not understood
+            continue  # the value of an option that is ignored
         name, equals, value = word.partition("=")
         if not word.startswith("--") and len(word) > 2:
             name, equals, value = word[:2], "=", word[2:].removeprefix("=")
@@ -168,7 +169,7 @@ def sbatch_options(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _sbatch_value(option: str, value: str) -> list[str]:
-    """One option; nothing when the value is not understood."""
+    """One option; nothing if the value is not supported."""
     if option == "gpus":
         kind, _, number = value.rpartition(":")
         return [f"--gpus={number}", *_model(kind)]
@@ -194,7 +195,7 @@ def _model(kind: str) -> list[str]:
 
 
 def expand_nodes(text: str, most: int = 1000) -> list[str]:
-    """`lab[1-3,07],box` as names; nothing when it is not understood."""
+    """`lab[1-3,07],box` as names; nothing if it cannot be parsed."""
     names: list[str] = []
     while text:
         head, bracket, rest = text.partition("[")
@@ -212,7 +213,7 @@ def expand_nodes(text: str, most: int = 1000) -> list[str]:
 
 
 def _numbers(inside: str, most: int) -> list[str]:
-    """`1-3,07` as texts, as wide as they were written; nothing when it is not understood, or too many."""
+    """`1-3,07` as texts with their leading zeros; nothing if it cannot be parsed or there are too many."""
     found: list[str] = []
     for part in inside.split(","):
         low, dash, high = part.partition("-")

@@ -1,21 +1,32 @@
-"""Values as people type them: durations, sizes, times of day, lists. Text in, whole numbers out; pure.
+"""Parse values typed on the command line: durations, sizes, times of day, lists. Pure.
 
-A ValueError says what is understood. No `re`, no `datetime`: this is on the way of every `roost submit`.
+A ValueError says which values are accepted. No `re`, no `datetime`: every `roost submit` imports this module.
 """
 
 import time
 
 _UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _LONG_UNITS = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hour": "h", "hr": "h", "day": "d", "week": "w"}
-_DURATION_HELP = "a time is like 90s, 30m, 2h30m, 1d or 1-02:00:00"
-_SIZE_HELP = "a size is like 8G, 800M or 1.5G"
 _MIB = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024 * 1024}
 _MAX_S = 100 * 366 * 86400
 NONE, AUTO, ANY = "none", "auto", "any"
 
 
+class InvalidValue(ValueError):
+    """A value that an option does not accept; its text is a message of the catalogue `cli`."""
+
+    def __init__(self, code: str, /, **params: object) -> None:
+        super().__init__(code)
+        self.params = params
+
+    def __str__(self) -> str:
+        from roost.messages.terminal import say
+
+        return say(self.args[0], **self.params)
+
+
 class BareMinutes(int):
-    """Seconds that were typed as a number without a unit: minutes were meant, which is worth saying back."""
+    """Seconds from a number without a unit, which is taken as minutes; the command says so."""
 
 
 def seconds(text: str) -> int:
@@ -28,7 +39,7 @@ def seconds(text: str) -> int:
     else:
         total = _units(word)
     if total > _MAX_S:
-        raise ValueError("that is more than a hundred years")
+        raise InvalidValue("cli.hundred_years")
     return total
 
 
@@ -44,7 +55,7 @@ def in_words(total_s: int) -> str:
 
 
 def in_units(total_s: int) -> list[tuple[int, str]]:
-    """How many days, hours, minutes and seconds; only those of which there are any."""
+    """Days, hours, minutes and seconds, without those that are 0."""
     parts = []
     for size, name in ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
         count, total_s = divmod(total_s, size)
@@ -66,7 +77,7 @@ def brief(total_s: float) -> str:
 
 
 def lasted(total_s: float) -> str:
-    """How long something took: as `brief`, but `0.8s`, `40ms`, `<1ms` for what took less than a second."""
+    """A measured duration: like `brief`, but `0.8s`, `40ms` or `<1ms` below a second."""
     if total_s >= 1:
         return brief(total_s)
     if total_s < 0.001:
@@ -80,15 +91,15 @@ def plural(count: int, noun: str) -> str:
 
 
 def mebibytes(text: str) -> int:
-    """A size in MiB; G means GiB, as on the box of the card."""
+    """A size in MiB; G means GiB."""
     word = text.strip().lower()
     number = word.rstrip("kmgtib")
     unit = word[len(number) :]
     if unit.removesuffix("ib").removesuffix("b") not in _MIB or not is_bare(number):
-        raise ValueError(_SIZE_HELP)
+        raise InvalidValue("cli.size")
     size = float(number) * _MIB[unit[0]]
     if not 1 <= size < 1 << 40:
-        raise ValueError(_SIZE_HELP + ", at least 1M")
+        raise InvalidValue("cli.least_size")
     return round(size)
 
 
@@ -107,11 +118,11 @@ def simulated(text: str) -> str:
     word = text.strip()
     name, colon, rest = word.partition(":")
     if colon and not is_simulation_name(name):
-        raise ValueError("the name of a simulation has letters, digits, - and _, 32 at most, like lab:4x24G")
+        raise InvalidValue("cli.sim_name")
     for part in () if word == "off" else (rest if colon else word).split(","):
         number, cross, amount = part.strip().lower().partition("x")
         if not number.isdecimal() or not 0 < int(number) <= 4096 or (cross and not _is_size(amount)):
-            raise ValueError("simulated GPUs are like 4 or 4x24G, real ones: off")
+            raise InvalidValue("cli.sim_form")
     return word
 
 
@@ -160,7 +171,7 @@ def since(text: str, now_s: float | None = None) -> str:
     try:
         return rfc3339((time.time() if now_s is None else now_s) - seconds(word))
     except ValueError:
-        raise ValueError("a time is like 2h, 7d, 2026-11-20 or 2026-11-20 08:00") from None
+        raise InvalidValue("cli.past_time") from None
 
 
 def rfc3339(epoch_s: float) -> str:
@@ -173,14 +184,14 @@ def integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError("a whole number is meant") from None
+        raise InvalidValue("cli.whole_number") from None
 
 
 def count(text: str) -> int:
     """A whole number, not negative."""
     value = integer(text)
     if value < 0:
-        raise ValueError("it cannot be negative")
+        raise InvalidValue("cli.negative")
     return value
 
 
@@ -188,7 +199,7 @@ def port(text: str) -> int:
     """A port of TCP."""
     value = count(text)
     if value > 65535:
-        raise ValueError("a port is at most 65535")
+        raise InvalidValue("cli.max_port")
     return value
 
 
@@ -208,7 +219,7 @@ def percent(text: str) -> int:
     """0 to 100, with or without the sign."""
     value = count(text.removesuffix("%"))
     if value > 100:
-        raise ValueError("a percentage is at most 100")
+        raise InvalidValue("cli.max_percent")
     return value
 
 
@@ -217,9 +228,9 @@ def weight(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise ValueError("a number is meant, like 2 or 0.5") from None
+        raise InvalidValue("cli.number") from None
     if not -1e6 <= value <= 1e6:
-        raise ValueError("a weight lies between -1,000,000 and 1,000,000")
+        raise InvalidValue("cli.weight_range")
     return value
 
 
@@ -229,20 +240,20 @@ def quota(text: str) -> "int | str":
 
 
 def items(text: str) -> list[str]:
-    """What stands between commas."""
+    """Split at commas."""
     found = [item.strip() for item in text.split(",") if item.strip()]
     if not found:
-        raise ValueError("something is meant")
+        raise InvalidValue("cli.empty")
     return found
 
 
 def alternatives(text: str) -> list[str]:
-    """What stands between commas or bars: `A100|H100`."""
+    """Split at commas or bars: `A100|H100`."""
     return items(text.replace("|", ","))
 
 
 def since_any(names: list[str]) -> list[str]:
-    """Each name once, from the last `any` on: that takes back what stood before it."""
+    """Each name once, after the last `any`, which cancels the names before it."""
     start = max((at + 1 for at, name in enumerate(names) if name.lower() == ANY), default=0)
     return list(dict.fromkeys(names[start:]))
 
@@ -251,7 +262,7 @@ def assignment(text: str) -> list[str]:
     """`NAME=value`, or `NAME` alone for the value it has here."""
     name = text.partition("=")[0]
     if not name or "\0" in text:
-        raise ValueError("NAME=value is meant")
+        raise InvalidValue("cli.name_value")
     return [text]
 
 
@@ -260,7 +271,7 @@ def ids(text: str) -> list[str]:
     found = items(text)
     for item in found:
         if not is_id(item):
-            raise ValueError("job ids are like 12, 10-20, 12,15, @ (your last) or @~2")
+            raise InvalidValue("cli.job_ids")
     return found
 
 
@@ -283,7 +294,7 @@ def expand(id_items: list[str], most: int = 100_000) -> list[int]:
         low, dash, high = item.partition("-")
         first, last = int(low), int(high if dash else low)
         if last - first >= most:
-            raise ValueError(f"{item} are too many")
+            raise InvalidValue("cli.too_many_jobs", item=item, most=most)
         numbers.extend(range(first, last + 1))
     return numbers
 
@@ -319,11 +330,11 @@ def _units(word: str) -> int:
         number, unit = compact[at:end], compact[end:stop]
         unit = _LONG_UNITS.get(unit if unit in ("s", "hrs") else unit.removesuffix("s") or unit, unit)
         if not is_bare(number) or unit not in _UNIT_S:
-            raise ValueError(_DURATION_HELP)
+            raise InvalidValue("cli.duration")
         total += float(number) * _UNIT_S[unit]
         at = stop
     if not compact:
-        raise ValueError(_DURATION_HELP)
+        raise InvalidValue("cli.duration")
     return round(total)
 
 
@@ -337,7 +348,7 @@ def _clock(word: str) -> int:
     days, dash, rest = word.rpartition("-")
     fields = rest.split(":")
     if not all(field.isdecimal() for field in fields) or (dash and not days.isdecimal()) or len(fields) > 3:
-        raise ValueError(_DURATION_HELP)
+        raise InvalidValue("cli.duration")
     numbers = [int(field) for field in fields]
     if dash:
         numbers += [0] * (3 - len(numbers))
@@ -345,9 +356,6 @@ def _clock(word: str) -> int:
     if len(numbers) == 2:
         numbers = [0, *numbers]
     return numbers[0] * 3600 + numbers[1] * 60 + numbers[2]
-
-
-_BEGIN_HELP = "a start is like 22:00, +2h, tomorrow 8:00 or 2026-11-20 08:00"
 
 
 def _on_day(now: float, days: int, clock: str) -> float:
@@ -359,10 +367,10 @@ def _on_day(now: float, days: int, clock: str) -> float:
 def _time_of_day(clock: str) -> tuple[int, int, int]:
     fields = clock.split(":")
     if not 2 <= len(fields) <= 3 or not all(field.isdecimal() and len(field) <= 2 for field in fields):
-        raise ValueError(_BEGIN_HELP)
+        raise InvalidValue("cli.begin")
     hour, minute, second = [int(field) for field in fields] + [0] * (3 - len(fields))
     if hour > 23 or minute > 59 or second > 59:
-        raise ValueError(_BEGIN_HELP)
+        raise InvalidValue("cli.begin")
     return hour, minute, second
 
 
@@ -372,4 +380,4 @@ def _date_time(text: str) -> float:
     try:
         return datetime.fromisoformat(text.upper().replace(" ", "T", 1)).timestamp()
     except (ValueError, OverflowError, OSError):
-        raise ValueError(_BEGIN_HELP) from None
+        raise InvalidValue("cli.begin") from None

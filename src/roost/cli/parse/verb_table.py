@@ -5,20 +5,20 @@ from roost.cli.parse.options import Any, TableVerb
 # In groups as the overview shows them. The one line about each is in its module.
 GROUPS = (
     ("jobs", ("run", "submit", "ls", "show", "log", "why", "wait")),
-    ("acting on jobs", ("kill", "pause", "resume", "hold", "release", "rerun", "preempt", "move", "start", "edit",
+    ("job actions", ("kill", "pause", "resume", "hold", "release", "rerun", "preempt", "move", "start", "edit",
                         "clone", "rm", "clean", "archive")),
     ("sweeps and results", ("sweep", "sweep show", "sweep ls", "sweep extend", "sweep limit", "sweep kill", "sweep rerun",
                             "report")),
-    ("being told", ("notify", "notify add", "notify ls", "notify test", "notify rm", "notify failures")),
+    ("notifications", ("notify", "notify add", "notify ls", "notify test", "notify rm", "notify failures")),
     ("GPUs and scheduling", ("gpus", "top", "gpu", "drain", "undrain", "scheduler", "policy", "simulate", "set")),
     ("nodes", ("nodes", "node", "node show", "node add", "node check", "node rm", "node lost", "node trust", "node login")),
-    ("yourself", ("user", "defaults", "defaults set", "defaults unset", "defaults clear", "login", "logout", "web",
+    ("your account", ("user", "defaults", "defaults set", "defaults unset", "defaults clear", "login", "logout", "web",
                   "password", "token", "token new", "token ls", "token revoke")),
-    ("everybody", ("users", "usage", "user show", "user add", "user del", "user lock", "user unlock", "user admin",
+    ("all users", ("users", "usage", "user show", "user add", "user del", "user lock", "user unlock", "user admin",
                    "user set", "user link", "notice", "audit")),
     ("the server", ("up", "down", "status", "install", "uninstall", "backup", "restore", "bench")),
-    ("trying it out", ("sim-job", "sim-gpu")),
-    ("this program", ("help", "completion", "version")),
+    ("simulation", ("sim-job", "sim-gpu")),
+    ("other", ("help", "completion", "version")),
 )  # fmt: skip
 VERBS = tuple(verb for _, verbs in GROUPS for verb in verbs)
 ALIASES = {"list": "ls", "queue": "ls", "cancel": "kill", "logs": "log", "info": "show", "stop": "kill",
@@ -26,7 +26,7 @@ ALIASES = {"list": "ls", "queue": "ls", "cancel": "kill", "logs": "log", "info":
            "defaults show": "defaults", "user delete": "user del", "node ls": "nodes", "node list": "nodes",
            "node remove": "node rm", "node delete": "node rm", "node del": "node rm", "node drain": "drain",
            "node undrain": "undrain"}  # fmt: skip
-# Where a verb is, below `verbs`, by its name or by the first word of it; what is not here has a file among the jobs.
+# The package of a verb below `verbs`, by its name or its first word; verbs that are not listed are in `jobs`.
 _PLACES = {"sweep": "sweeps", "notify": "notify", "token": "tokens", "node": "nodes", "nodes": "nodes", "user": "users",
            **dict.fromkeys(("gpus", "top", "gpu", "drain", "undrain"), "gpus"),
            **dict.fromkeys(("scheduler", "policy", "simulate", "set"), "scheduling"),
@@ -47,7 +47,7 @@ _TABLES = {**dict.fromkeys(("pause", "resume", "hold", "release", "rerun", "pree
 
 
 def verb_of(words: list[str]) -> tuple[str, list[str]]:
-    """The verb that the words begin with, one word or two like `sweep show`, and the words behind it."""
+    """The verb at the start of the words, one word or two like `sweep show`, and the words after it."""
     two = " ".join(words[:2])
     two = ALIASES.get(two, two) if len(words) > 1 else ""
     return (two, words[2:]) if two in VERBS else (ALIASES.get(words[0], words[0]), words[1:])

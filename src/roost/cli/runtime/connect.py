@@ -1,9 +1,9 @@
-"""Reach the server; for the verbs that may, start one when there is none."""
+"""Connect to the server, and start one where the verb allows it."""
 
 import os
-import sys
 
 from roost.cli.parse.options import Answer, Callable
+from roost.cli.text.output import announce
 from roost.client import paths
 from roost.client.client import Roost
 from roost.client.errors import ServerUnreachable
@@ -11,18 +11,18 @@ from roost.client.server_api import is_foreign, server_address
 
 
 def server(timeout_s: float | None = 120.0) -> Roost:
-    """The server of this user, not yet contacted."""
+    """A client for this user's server; it connects at the first call."""
     return Roost(server_address(), timeout_s=timeout_s)
 
 
 AGAIN_S = 20.0
-"""How long a submit whose answer was lost is repeated."""
+"""Seconds to repeat a submit whose answer was lost."""
 
 
 def reach(call: "Callable[[Roost], Answer]") -> "Answer":
-    """What the call gives; a server is started first when none answers and that is allowed.
+    """Make the call; start a server first if none answers and that is allowed.
 
-    When the server died after the request was sent, the call is made again: it must carry a key, so that twice is once.
+    If the connection breaks after the request was sent, the call is repeated, so it must carry an idempotency key.
     """
     roost = server()
     try:
@@ -52,29 +52,33 @@ def _again(call: "Callable[[Roost], Answer]", roost: Roost, lost: ServerUnreacha
         except ServerUnreachable as error:
             lost = error if error.sent else lost
             time.sleep(0.1)
-    lost.hint = "whether it took the request is not known: roost ls"
+    from roost.messages.terminal import say
+
+    lost.hint = say("cli.maybe_sent")
     raise lost
 
 
 def autostart(roost: Roost) -> None:
-    """Start a server for this user and say so, with how to stop it."""
+    """Start a server for this user, and print how to stop it."""
     from roost.client.server_process import start_server
 
     if not start_server(paths.home(), roost.address):
         return
-    # That there is no GPU, and how to try simulated ones, is the server's answer to the job that wants one.
-    print("roost: started a server for you; stop it with: roost down", file=sys.stderr)
+    # A missing GPU is reported by the server, with how to simulate some, when a job asks for one.
+    announce("cli.started")
 
 
 def explained(error: ServerUnreachable) -> ServerUnreachable:
-    """The same error with the command that helps."""
+    """The same error with a hint."""
     if error.hint is None:
+        from roost.messages.terminal import say
+
         if os.environ.get("ROOST_SERVER"):
-            error.hint = "ROOST_SERVER names that server; unset it to use your own"
+            error.hint = say("cli.own_server_hint")
         elif "://" in server_address():
-            error.hint = "`roost login` remembered that server; `roost logout` forgets it, `roost up` starts one here"
+            error.hint = say("cli.login_hint")
         elif is_foreign():
-            error.hint = "it is this machine's own: sudo systemctl start roost; or `roost up` starts one of yours"
+            error.hint = say("cli.machine_hint")
         elif not error.sent:
-            error.hint = "start one: roost up --detach"
+            error.hint = say("cli.start_hint")
     return error

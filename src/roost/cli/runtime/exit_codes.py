@@ -1,4 +1,4 @@
-"""The exit code that stands for a job's end."""
+"""The exit code for a job's end."""
 
 from roost.cli.parse.options import Json
 from roost.client.errors import EXIT_CANNOT_LAUNCH, EXIT_FAILED, EXIT_TIMED_OUT
@@ -7,7 +7,7 @@ _KILLED = 143
 
 
 def exit_code_of(end: Json) -> int:
-    """The job's own code; 124 timed out, 125 could not start, 128+n by a signal."""
+    """The job's exit code; 124 if it timed out, 125 if it could not start, 128+n for a signal."""
     outcome = end.get("outcome")
     if outcome == "timed_out":
         return EXIT_TIMED_OUT

@@ -1,4 +1,4 @@
-"""What went wrong, told to a person: one line, a hint, an exit code. A traceback only with ROOST_DEBUG=1."""
+"""Report an error: one line, a hint, an exit code. A traceback only with ROOST_DEBUG=1."""
 
 import errno
 import os
@@ -25,12 +25,12 @@ def report(error: Exception, as_json: bool = False) -> int:
         where = f": {error.filename}" if error.filename else ""
         say(f"{error.strerror}{where}")
         return EXIT_FAILED
-    say(f"internal error: {type(error).__name__}: {error}", "ROOST_DEBUG=1 shows where; please report it")
+    say(f"internal error: {type(error).__name__}: {error}", "set ROOST_DEBUG=1 for a traceback, and please report it")
     return EXIT_INTERNAL
 
 
 def say(message: str, hint: str | None = None) -> None:
-    """One line, and a hint below it."""
+    """Print one line to stderr, and a hint below it."""
     print(f"roost: {clean(message)}", file=sys.stderr)
     if hint:
         print(f"hint: {clean(hint)}", file=sys.stderr)
@@ -49,7 +49,7 @@ def _report_known(error: RoostError, as_json: bool) -> int:
 
 
 def _silence() -> int:
-    """Whoever read us has left: nothing more to say, not even at exit."""
+    """The reader of our output is gone: write nothing more, not even at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)

@@ -1,22 +1,21 @@
-"""A job's output as it is written, byte for byte, through restarts of the server. What run and log -f share."""
+"""Follow a job's output, byte for byte, across restarts of the server. Shared by run and log -f."""
 
 import os
-import sys
 import time
 from binascii import a2b_base64
 
 from roost.cli.parse.options import Json, Mapping
 from roost.cli.runtime.reconnect import persist
-from roost.cli.text.output import clean
+from roost.cli.text.output import announce, clean
 from roost.client.client import Roost
 from roost.client.errors import ServerUnreachable
 from roost.client.follow import Follow
 
 
 class Follower:
-    """Follows one job to its end. `descriptors` says where each stream goes; what is not in it is left out.
+    """Follows one job to its end. `descriptors` maps each stream to a file descriptor; other streams are skipped.
 
-    Knows how far it is in each stream, so that nothing is printed twice.
+    It keeps an offset for each stream, so nothing is printed twice.
     """
 
     def __init__(
@@ -39,7 +38,7 @@ class Follower:
         self._why = Waiting(job, patience_s)
 
     def to_the_end(self) -> Json:
-        """Copy output to stdout and stderr until the job has ended; how it ended."""
+        """Copy output to stdout and stderr until the job ends; return how it ended."""
         stream = self._open()
         while True:
             try:
@@ -53,7 +52,7 @@ class Follower:
             stream = persist(self._open)
 
     def _settled(self, end: Json) -> Json | None:
-        """The end of the job, not only of an attempt; None when there is more to follow."""
+        """The end of the job; None if only an attempt ended and another follows."""
         if end.get("state", "ended") == "ended" or self._attempt is not None:
             return end
         (job,) = self._roost.wait([self._job], 1.0)
@@ -96,12 +95,12 @@ class Follower:
             self._offsets = dict.fromkeys(self._offsets)
         if name in self._descriptors:
             write_all(self._descriptors[name], data)
-        # The server says where its next byte is; where it does not, nothing was left out.
+        # The server sends the offset of its next byte unless nothing was skipped.
         self._offsets[name] = item.get("offset", (self._offsets[name] or 0) + len(data))
 
 
 class Waiting:
-    """Says why a job waits, once for every change, and only when it waits long enough to be worth a line."""
+    """Prints why a job waits, once for every change, and only if it waits longer than `patience_s`."""
 
     def __init__(self, job: int, patience_s: float) -> None:
         self._job = job
@@ -111,7 +110,7 @@ class Waiting:
         self._due: float | None = None
 
     def hear(self, item: Json) -> None:
-        """The job's state and reasons as the server tells them."""
+        """Note the job's state and reasons from the server."""
         reasons = item.get("reasons") or []
         state = item.get("state") or "queued"
         self._text = f"{state}: {reasons[0]['text']}" if reasons else state
@@ -125,23 +124,23 @@ class Waiting:
             self._due = time.monotonic() + (0 if self._said else self._patience_s)
 
     def due_in_s(self) -> float | None:
-        """How long until it is time to say something; None when there is nothing to say."""
+        """Seconds until a line is due; None if there is none."""
         return None if self._due is None else max(self._due - time.monotonic(), 0.001)
 
     def say(self) -> None:
-        """Say it, if it is time."""
+        """Print the line if it is due."""
         if self._due is not None and time.monotonic() >= self._due:
-            print(f"roost: job {self._job} is {clean(self._text)}", file=sys.stderr, flush=True)
+            announce("cli.job_state", job=self._job, text=clean(self._text))
             self._said = self._text
             self._due = None
 
     def forget(self) -> None:
-        """It runs."""
+        """The job runs: there is nothing to explain."""
         self._due = None
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """All of it, at once, past every buffer."""
+    """Write all of it, unbuffered."""
     view = memoryview(data)
     while view:
         try:

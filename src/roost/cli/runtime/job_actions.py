@@ -1,4 +1,4 @@
-"""Do something to jobs and say what was done: what kill, hold, rm and their like have in common."""
+"""Act on jobs and print the result: shared by kill, hold, rm and similar verbs."""
 
 import sys
 
@@ -6,7 +6,7 @@ from roost.cli.parse.options import Any, Args, Json
 from roost.cli.parse.values import compress
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import names_ids, selection
-from roost.cli.text.output import clean, print_json
+from roost.cli.text.output import announce, clean, print_json
 from roost.client.errors import EXIT_FAILED, EXIT_NOT_PERMITTED, EXIT_TRY_LATER, EXIT_USAGE
 
 _EXIT = {"not_found": EXIT_USAGE, "not_permitted": EXIT_NOT_PERMITTED, "try_later": EXIT_TRY_LATER}
@@ -14,15 +14,15 @@ _FEW = 10
 
 
 def act(args: Args, action: str, done_word: str, select: Json | None = None, **parameters: "Any") -> int:
-    """Act on those jobs, or on those that the command line selects, print what was done, and give the exit code."""
+    """Act on `select`, or on the jobs that the command line selects; print the result and return the exit code."""
     answer = server().act(action, selection(args, action) if select is None else select, **parameters)
     return tell(answer, [(done_word, answer.get("done") or [])], named=names_ids(args), as_json=args.json)
 
 
 def tell(answer: Json, said: "list[tuple[str, list[int]]]", *, named: bool, as_json: bool) -> int:
-    """Print the outcome of an action, what was done to whom, and give the exit code.
+    """Print what was done to which jobs, and return the exit code.
 
-    Skipping a job that was named is a failure, and so is doing nothing at all.
+    It is a failure if a named job was skipped, or if nothing was done.
     """
     done, skipped = answer.get("done") or [], answer.get("skipped") or []
     failed = bool(skipped) and (named or not done)
@@ -41,12 +41,12 @@ def tell(answer: Json, said: "list[tuple[str, list[int]]]", *, named: bool, as_j
 
 
 def tell_later(answer: Json) -> None:
-    """Say for which jobs it is only noted down, as nobody can tell them now: a line for each node."""
+    """Print, for each unreachable node, the jobs for which the action is postponed."""
     by_node: dict[str, list[int]] = {}
     for entry in answer.get("later") or ():
         by_node.setdefault(clean(entry["node"]), []).append(entry["id"])
     for node, ids in by_node.items():
-        print(f"roost: {counted(ids)}: {node} cannot be reached; done when it is back", file=sys.stderr)
+        announce("cli.later", ids=counted(ids), node=node)
 
 
 def counted(ids: list[int]) -> str:
@@ -63,7 +63,7 @@ def skipped_lines(skipped: list[Json]) -> list[str]:
 
 
 def _of_many(reason: str) -> str:
-    """`it has already ended`, said of several."""
+    """`it has already ended` in the plural."""
     for one, many in (("it has ", "they have "), ("it is ", "they are ")):
         if reason.startswith(one):
             return many + reason.removeprefix(one)

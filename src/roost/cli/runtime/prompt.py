@@ -1,4 +1,4 @@
-"""Asking a person on the terminal: secrets, which are not shown, and whether it is meant. Without one, stdin is read."""
+"""Ask on the terminal: secrets, which are not echoed, and confirmations. Without a terminal, secrets are read from stdin."""
 
 import sys
 
@@ -6,7 +6,7 @@ from roost.cli.parse.options import UsageError
 
 
 def secret(what: str) -> str:
-    """A password or a token: typed unseen on a terminal, else the next line of stdin."""
+    """A password or token: typed without echo on a terminal, else the next line of stdin."""
     if sys.stdin.isatty():
         from getpass import getpass
 
@@ -17,29 +17,29 @@ def secret(what: str) -> str:
     else:
         found = sys.stdin.readline().rstrip("\n")
     if not found:
-        raise UsageError(f"no {what.lower()} was given", "it is asked for on a terminal, or read from stdin")
+        raise UsageError("cli.nothing_typed", what=what.lower())
     return found
 
 
 def new_password(what: str = "New password") -> str:
     """A new password: typed twice on a terminal."""
     found = secret(what)
-    if sys.stdin.isatty() and secret(f"{what}, again") != found:
-        raise UsageError("the two are not the same; nothing was changed")
+    if sys.stdin.isatty() and secret(f"Repeat {what.lower()}") != found:
+        raise UsageError("cli.passwords_differ")
     return found
 
 
 def answer(question: str, otherwise: str) -> str:
-    """A line typed on the terminal; `otherwise` when it is empty, and where there is no terminal."""
+    """A line typed on the terminal; `otherwise` if it is empty or there is no terminal."""
     if not sys.stdin.isatty():
         return otherwise
     print(f"{question} [{otherwise}]: ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip() or otherwise
 
 
-def is_meant(question: str) -> bool:
-    """Whether a person says yes. Where there is no terminal nobody can be asked, and nothing is taken for a yes."""
+def confirmed(question: str) -> bool:
+    """Ask a yes/no question. Without a terminal it raises: no answer is never a yes."""
     if not sys.stdin.isatty():
-        raise UsageError("nobody can be asked here, and nothing was done", "-y says that it is meant")
+        raise UsageError("cli.cannot_confirm")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,9 +1,9 @@
-"""Wait for a server that went away while we listened to it: it is probably being restarted."""
+"""Wait for a server that stopped answering while we were connected; it is probably restarting."""
 
-import sys
 import time
 
 from roost.cli.parse.options import Answer, Callable
+from roost.cli.text.output import announce
 from roost.client.errors import ServerUnreachable
 
 PATIENCE_S = 60.0
@@ -13,7 +13,7 @@ _LONGEST_PAUSE_S = 1.0
 
 
 def persist(call: "Callable[[], Answer]", patience_s: float = PATIENCE_S) -> "Answer":
-    """What the call gives, tried again while nobody answers. The first answer must have come before."""
+    """Make the call, and repeat it while the server does not answer. Use it only after a first successful answer."""
     began = time.monotonic()
     said = False
     pause_s = _FIRST_PAUSE_S
@@ -23,10 +23,12 @@ def persist(call: "Callable[[], Answer]", patience_s: float = PATIENCE_S) -> "An
         except ServerUnreachable as error:
             gone_s = time.monotonic() - began
             if gone_s > patience_s:
-                error.hint = "jobs go on without it; start it again: roost up --detach"
+                from roost.messages.terminal import say
+
+                error.hint = say("cli.jobs_continue")
                 raise
             if gone_s > _QUIET_S and not said:
-                print("roost: the server is gone; jobs go on; waiting for it to come back", file=sys.stderr)
+                announce("cli.reconnecting")
                 said = True
         time.sleep(pause_s)
         pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)

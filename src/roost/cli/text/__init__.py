@@ -1,1 +1,1 @@
-"""What people read: tables and sentences. Values in, lines out."""
+"""Texts and tables for people. Values in, lines out."""

@@ -1,4 +1,4 @@
-"""A GPU in words: its line, and what is on it. Pure: values in, text out."""
+"""A GPU as text: its row, and the processes on it. Pure: values in, text out."""
 
 from roost.cli.parse.options import Json
 from roost.cli.parse.values import size
@@ -20,18 +20,18 @@ _COLOURS = {"free": "green", "used": "", "foreign": "yellow", "claimed": "yellow
 
 
 def rows(gpus: list[Json], shown: Screen) -> list[str]:
-    """The title, and a line for each GPU without what is below it."""
+    """The title, and a row for each GPU."""
     return table(_COLUMNS, [_row(gpu) for gpu in gpus], shown)
 
 
 def below(gpu: Json, shown: Screen) -> list[str]:
-    """What is on a GPU, each as wide as the screen at most."""
+    """The jobs and processes on a GPU, cut to the width of the screen."""
     return [cut(line, shown.width) for line in _below(gpu)]
 
 
 def _row(gpu: Json) -> "tuple[str | Cell, ...]":
     used, total = gpu.get("mem_used_mib"), gpu.get("mem_mib") or 0
-    seen = 0 if _gib(used) == "0.0" else used or 0  # a driver's own few MiB are nothing
+    seen = 0 if _gib(used) == "0.0" else used or 0  # the driver itself uses a few MiB
     memory = f"{bar(seen, _kept(gpu), total)} {_gib(used)}/{_gib(total)}G"
     name = str(gpu["index"])
     if gpu.get("alias"):
@@ -49,7 +49,7 @@ def _row(gpu: Json) -> "tuple[str | Cell, ...]":
 
 
 def _kept(gpu: Json) -> int:
-    """MiB that are kept for its jobs and that they do not use yet."""
+    """MiB that are reserved for its jobs and not used yet."""
     taken = _taken(gpu)
     return sum(max((job.get("mem_mib") or 0) - taken.get(job["id"], 0), 0) for job in gpu.get("jobs") or [])
 
@@ -63,16 +63,16 @@ def _taken(gpu: Json) -> dict[int, int]:
 
 
 def _outgrown(gpu: Json) -> dict[int, str]:
-    """Jobs that use more than they asked for, and the words for it."""
+    """A note for each job that uses more memory than it requested."""
     taken = _taken(gpu)
     asked = {job["id"]: job.get("mem_mib") or 0 for job in gpu.get("jobs") or []}
-    return {job: f"  (asked for {size(mem)})" for job, mem in asked.items() if 0 < mem < taken.get(job, 0)}
+    return {job: f"  (requested {size(mem)})" for job, mem in asked.items() if 0 < mem < taken.get(job, 0)}
 
 
 def _below(gpu: Json) -> list[str]:
     found = []
     procs = gpu.get("procs") or []
-    if gpu.get("reason") and not (gpu["state"] == "foreign" and procs):  # the processes say it themselves
+    if gpu.get("reason") and not (gpu["state"] == "foreign" and procs):  # the list of processes shows it
         found.append(f"     {clean(gpu['reason'])}")
     outgrown = _outgrown(gpu)
     shown_jobs = {proc.get("job") for proc in procs}
@@ -93,7 +93,7 @@ def _below(gpu: Json) -> list[str]:
 
 
 def short_command(command: str) -> str:
-    """A command line without the directories of its program, and of the script that an interpreter runs."""
+    """A command line without the directory of its program and, for an interpreter, of its script."""
     words = command.split(" ")
     words[0] = _base(words[0])
     if len(words) > 1 and words[0].rstrip("0123456789.") in _INTERPRETERS:

@@ -1,4 +1,4 @@
-"""A job in words: shared by ls, show, why, run and wait. Pure: values in, text out."""
+"""A job as text: shared by ls, show, why, run and wait. Pure: values in, text out."""
 
 from datetime import UTC, datetime
 
@@ -30,15 +30,15 @@ def outcome_text(job: Json) -> str:
 
 
 def state_colour(job: Json) -> str:
-    """A colour that helps: green runs, yellow is stopped by someone or out of sight, red went wrong."""
+    """Green for running, yellow for stopped or unreachable, red for a failure."""
     name = str(job["state"] if job["state"] != "ended" else job.get("outcome"))
     return _COLOURS.get(name, "red")
 
 
 def gpus_text(job: Json, many_nodes: bool = False) -> str:
-    """Indices where it runs or ran, `x2 A100` when it wants two of these, nothing when it never had any.
+    """The GPUs where it runs or ran, `x2 A100` if it waits for two of these, `-` if it never had any.
 
-    With many nodes, `lab3:0,1`, and `lab3` of a job that has no GPU.
+    With several nodes, `lab3:0,1`, and `lab3` for a job without GPUs.
     """
     attempts = job.get("attempts") or []
     wanted = (job.get("request") or {}).get("gpus", job.get("gpus"))
@@ -54,7 +54,7 @@ def gpus_text(job: Json, many_nodes: bool = False) -> str:
 
 
 def _marks(request: Json) -> list[str]:
-    """What it is bound to, as short as can be: `A100|H100`, `≥40G`, `@lab3`."""
+    """The constraints of a request in short: `A100|H100`, `≥40G`, `@lab3`."""
     marks = ["|".join(request.get("gpu_models") or ())]
     if request.get("min_gpu_mem_mib"):
         marks.append(f"≥{size(request['min_gpu_mem_mib']).replace('.0', '')}")
@@ -64,21 +64,21 @@ def _marks(request: Json) -> list[str]:
 
 
 def constraints(request: Json) -> list[str]:
-    """What its GPUs and nodes must be like, and where it would rather run, a phrase each."""
-    found = ["as much memory on each as its like used before"] if request.get("mem_auto") else []
+    """A phrase for each constraint and preference of a request."""
+    found = ["memory: auto (what similar jobs used)"] if request.get("mem_auto") else []
     if request.get("gpu_models"):
         found.append(f"model {' or '.join(request['gpu_models'])}")
     if request.get("min_gpu_mem_mib"):
-        found.append(f"of at least {size(request['min_gpu_mem_mib'])}")
+        found.append(f"at least {size(request['min_gpu_mem_mib'])} each")
     if request.get("nodes"):
         found.append(f"only on {' or '.join(request['nodes'])}")
     if request.get("prefer_nodes"):
-        found.append(f"rather on {' or '.join(request['prefer_nodes'])}")
+        found.append(f"preferably on {' or '.join(request['prefer_nodes'])}")
     return [clean(phrase) for phrase in found]
 
 
 def time_text(job: Json, now: datetime) -> str:
-    """How long it has run, or waits, or ran."""
+    """How long the job has waited or run."""
     if job["state"] in WAITING:
         start, end = moment(job.get("submitted_at")), now
     else:
@@ -90,7 +90,7 @@ def time_text(job: Json, now: datetime) -> str:
 
 
 def about_text(job: Json) -> str:
-    """What it is tried again for, why it waits, what went wrong, or what it runs."""
+    """Why it is retried, why it waits, what went wrong, or its command."""
     if job.get("retry") and job["state"] in WAITING:
         return clean(job["retry"])
     if job["state"] in WAITING and job.get("reasons"):
@@ -103,9 +103,9 @@ def about_text(job: Json) -> str:
 
 
 def out_of_sight(job: Json) -> str:
-    """Of a job on a node that cannot be reached: `was running; lab3 cannot be reached`."""
+    """For a job on an unreachable node: `was running; lab3 is unreachable`."""
     last = f"was {clean(job['last_state'])}; " if job.get("last_state") else ""
-    return f"{last}{clean(job.get('node') or 'its node')} cannot be reached"
+    return f"{last}{clean(job.get('node') or 'its node')} is unreachable"
 
 
 def command_text(job: Json) -> str:
@@ -126,12 +126,12 @@ def moment(text: "str | None") -> datetime | None:
 
 
 def age(text: "str | None") -> str:
-    """How long ago a time of the API is."""
+    """How long ago a time of the API was."""
     return brief((utc_now() - (moment(text) or utc_now())).total_seconds())
 
 
 def local_time(text: "str | None", now: datetime) -> str:
-    """A time of the API for people: local, to the second, with how long ago."""
+    """A time of the API in local time, to the second, with how long ago it was."""
     at = moment(text)
     if at is None:
         return "-"
@@ -139,7 +139,7 @@ def local_time(text: "str | None", now: datetime) -> str:
 
 
 def away(text: "str | None", now: datetime) -> str:
-    """`3d04h ago`, `in 12d`; nothing for no time."""
+    """`3d04h ago`, `in 12d`; empty without a time."""
     at = moment(text)
     if at is None:
         return ""
@@ -148,5 +148,5 @@ def away(text: "str | None", now: datetime) -> str:
 
 
 def utc_now() -> datetime:
-    """Now, as the API counts."""
+    """The current time in UTC."""
     return datetime.now(UTC)

@@ -27,7 +27,7 @@ def by_node(gpus: list[Json]) -> "list[tuple[str, list[Json]]]":
 
 
 def grouped_lines(gpus: list[Json], shown: Screen) -> list[str]:
-    """Every GPU below its node. Why a node cannot be reached is said once, not for each of its GPUs."""
+    """Every GPU below its node. For an unreachable node there is one line, not one for each GPU."""
     groups = by_node(gpus)
     seen = [gpu for _, members in groups for gpu in members if not _is_gone(members)]
     head, *texts = rows(seen, shown)
@@ -53,16 +53,16 @@ def _heading(name: str, members: list[Json], shown: Screen) -> list[str]:
 
 
 def _unreachable(members: list[Json], shown: Screen) -> list[str]:
-    """One line for all GPUs of a node that cannot be reached: nothing of what was last seen is true now."""
+    """Lines for all GPUs of an unreachable node; their last measurements are out of date."""
     reason = members[0].get("reason")
     jobs = sorted({job["id"] for gpu in members for job in gpu.get("jobs") or []})
     found = wrap(clean(reason), shown.width, "     ", "     ") if reason else []
     found.append(cut(f"     {models_text(members)}", shown.width))
-    return found + ([cut(f"     on them, unknown: job {compress(jobs)}", shown.width)] if jobs else [])
+    return found + ([cut(f"     their jobs are unknown: {compress(jobs)}", shown.width)] if jobs else [])
 
 
 def node_lines(gpus: list[Json], shown: Screen, most: int) -> list[str]:
-    """A line for each node, at most so many lines: the GPUs as signs, # used, - free, ! in trouble."""
+    """At most `most` lines, one for each node, with a sign for each GPU: # used, - free, ! faulty."""
     groups = by_node(gpus)
     found = table(_COLUMNS, [_row(name, members) for name, members in groups], shown)
     left = len(found) - most

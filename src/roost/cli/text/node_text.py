@@ -1,4 +1,4 @@
-"""A node in words: shared by nodes, node show, node add and status. Pure: values in, text out."""
+"""A node as text: shared by nodes, node show, node add and status. Pure: values in, text out."""
 
 from datetime import datetime
 
@@ -13,12 +13,12 @@ _NOT_FREE = ("used", "foreign", "claimed", "drained", "disabled", "fault", "unkn
 
 
 def colour(node: Json) -> str:
-    """Green is up, yellow is closed by somebody, red cannot be reached."""
+    """Green for up, yellow for drained, red for unreachable."""
     return COLOURS.get(str(node["state"]), "red")
 
 
 def in_order(name: str) -> "list[tuple[int, str]]":
-    """For sorting: lab2 comes before lab10."""
+    """A sort key that puts lab2 before lab10."""
     parts: list[tuple[int, str]] = []
     word = ""
     for char in [*name, ""]:
@@ -30,10 +30,10 @@ def in_order(name: str) -> "list[tuple[int, str]]":
 
 
 def address(node: Json) -> str:
-    """`root@10.0.0.3:2222`, or that it is the server's own."""
+    """`root@10.0.0.3:2222`, or a phrase for the server's own machine."""
     target = node.get("target")
     if not target or target == _PIPE:
-        return "the server itself"
+        return "the server's machine"
     return clean(str(target).removeprefix("ssh://").rstrip("/"))
 
 
@@ -47,11 +47,11 @@ def gone_for(node: Json, now: datetime) -> str:
 
 
 def account_text(node: Json) -> str:
-    """As whom jobs run there."""
+    """Which accounts jobs run as on the node."""
     runs_as = node.get("runs_as")
     login = str(node.get("target") or "").removeprefix("ssh://").rpartition("@")[0].partition(":")[0]
     if runs_as == "each":
-        return f"{f'as {clean(login)}: ' if login else ''}jobs run as their users' accounts"
+        return f"{f'as {clean(login)}: ' if login else ''}each job runs as its user's account"
     if runs_as == "login":
         own = "the account that logs in" if node.get("target") not in (None, _PIPE) else "the server's own account"
         return f"all jobs run as {clean(login) or own}"
@@ -59,7 +59,7 @@ def account_text(node: Json) -> str:
 
 
 def models_text(gpus: "Sequence[Json]") -> str:
-    """`A100-SXM4-80GB`, `3 RTX 3090 24G, 1 H100 80G`: what models there are, the most common first."""
+    """`A100-SXM4-80GB`, `3 RTX 3090 24G, 1 H100 80G`: the models, most common first."""
     counts: dict[str, int] = {}
     for gpu in gpus:
         name = model(gpu)
@@ -70,7 +70,7 @@ def models_text(gpus: "Sequence[Json]") -> str:
 
 
 def model(gpu: Json) -> str:
-    """A GPU's model as short as it is known, with its memory unless that is part of the name."""
+    """A GPU's model in short, with its memory unless the name contains it."""
     name = clean(gpu.get("model") or "GPU").removeprefix("NVIDIA ").removeprefix("GeForce ")
     memory = f"{(gpu.get('mem_mib') or 0) / 1024:.0f}G"
     return name if memory in name or memory == "0G" else f"{name} {memory}"
@@ -83,20 +83,20 @@ def gpus_text(node: Json, gpus: "Sequence[Json]") -> str:
 
 
 def states_text(gpus: "Sequence[Json]") -> str:
-    """`3 free, 1 used`: how many are in which state."""
+    """`3 free, 1 used`: the number of GPUs in each state."""
     states = [str(gpu["state"]) for gpu in gpus]
     counts = [(state, states.count(state)) for state in ("free", *_NOT_FREE)]
     return ", ".join(f"{count} {state}" for state, count in counts if count)
 
 
 def memory_text(node: Json) -> str:
-    """`120.0G free of 251.5G`; what is free now is known of a node that can be reached."""
+    """`120.0G free of 251.5G`; without the free part if the node is unreachable."""
     whole, free = node.get("mem_mib"), node.get("mem_available_mib") if node["state"] != "unreachable" else None
     return "" if not whole else f"{size(free)} free of {size(whole)}" if free is not None else size(whole)
 
 
 def clock_text(node: Json) -> str:
-    """`3.2s ahead of the server's`, `1h00m behind the server's`; nothing where it is not known, or right."""
+    """`3.2s ahead of the server's`, `1h00m behind the server's`; empty if unknown or right."""
     ahead_ms = node.get("clock_ms")
     if ahead_ms is None or abs(ahead_ms) < 500:
         return ""

@@ -1,6 +1,6 @@
-"""Text for people: columns that fit, widths that count Chinese characters as two, colour only where it is seen.
+"""Tables and wrapped text for terminals; Chinese characters count as two columns.
 
-Pure but for `screen`. What comes from others (names, commands) passes `clean` first: it cannot steer the terminal.
+Pure except for `screen`. Names and commands of jobs pass through `clean`, so they cannot send control codes.
 """
 
 import os
@@ -11,11 +11,11 @@ from roost.client.jsontext import dumps
 
 _COLOURS = {"green": "32", "red": "31", "yellow": "33", "blue": "34", "cyan": "36", "dim": "2", "bold": "1"}
 _NARROWEST = 40
-_LAST_COLUMN = 30  # what the last column should have before others keep their comfort
+_LAST_COLUMN = 30  # other columns shrink until the last one has this width
 
 
 class Screen:
-    """Where text goes: how wide it is, and whether it shows colour."""
+    """The width of the output, and whether it shows colour."""
 
     __slots__ = ("colour", "width")
 
@@ -31,7 +31,7 @@ class Screen:
 
 
 def screen(is_wide: bool = False) -> Screen:
-    """The standard output as it is: a terminal's own width, 80 columns and no colour elsewhere; or one that cuts nothing."""
+    """The standard output: a terminal's width, or 80 columns without colour; unlimited if `is_wide`."""
     if is_wide:
         return Screen(100_000)
     if not sys.stdout.isatty():
@@ -46,7 +46,7 @@ def screen(is_wide: bool = False) -> Screen:
 
 
 def clean(text: object) -> str:
-    """One line without control characters; they are shown, not obeyed."""
+    """One line, with control characters shown as escapes."""
     string = str(text)
     if string.isprintable():
         return string
@@ -68,7 +68,7 @@ def width_of(text: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """At most so wide; what is missing is marked with …"""
+    """Cut to the width; … marks the cut."""
     if width_of(text) <= width:
         return text
     if width <= 1:
@@ -84,7 +84,7 @@ def cut(text: str, width: int) -> str:
 
 
 def cut_inside(text: str, width: int) -> str:
-    """The same for names that differ at their end, like those of nodes: the middle is missing."""
+    """Cut in the middle: for names that differ at their end, like node names."""
     if not text.isascii() or len(text) <= width or width < 5:
         return cut(text, width)
     tail = (width - 1) // 2
@@ -92,9 +92,7 @@ def cut_inside(text: str, width: int) -> str:
 
 
 class Column:
-    """A column: its title, what it shows of a thing, whether it leans right, the most it may take, the least it may be
-    squeezed to. `inside`: what is too long lacks its middle, not its end.
-    """
+    """A column: title, cell text, alignment, maximum width, minimum width. `inside` cuts long texts in the middle."""
 
     __slots__ = ("inside", "least", "most", "of", "right", "title")
 
@@ -127,12 +125,12 @@ class Cell:
 
 
 def listed(columns: "Sequence[Column]", things: "Sequence[object]", screen: Screen) -> list[str]:
-    """A line for each thing: what the columns show of it."""
+    """A table with a row for each thing."""
     return table(columns, [[column.of(thing) for column in columns] for thing in things], screen)
 
 
 def table(columns: "Sequence[Column]", rows: "Sequence[Sequence[str | Cell]]", screen: Screen) -> list[str]:
-    """Lines of a table that fits: the last column takes what is left, and is cut."""
+    """A table that fits the screen: the last column gets the remaining width."""
     cells = [[cell if isinstance(cell, Cell) else Cell(clean(cell)) for cell in row] for row in rows]
     widths = []
     for at, column in enumerate(columns):
@@ -144,7 +142,7 @@ def table(columns: "Sequence[Column]", rows: "Sequence[Sequence[str | Cell]]", s
 
 
 def _squeeze(columns: "Sequence[Column]", widths: list[int], width: int) -> None:
-    """Make room for the last column from those that may be squeezed, then give it what is left."""
+    """Narrow the columns that allow it, then give the rest of the width to the last one."""
     used = sum(widths[:-1]) + 2 * (len(widths) - 1)
     missing = used + min(widths[-1], _LAST_COLUMN) - width
     for at, column in enumerate(columns[:-1]):
@@ -172,7 +170,7 @@ def _line(columns: "Sequence[Column]", row: "Sequence[Cell]", widths: list[int],
 
 
 def bar(used: float, kept: float, whole: float, width: int = 10) -> str:
-    """`[##==------]`: what is used, what is kept for someone, what is left. Only nothing looks like nothing."""
+    """`[##==------]`: used, reserved, free. Anything above zero shows at least one cell."""
     filled = _cells(used, whole, width)
     marked = max(_cells(used + kept, whole, width) - filled, 1 if kept > 0 and filled < width else 0)
     return "[" + "#" * filled + "=" * marked + "-" * (width - filled - marked) + "]"
@@ -185,7 +183,7 @@ def _cells(part: float, whole: float, width: int) -> int:
 
 
 def fields(pairs: "Sequence[tuple[str, str]]", indent: str = "", width: int = 0) -> list[str]:
-    """Names and values below one another, values aligned, and wrapped when a width is given; not those without a value."""
+    """A line for each name and value, values aligned, wrapped if a width is given; empty values are skipped."""
     pairs = [(name, value) for name, value in pairs if value]
     widest = max((len(name) for name, _ in pairs), default=0)
     found = []
@@ -196,10 +194,10 @@ def fields(pairs: "Sequence[tuple[str, str]]", indent: str = "", width: int = 0)
 
 
 def wrap(text: str, width: int, head: str = "", indent: str = "") -> list[str]:
-    """Lines of at most that width, broken at spaces: the first begins with `head`, the others with `indent`.
+    """Wrap text at spaces: the first line begins with `head`, the others with `indent`.
 
-    A word that is longer than a line stays whole: it is a path or an address that someone may want to copy. Chinese, which
-    has no spaces, is broken between characters.
+    A word longer than a line is not broken: it is probably a path or an address to copy. Chinese is broken between
+    characters.
     """
     found = []
     line = head
@@ -220,7 +218,7 @@ _CLOSING, _OPENING = "，。、：；！？）】》」』”’", "（【《「
 
 
 def _pieces(word: str) -> list[str]:
-    """What of a word must stay together: all of it, but for Chinese and its like that is no path."""
+    """The unbreakable pieces of a word: the whole word, or single characters in Chinese unless it is a path."""
     if word.isascii() or word.lstrip("'\"")[:1] in ("/", "~"):
         return [word]
     import unicodedata
@@ -238,7 +236,7 @@ def _pieces(word: str) -> list[str]:
 
 
 def print_json(value: object) -> None:
-    """A value as JSON: indented for eyes, one line for programs."""
+    """A value as JSON: indented on a terminal, else one line."""
     if sys.stdout.isatty():
         import json
 
@@ -248,13 +246,20 @@ def print_json(value: object) -> None:
 
 
 def note(text: str) -> None:
-    """A line for the person who typed the command: on stderr, after all that was printed."""
+    """A line on stderr, after everything printed so far."""
     sys.stdout.flush()
     print(text, file=sys.stderr)
 
 
+def announce(code: str, /, **params: object) -> None:
+    """A message of the catalogue on stderr, after everything printed so far."""
+    from roost.messages.terminal import say
+
+    note(f"roost: {say(code, **params)}")
+
+
 def print_answer(args: "Args", answer: "Mapping[str, object]", text: str) -> int:
-    """An answer of the server as JSON where that is wanted, else what it means in words. The exit code, which is 0."""
+    """Print an answer as JSON, or `text`. Returns exit code 0."""
     if args.json:
         print_json({"version": 1, **answer})
     else:
@@ -263,7 +268,7 @@ def print_answer(args: "Args", answer: "Mapping[str, object]", text: str) -> int
 
 
 def print_shown(args: "Args", answer: "Json", lines: "Callable[[Screen], list[str]]") -> int:
-    """An answer as JSON as it came, or as lines, and below them the notice that it carries."""
+    """Print an answer as JSON, or as lines followed by the notice in it."""
     if args.json:
         print_json(answer)
     else:
@@ -273,7 +278,7 @@ def print_shown(args: "Args", answer: "Json", lines: "Callable[[Screen], list[st
 
 
 def print_list(args: "Args", name: str, found: "Sequence[object]", columns: "Sequence[Column]", nothing: str) -> int:
-    """A list as JSON under its name, or as a table; when it is empty, `nothing` on stderr."""
+    """Print a list as JSON or as a table; if it is empty, `nothing` on stderr."""
     if args.json:
         print_json({"version": 1, name: found})
     elif found:
@@ -284,7 +289,7 @@ def print_list(args: "Args", name: str, found: "Sequence[object]", columns: "Seq
 
 
 def print_each(args: "Args", name: str, found: "Sequence[Mapping[str, object]]", lines: "Callable[[Any], list[str]]") -> int:
-    """Things that were named, as JSON or as lines with a blank one between: one by itself, several under a name."""
+    """Print the named things as JSON (a single one without a list) or as text with blank lines between."""
     if args.json:
         print_json({"version": 1, **found[0]} if len(found) == 1 else {"version": 1, name: found})
         return 0
@@ -294,18 +299,18 @@ def print_each(args: "Args", name: str, found: "Sequence[Mapping[str, object]]",
 
 
 def notice_line(notice: "Json") -> str:
-    """The notice that an administrator has set, with whose it is."""
+    """The administrator's notice and its author."""
     return f"{clean(notice['text'])} ({clean(notice['by'])})"
 
 
 def tell_notice(notice: "Json | None") -> None:
-    """Say it, where there is one, to a person who looks at something else."""
+    """Print the notice to stderr, if there is one."""
     if notice is not None:
         note(f"notice: {notice_line(notice)}")
 
 
 def write(lines: "Sequence[str]") -> None:
-    """Lines to stdout; a locale that lacks a character gets a stand-in, not an error."""
+    """Print lines to stdout; characters that the locale lacks are escaped."""
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")

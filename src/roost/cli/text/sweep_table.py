@@ -1,6 +1,6 @@
-"""The points of a sweep as a table that fits: parameters, job, state, time, results. Pure: values in, lines out.
+"""The points of a sweep as a table that fits the screen: parameters, job, state, time, results. Pure.
 
-What has no room goes in an order: first what says nothing (a parameter that never changes), last what the sweep is for.
+Columns that do not fit are dropped, constant parameters first and the main results last.
 """
 
 from datetime import datetime
@@ -15,7 +15,7 @@ _NARROW_TITLE = 8
 
 
 class Part:
-    """A column of the table: what it shows of every point, and the kind of it: param, result, or its own name."""
+    """A column of the table: its cells, and its kind: param, result, job, state or time."""
 
     def __init__(self, kind: str, name: str, cells: "list[str | Cell]", *, right: bool = False) -> None:
         self.kind = kind
@@ -27,23 +27,23 @@ class Part:
 
     @property
     def title(self) -> str:
-        """What stands above it."""
+        """The column's title."""
         return clean(self.name.upper())
 
     @property
     def is_constant(self) -> bool:
-        """Whether every point has the same there."""
+        """Whether all points have the same value."""
         return len(self.texts) > 1 and len(set(self.texts)) == 1
 
     def narrow(self) -> None:
-        """Let a long title not make a column of short values wide."""
+        """Limit the width to that of the values, even if the title is longer."""
         self.width = min(self.width, max(_NARROW_TITLE, *map(width_of, self.texts)))
 
 
 def table_lines(sweep: Json, now: datetime, shown: Screen) -> "tuple[list[str], list[str]]":
-    """The lines of the table, and the names of columns for which there was no room."""
+    """The lines of the table, and the names of columns that did not fit."""
     if not sweep["points"]:
-        return ["its jobs were removed"], []
+        return ["all jobs of this sweep were removed"], []
     parts = _parts(sweep, now)
     hidden = _hidden(parts, shown.width)
     kept = [part for part in parts if part not in hidden]
@@ -57,12 +57,12 @@ def table_lines(sweep: Json, now: datetime, shown: Screen) -> "tuple[list[str], 
 
 
 def value_text(value: object) -> str:
-    """A value of a parameter for people."""
+    """A parameter's value as text."""
     return "null" if value is None else str(value)
 
 
 def result_text(value: object) -> str:
-    """A result for people: six digits."""
+    """A result as text, with six digits."""
     if value is None:
         return "-"
     return f"{value:.6g}" if isinstance(value, float) else clean(value)
@@ -86,7 +86,7 @@ def _time(point: Json, now: datetime) -> str:
 
 
 def _hidden(parts: list[Part], width: int) -> list[Part]:
-    """What to leave out so that the rest fits."""
+    """The columns to leave out so that the rest fits."""
     hidden: list[Part] = []
     for part in _least_wanted(parts):
         if _total(parts, hidden) <= width:
@@ -105,7 +105,7 @@ def _total(parts: list[Part], hidden: list[Part]) -> int:
 
 
 def _least_wanted(parts: list[Part]) -> "Iterator[Part | None]":
-    """What goes first, in order; None stands for narrower titles."""
+    """The columns to drop, in order; None means: narrow the titles."""
     params = [part for part in parts if part.kind == "param"]
     varying = [part for part in params if not part.is_constant] or params[:1]
     results = [part for part in parts if part.kind == "result"]

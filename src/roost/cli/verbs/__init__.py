@@ -1,1 +1,1 @@
-"""The verbs, in a package for each thing they are about; `roost.cli.parse.verb_table` finds them by name."""
+"""The verbs, grouped in packages; `roost.cli.parse.verb_table` finds them by name."""

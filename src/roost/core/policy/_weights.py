@@ -1,10 +1,10 @@
-"""What a user's weight means, for every policy that heeds it."""
+"""Weights of users, for every policy that uses them."""
 
 from roost.core.cluster import Cluster
 
 
 def share(cluster: Cluster, user: str) -> tuple[int, float]:
-    """How far a user has come into his own: who has the least goes first.
+    """A user's GPUs relative to their weight: the user with the smallest share goes first.
 
     Weight k: j GPUs count as j/k. Weight 0 goes before every positive one, a negative weight before all.
     """
@@ -15,9 +15,9 @@ def share(cluster: Cluster, user: str) -> tuple[int, float]:
 
 
 def excess(cluster: Cluster, user: str) -> float:
-    """By how much more than his part of the GPUs a user would hold with one more: 0 is just that, 1 twice as much.
+    """How far above their fair share a user would be with one more GPU: 0 is exactly the share, 1 twice the share.
 
-    His part is what his weight says among those who have jobs now.
+    The fair share is by weight among the users who have jobs now.
     """
     weight = cluster.user(user).weight
     if weight <= 0 or not cluster.gpu_count:

@@ -1,4 +1,4 @@
-"""The user who holds least GPUs for his weight goes first; inside a user, higher priority, then the oldest job."""
+"""The user with the fewest GPUs for their weight goes first; among a user's jobs, higher priority, then the oldest."""
 
 from roost.core.cluster import Cluster
 from roost.core.model import Job
@@ -8,5 +8,5 @@ WEIGHS = True
 
 
 def key(job: Job, cluster: Cluster, now_ms: int) -> tuple[float, ...]:
-    """What he has, then the place in the queue."""
+    """The user's share, then the place in the queue."""
     return (*share(cluster, job.shape.user), *job.order)

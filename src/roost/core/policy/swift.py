@@ -1,10 +1,10 @@
-"""Short jobs soon, old jobs always, nobody worse off than others for long.
+"""Short jobs start soon, old jobs do not starve, and users are treated equally over time.
 
-A job has a target start: the moment it could have started plus `policy.wait_factor` times its probable run time. It can be
-overtaken only by what is shorter or older, so nobody starves. Whoever would hold more than his part of the GPUs is set
-back, by a bounded time. The targets of a user who fared worse than others lately (his jobs took more times as long as they
-had to) go ahead, as long as he holds no more than his part; of one who fared better, back. Priorities and weights of 0 and
-below come before all that.
+A job has a target start: the moment it could have started plus `policy.wait_factor` times its estimated run time. Only
+shorter or older jobs can overtake it, so no job starves. Users who would hold more than their fair share get a later
+target, by a bounded time. Users whose jobs were slowed down more than those of others lately get an earlier target, unless
+they hold more than their fair share; users who were served better get a later one. Priorities, and weights of 0 and below,
+come before all that.
 """
 
 from roost.core.cluster import Cluster
@@ -13,7 +13,7 @@ from roost.core.policy._weights import excess, share
 
 WEIGHS = True
 MAX_OVER = 3.0
-"""Holding more than so many times beyond his part sets nobody back any further."""
+"""Holding more than this many times the fair share adds no further delay."""
 AHEAD, BACK = 2.0, -1.0
 """The most by which how a user fared counts, as a logarithm: seven times worse, and well twice better."""
 

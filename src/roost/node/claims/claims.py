@@ -1,8 +1,8 @@
 """GPU claims: a GPU that one Roost of this machine has given out is given out by no other.
 
 A claim is a kernel lock on the GPU's file (`lock_files.py`), one for each run and GPU. The wrapper and the job inherit it,
-so it lives as long as they do and dies with them, whatever becomes of this daemon. Whoever comes first must lock the file
-alone; further runs of the same daemon come beside. Knows locks and names of runs; starts and ends nothing.
+so it lives as long as they do and dies with them, whatever becomes of this daemon. The first run must lock the
+file alone; further runs of the same daemon share it. Knows locks and names of runs; starts and ends nothing.
 """
 
 from __future__ import annotations

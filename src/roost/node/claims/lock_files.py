@@ -94,13 +94,13 @@ def is_current(directory: int, name: str, fd: int) -> bool:
 
 
 def lock_alone(fd: int) -> bool:
-    """Lock it if nobody else has it in any way. What is kept is a shared lock: one's own further runs come beside it, and
-    whoever wants it alone stays out. Holding it alone, no other can come between the two steps."""
+    """Lock it if no other process has it. The lock is then made shared: further runs of this daemon can share it, and
+    daemons that want it alone cannot. Between the two steps it is held alone."""
     return _lock(fd, fcntl.LOCK_EX) and _lock(fd, fcntl.LOCK_SH)
 
 
 def lock_beside(fd: int) -> bool:
-    """Lock it beside others. Only for who knows that these are his own."""
+    """Share the lock. Only for a daemon that knows that all holders are its own runs."""
     return _lock(fd, fcntl.LOCK_SH)
 
 

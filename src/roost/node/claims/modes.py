@@ -16,5 +16,5 @@ MODES = (EACH, STANDING, UNDER, NONE)
 
 
 def default_mode() -> str:
-    """Root serves everybody on the machine and keeps its GPUs; everybody else claims what he uses."""
+    """Root serves all users of the machine and keeps its GPUs; other servers claim only the GPUs they use."""
     return STANDING if os.geteuid() == 0 else EACH

@@ -29,7 +29,7 @@ def parse_lines(data: bytes, known: Collection[str] = ()) -> Found:
     problem: Optional[str] = None
     for line in data.decode("utf-8", "surrogateescape").split("\n"):
         if not _gather(line, words):
-            problem = problem or f"NAME=VALUE is meant: {_shown(line)}"
+            problem = problem or f"expected NAME=VALUE: {_shown(line)}"
     results: Dict[str, Result] = {}
     room = MAX_NAMES - len(known)
     for name, word in words.items():  # values are read here, not line by line: one name may have thousands of them

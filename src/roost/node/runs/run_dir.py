@@ -46,7 +46,7 @@ class Trace(NamedTuple):
 
 
 def record_text(record: Record, spec: Spec) -> str:
-    """The record as one line, with the command for whoever looks into the file. Never the environment."""
+    """The record as one line, with the command for people who read the file. Never the environment."""
     command = spec.argv if spec.argv is not None else spec.shell or "script"
     values = record._asdict()
     values["command"] = str(command)[:_LONGEST_COMMAND_KEPT]

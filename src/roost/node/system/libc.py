@@ -39,7 +39,7 @@ def pidfd_kill(fd: int, number: int) -> None:
 
 
 def leave_keyring() -> None:
-    """A session keyring of our own, empty: what whoever started us keeps in his is not ours to read."""
+    """A new, empty session keyring, so that jobs cannot read the keyring of the account that started us."""
     number = _SYS_KEYCTL.get(os.uname().machine)
     if number is None:
         raise OSError(errno.ENOSYS, "the number of keyctl is not known here")

@@ -1,4 +1,4 @@
-"""The way to every program of every node: the command line, as whom it is run, and what it is believed. Runs nothing."""
+"""How to reach every program of every node: command line, account, and what its reports are trusted for. Runs nothing."""
 
 import asyncio
 import hashlib

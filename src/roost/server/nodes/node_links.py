@@ -58,7 +58,7 @@ class NodeLinks:
         key = (node, channel)
         if not self._may_open:
             return self._links.get(key)
-        if self._is_stale(key):  # he has nothing there: his way cannot change while he has
+        if self._is_stale(key):  # the user has no run there: the login cannot change while one runs
             self._close(key)
         self._used_s[key] = time.monotonic()
         if (link := self._links.get(key)) is not None:
@@ -155,7 +155,7 @@ class NodeLinks:
         self.open_needed()
 
     def relogin(self, node: str, channel: Channel) -> None:
-        """Somebody's way there has changed: his next job takes the new one."""
+        """A user's login there has changed: their next job uses the new one."""
         self._close((node, channel))
 
     async def close(self) -> None:
@@ -164,7 +164,7 @@ class NodeLinks:
         await self._let_go(*self._links)
 
     async def _let_go(self, *keys: Key) -> None:
-        """Ask them to leave, and hang up. Whoever wants one from now on opens another: these may take a while to end."""
+        """Ask them to leave, and hang up. They may take a while to end; a later caller opens a new link."""
         leaving = [link for key in keys if (link := self._take_out(key)) is not None]
         for link in leaving:
             link.send([{"op": "shutdown", "when_idle": True}])

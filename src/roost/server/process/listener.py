@@ -119,7 +119,7 @@ def _config(application: Application) -> uvicorn.Config:
         lifespan="off",
         timeout_graceful_shutdown=GRACE_S,
         server_header=False,
-        proxy_headers=False,  # whom to believe is not uvicorn's to decide
+        proxy_headers=False,  # which proxies to trust is not uvicorn's decision
     )
 
 

@@ -38,7 +38,7 @@ def client_of(peer_address: str | None, headers: Headers, trusted: tuple[Network
 
 
 def _first_untrusted(peer: str | None, headers: list[tuple[bytes, bytes]], trusted: tuple[Network, ...]) -> str | None:
-    """Each proxy adds whom it saw at the right: from there, the first that is no proxy of ours. The rest is hearsay."""
+    """Each proxy appends the address it saw. The client is the last address that is not one of our proxies."""
     found = peer
     for word in reversed(_values(headers, b"x-forwarded-for")):
         hop = address(word)

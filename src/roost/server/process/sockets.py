@@ -46,7 +46,7 @@ def unix_socket(path: Path, for_all: bool = False) -> socket.socket:
 
 
 def check_own(directory: Path) -> None:
-    """Raise OSError when somebody else could put his own files there: a socket, a state."""
+    """Raise OSError if another account could put its own files there: a socket, a state."""
     found = directory.stat()
     if found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
         raise OSError(errno.EPERM, f"others than its server can change {directory}: chown, chmod o-w")
@@ -144,7 +144,7 @@ def _explained(error: OSError, target: Any) -> CannotListen:
     if error.errno in _MISSING:
         why, hint = f"{address} is no address of this machine", "`ip address` lists them; 0.0.0.0 and :: are all of them"
     elif error.errno == errno.EADDRINUSE:
-        why, hint = "the port is taken", f"`ss -ltnp 'sport = :{port}'` shows by whom; --port names another"
+        why, hint = "the port is taken", f"`ss -ltnp 'sport = :{port}'` shows the process; choose another port with --port"
     elif error.errno == errno.EACCES:
         why, hint = "ports this low are root's", "--port 7667, and a reverse proxy before it"
     return CannotListen(f"cannot listen on {where}: {why}", hint, error.errno)

@@ -100,14 +100,14 @@ def test_garbage_is_passed_over_and_said_once_where_the_user_looks(node: Node) -
     (node.state.parent / "garbage").write_bytes(data)
     node.start("1.1", shell=f'echo mine >&2; cat {node.state.parent}/garbage >> "$ROOST_REPORT"')
     assert told(node, "1.1") == {"loss": 1, "acc": 2}
-    assert err(node, "1.1") == "mine\nroost: ROOST_REPORT: NAME=VALUE is meant: 'no name here'\n"
+    assert err(node, "1.1") == "mine\nroost: ROOST_REPORT: expected NAME=VALUE: 'no name here'\n"
     node.settle()
 
 
 def test_a_file_that_the_user_named_is_only_theirs(node: Node, tmp_path: Path) -> None:
     node.run("1.1", shell='echo mine >&2; echo garbage >> "$ROOST_REPORT"', stderr=str(tmp_path / "err"))
     assert (tmp_path / "err").read_text() == "mine\n"
-    assert "run 1.1: ROOST_REPORT: NAME=VALUE is meant: 'garbage'" in node.journal()
+    assert "run 1.1: ROOST_REPORT: expected NAME=VALUE: 'garbage'" in node.journal()
 
 
 def test_so_many_names_and_no_more(node: Node) -> None:

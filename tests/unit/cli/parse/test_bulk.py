@@ -98,17 +98,17 @@ def test_one_environment_is_sent_once() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("true\n-g x true", "jobs.txt:2: --gpus x: a whole number is meant"),
+        ("true\n-g x true", "jobs.txt:2: --gpus x: must be a whole number"),
         ("true\n\n-g 2\n", "jobs.txt:3: the command is missing"),
         ("--gpuss 2 true", "jobs.txt:1: unknown option --gpuss"),
-        ("--name 'open true", "jobs.txt:1: a ' is left open"),
+        ("--name 'open true", "jobs.txt:1: missing closing '"),
         ('{"command": ["a"], "gpu": 1}', "jobs.txt:1: unknown key gpu"),
         ('{"gpus": 1}', "jobs.txt:1: the command is missing"),
         ('{"command": }', "jobs.txt:1: not JSON at character 12"),
-        ("--help true", "jobs.txt:1: --help has no place here"),
-        ("a\0b", "jobs.txt:1: a NUL byte"),
+        ("--help true", "jobs.txt:1: --help is not allowed in a line"),
+        ("a\0b", "jobs.txt:1: contains a NUL byte"),
         ("--from x true", "jobs.txt:1: unknown option --from"),
-        ("--append --overwrite true", "jobs.txt:1: --append and --overwrite exclude one another"),
+        ("--append --overwrite true", "jobs.txt:1: --append and --overwrite cannot be used together"),
     ],
 )
 def test_a_mistake_is_named_with_its_line(text: str, said: str) -> None:

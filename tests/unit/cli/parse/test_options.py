@@ -178,13 +178,13 @@ def test_help_is_noticed_among_the_options(words: list[str]) -> None:
     ("verb", "words", "said"),
     [
         ("submit", ["--gpuss", "1"], "unknown option --gpuss"),
-        ("submit", ["-gx", "a"], "--gpus x: a whole number is meant"),
-        ("submit", ["-g", "-1", "a"], "--gpus -1: it cannot be negative"),
-        ("submit", ["--mem", "8", "a"], "--mem 8: a size is like 8G"),
+        ("submit", ["-gx", "a"], "--gpus x: must be a whole number"),
+        ("submit", ["-g", "-1", "a"], "--gpus -1: must not be negative"),
+        ("submit", ["--mem", "8", "a"], "--mem 8: expected a size like 8G"),
         ("submit", ["--time"], "--time needs a value: TIME"),
         ("submit", ["-qZ"], "unknown option -Z in -qZ"),
         ("move", ["12"], "PLACE is missing"),
-        ("gpu", ["burn", "2"], "burn: one of disable"),
+        ("gpu", ["burn", "2"], "burn: must be one of disable"),
         ("backup", ["a", "b"], "too many arguments: b"),
     ],
 )

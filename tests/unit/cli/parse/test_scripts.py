@@ -35,7 +35,7 @@ def test_what_is_no_file_is_not(tmp_path: Path) -> None:
 def test_a_script_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "job.sh"
     path.write_bytes(b"#ROOST -g 1\necho \xff\n")
-    with pytest.raises(UsageError, match="not UTF-8"):
+    with pytest.raises(UsageError, match="must be UTF-8"):
         scripts.read_script(str(path))
 
 
@@ -45,7 +45,7 @@ def test_directives_end_with_the_first_line_of_code() -> None:
 
 
 def test_an_open_quote_is_named_with_its_line() -> None:
-    with pytest.raises(UsageError, match=r"job\.sh:2: a ' is left open"):
+    with pytest.raises(UsageError, match=r"job\.sh:2: missing closing '"):
         scripts.directives("#!/bin/sh\n#ROOST --name 'x\n", "job.sh")
 
 

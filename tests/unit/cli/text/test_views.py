@@ -124,14 +124,14 @@ def test_ls_says_what_it_does_not_show(roost: Roost, server: FakeServer) -> None
 def test_ls_narrowed(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /jobs"] = MANY
     found = roost("ls", "--limit", "2", "--state", "queued,failed", "-l", "x", "-u", "ana")
-    assert found.err == "… and more: the same with --limit 1000\n"
+    assert found.err == "… and more: add --limit 1000\n"
     assert server.queries("GET /jobs") == [{"state": "queued,failed", "user": "ana", "label": "x", "limit": "2"}]
 
 
 def test_ls_searched_and_sorted(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /jobs"] = {"version": 1, "jobs": [], "total": 0, "counts": {}, "next": None}
     found = roost("ls", "--search", "res net/50%", "--node", "n1", "--sort", "ended", "--reverse")
-    assert found == (0, "", "no such jobs; ended long ago: the same with --all\n")
+    assert found == (0, "", "no matching jobs; add --all to include all ended jobs\n")
     assert roost("ls", "--sort=-name", "-r").code == 0
     asked = {"search": "res net/50%", "node": "n1", "sort": "-ended", "limit": "50"}
     assert server.queries("GET /jobs") == [asked, {"sort": "name", "limit": "50"}]
@@ -140,10 +140,10 @@ def test_ls_searched_and_sorted(roost: Roost, server: FakeServer) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--sort", "happy"), "--sort happy: no such order; it is one of queue, id, name"),
+        (("--sort", "happy"), "--sort happy: must be one of queue, id, name"),
         (("--sort", "-queue"), "--sort needs a value"),
-        (("--sort=-queue",), "no such order"),
-        (("--reverse",), "--reverse needs an order that has another end"),
+        (("--sort=-queue",), "must be one of"),
+        (("--reverse",), "--reverse needs --sort with a key other than queue"),
     ],
 )
 def test_ls_in_an_order_that_is_none(roost: Roost, server: FakeServer, words: tuple[str, ...], said: str) -> None:
@@ -165,15 +165,15 @@ def test_ls_as_json_is_the_answer_of_the_api(roost: Roost, server: FakeServer) -
 
 def test_ls_of_nothing(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /jobs"] = {"version": 1, "jobs": [], "total": 0, "counts": {}, "next": None}
-    assert roost("ls") == (0, "", "no jobs now; ended ones: roost ls --all\n")
+    assert roost("ls") == (0, "", "no jobs queued or running; ended jobs: roost ls --all\n")
     assert roost("ls", "99") == (0, "", "no job 99\n")
-    assert roost("ls", "-u", "bob").err == "no such jobs; ended long ago: the same with --all\n"
+    assert roost("ls", "-u", "bob").err == "no matching jobs; add --all to include all ended jobs\n"
 
 
 def test_ls_without_a_server(roost: Roost) -> None:
     found = roost("ls")
     assert (found.code, found.out) == (69, "")
-    assert found.err.endswith("hint: start one: roost up --detach\n")
+    assert found.err.endswith("hint: start the server: roost up --detach\n")
 
 
 WHOLE = job(
@@ -212,12 +212,12 @@ def test_show_tells_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert show.lines(WHOLE, NOW, Screen(80)) == [
         "job 12  train  failed (3)",
         "  command:     python train.py",
-        "  script:      its text is kept with the job",
+        "  script:      stored with the job",
         "  directory:   /work",
         "  user:        ana",
         "  description: a test",
         "  labels:      a, b",
-        "  GPUs:        2, 8.0G of memory on each, at most 30% busy, only 0,1",
+        "  GPUs:        2, 8.0G of memory each, utilization at most 30%, only 0,1",
         "  priority:    5",
         "  after:       3 succeeded, 4 ended",
         "  time limit:  2 hours",
@@ -228,8 +228,8 @@ def test_show_tells_all(monkeypatch: pytest.MonkeyPatch) -> None:
         "    started:     2026-11-15 11:58:00 (2m00s ago)",
         "    ended:       2026-11-15 11:59:00 (1m00s ago), took 1m00s",
         "    exit code:   3",
-        "    GPU memory:  6.0G at most",
-        "    host memory: 512M at most",
+        "    GPU memory:  peak 6.0G",
+        "    host memory: peak 512M",
         "    CPU time:    1m01s",
     ]
 
@@ -241,7 +241,7 @@ def test_a_retry_says_what_it_is_tried_again_for(monkeypatch: pytest.MonkeyPatch
     shown = show.lines(job(12, state="queued", **tries), NOW, Screen(80))
     assert "  retries:     0 of 2 used; after out of memory: 1 of 3 used" in shown
     assert f"  now:         {again}" in shown
-    assert "  preemptible: yes: it may be asked to make room" in shown
+    assert "  preemptible: yes" in shown
     assert "retry 1 of 3 after CUDA" in ls.lines([job(12, state="queued", **tries)], NOW, Screen(80))[1]
 
 
@@ -266,9 +266,9 @@ def test_long_lines_of_show_are_wrapped_and_an_error_is_said_once(monkeypatch: p
     ]
     waits = show.lines(job(13, queue_position=0, reasons=JOBS[1]["reasons"]), NOW, Screen(50))
     assert waits[4:5] + waits[-5:] == [
-        "  place:     0 in the queue, the head",
+        "  position:  0 (next)",
         "  submitted: 2026-11-15 11:55:00 (5m00s ago)",
-        "  why it waits:",
+        "  reasons for waiting:",
         "    needs 2 GPUs at once on box: 1 of 4 would do",
         "      now",
         "    GPU box:0 is taken by job 12",
@@ -347,22 +347,22 @@ def test_why_says_until_when_and_what_would_help(monkeypatch: pytest.MonkeyPatch
     time.tzset()
     said = why.lines(JOBS[1], NOW, Screen(80), FORESEEN)
     assert said[3:] == [
-        "  who holds it:",
-        "    job 12 of ana: running for 1h02m, probably until 12:25",
-        "  ahead of it: 14 jobs",
+        "  using the GPUs it needs:",
+        "    job 12 of ana: running for 1h02m, estimated end 12:25",
+        "  ahead in the queue: 14 jobs",
         "    job 9 of bob: older",
         "    job 10 of bob: shorter (about 5 min)",
         "    job 11 of eve: higher priority",
         "    …",
-        "  it starts probably between 12:25 and Mon 14:54 (in 25m00s to 1d02h)",
+        "  estimated start: 12:25 to Mon 14:54 (in 25m00s to 1d02h)",
         "    from how long earlier runs took, and how far off 31 earlier estimates were",
-        "  it runs probably for 2h10m, from 14 earlier runs like it",
-        "  what would start now:",
-        "    with 1 GPU instead of 2: now, on box, GPU 3",
+        "  estimated run time: 2h10m, from 14 earlier runs like it",
+        "  would start now:",
+        "    with 1 GPU instead of 2: on box, GPU 3",
     ]
     assert max(map(width_of, said)) <= 80
     far = {**FORESEEN, "eta": None, "not_before": "2026-12-15T12:00:00Z"}
-    assert "  it does not start before 2026-12-15 12:00, as far as can be seen" in why.lines(JOBS[1], NOW, Screen(80), far)
+    assert "  estimated start: not before 2026-12-15 12:00" in why.lines(JOBS[1], NOW, Screen(80), far)
 
 
 def test_why_of_many_nodes_names_those_that_come_nearest() -> None:
@@ -374,7 +374,7 @@ def test_why_of_many_nodes_names_those_that_come_nearest() -> None:
     said = why.lines(job(13, reasons=[*gpus, *nodes]), NOW, Screen(80))
     assert len(said) == 1 + why.MAX_REASONS + 1
     assert said[1] == "  needs 4 GPUs at once on n3: 3 of 8 would do now"
-    assert said[-1] == "  and 24 more nodes: --json lists everything"
+    assert said[-1] == "  and 24 more nodes; --json lists all"
 
 
 @pytest.mark.parametrize(
@@ -479,7 +479,7 @@ def test_gpus_with_what_is_on_them() -> None:
 
 def test_a_box_without_gpus_says_how_to_try() -> None:
     found = gpus.lines({"gpus": [], "cpu": {"slots": 8, "used": 0}}, Screen(80))
-    assert found[0] == "no GPU; to try simulated ones: roost down; roost up --sim 4x24G --detach"
+    assert found[0] == "no GPU found; to simulate some: roost down; roost up --sim 4x24G --detach"
 
 
 @pytest.mark.parametrize(
@@ -592,14 +592,14 @@ def test_what_a_job_is_bound_to_is_named_everywhere() -> None:
     assert job_text.gpus_text(job(15, state="running", request=BOUND, attempts=[ran([0, 1])])) == "0,1"
     assert ls.lines([waits], NOW, Screen(80))[1].startswith("13  train  ana   queued  x2 A100|H10…  5m00s  needs 2")
     assert show.lines(waits, NOW, Screen(80))[3:6] == [
-        "  GPUs:      2, as much memory on each as its like used before, model A100 or",
-        "             H100, of at least 40.0G, only on lab3, rather on lab4",
+        "  GPUs:      2, memory: auto (what similar jobs used), model A100 or H100, at",
+        "             least 40.0G each, only on lab3, preferably on lab4",
         "  submitted: 2026-11-15 11:55:00 (5m00s ago)",
     ]
     assert why.lines(waits, NOW, Screen(80))[:3] == [
         "job 13 is queued:",
-        "  it wants 2 GPUs, as much memory on each as its like used before, model A100 or",
-        "    H100, of at least 40.0G, only on lab3, rather on lab4",
+        "  requested: 2 GPUs, memory: auto (what similar jobs used), model A100 or H100,",
+        "    at least 40.0G each, only on lab3, preferably on lab4",
     ]
 
 
@@ -608,6 +608,6 @@ def test_a_job_that_outgrows_what_it_asked_is_shown() -> None:
     from roost.cli.verbs.jobs.show import _peak
 
     gpu = {"jobs": [{"id": 7, "mem_mib": 8192}, {"id": 8, "mem_mib": 8192}], "procs": [{"job": 7, "mem_mib": 9216}]}
-    assert _outgrown(gpu) == {7: "  (asked for 8.0G)"}
-    assert _peak(9216, 8192) == "9.0G at most, more than the 8.0G it had"
-    assert _peak(4096, 8192) == "4.0G at most" and _peak(None, None) == ""
+    assert _outgrown(gpu) == {7: "  (requested 8.0G)"}
+    assert _peak(9216, 8192) == "peak 9.0G, more than the requested 8.0G"
+    assert _peak(4096, 8192) == "peak 4.0G" and _peak(None, None) == ""

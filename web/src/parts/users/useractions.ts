@@ -70,7 +70,7 @@ export async function newLink(name: string): Promise<OneTime | null> {
   }
 }
 
-/** Delete somebody; true when he is gone. */
+/** Delete a user; true if they were deleted. */
 export async function remove(user: User): Promise<boolean> {
   const text = t("users.delete.confirm", { running: user.running, queued: user.queued });
   if (!(await confirm({ title: t("users.delete.title", { user: user.user }), text, yes: t("all.delete"), isDangerous: true }))) return false;

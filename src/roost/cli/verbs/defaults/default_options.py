@@ -1,6 +1,6 @@
-"""A user's own defaults in the words of the command line: `mem=8G time=2h`, and the keys of a JobSpec that they are.
+"""Translate a user's defaults between the command line (`mem=8G time=2h`) and JobSpec keys.
 
-Pure. What can be a default is in `DEFAULT_OPTIONS` of `job_options`.
+Pure. `DEFAULT_OPTIONS` of `job_options` lists the options that can be defaults.
 """
 
 from roost.cli.parse import job_options, values
@@ -11,7 +11,7 @@ _EXCLUDE = {"mem_mib": ("mem_auto", "exclusive"), "mem_auto": ("mem_mib", "exclu
 
 
 def assigned(pairs: "Iterable[str]") -> Json:
-    """What `mem=8G preemptible=on` means, in the keys of a JobSpec; None for what is switched off."""
+    """`mem=8G preemptible=on` as JobSpec keys; None for what is switched off."""
     words: list[str] = []
     off: Json = {}
     for pair in pairs:
@@ -19,13 +19,13 @@ def assigned(pairs: "Iterable[str]") -> Json:
         option = job_options.option_of(name)
         if option.kind is FLAG:
             if text.lower() not in (*_YES, *_NO):
-                raise UsageError(f"{pair}: on or off is meant")
+                raise UsageError("cli.on_or_off", pair=pair)
             if text.lower() in _NO:
                 off |= dict.fromkeys(job_options.API_KEYS[option.dest])
             else:
                 words.append(option.names[-1])
         elif not equals or not text:
-            raise UsageError(f"{pair}: {name}={option.metavar} is meant", f"roost defaults unset {name} takes it back")
+            raise UsageError("cli.default_form", pair=pair, name=name, metavar=option.metavar)
         else:
             words.append(f"{option.names[-1]}={text}")
     verb = Verb("defaults set", "", options=job_options.JOB_OPTIONS)
@@ -33,14 +33,14 @@ def assigned(pairs: "Iterable[str]") -> Json:
 
 
 def merged(current: "Mapping[str, Any]", new: "Mapping[str, Any]") -> Json:
-    """The defaults with some more; what cannot stand beside the new goes."""
+    """The current defaults with the new ones; what conflicts with a new one is removed."""
     gone = {other for key in new if new[key] for other in _EXCLUDE.get(key, ())}
     kept = {key: value for key, value in current.items() if key not in gone or key in new}
     return {key: value for key, value in {**kept, **new}.items() if value is not None}
 
 
 def typed(defaults: "Mapping[str, Any]") -> list[str]:
-    """Defaults as they would be typed, a pair each."""
+    """Defaults as they would be typed, one text for each."""
     found = []
     for key, value in defaults.items():
         if key == "open":

@@ -1,9 +1,9 @@
-"""roost defaults, and set, unset, clear: what your jobs are like unless a submit says otherwise."""
+"""roost defaults, and set, unset, clear: default options for a user's jobs."""
 
 from roost.cli.parse.job_options import api_keys
 from roost.cli.parse.options import JSON, Args, Callable, Json, Operand, TableVerb, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import clean, note, print_json, write
+from roost.cli.text.output import announce, clean, print_json, write
 from roost.cli.verbs.defaults.default_options import assigned, merged, typed
 
 
@@ -15,10 +15,10 @@ def _verb(
     operands: tuple[Operand, ...] = (),
     about: str = "",
 ) -> TableVerb:
-    """A row: `change` gives what makes new defaults of those there are; None changes nothing. All show them."""
+    """A verb that applies `change` (None: no change) and then shows the defaults."""
 
     def run(args: Args) -> int:
-        new = change(args) if change is not None else None  # what makes no sense is refused before the server is asked
+        new = change(args) if change is not None else None  # parse the arguments before asking the server
         people = server().people
         defaults = people.defaults()
         return _show(args, defaults if new is None else people.set_defaults(new(defaults)))
@@ -32,7 +32,7 @@ def _show(args: Args, defaults: Json) -> int:
     elif defaults:
         write([clean(pair) for pair in typed(defaults)])
     else:
-        note("roost: no defaults of yours; some: roost defaults set mem=8G time=2h")
+        announce("cli.no_defaults")
     return 0
 
 
@@ -47,20 +47,20 @@ def _unset(args: Args) -> "Callable[[Json], Json]":
 
 
 _ROWS = (
-    _verb("defaults", "show what your jobs are like unless told otherwise", None,
-          ("roost defaults", "as they would be typed"),
-          ("roost defaults set mem=8G time=2h label=ana", "for every job that does not say it"),
-          ("roost defaults unset time", "no time limit by itself"),
-          ("roost submit --without mem python train.py", "this one without it"),
-          about="They are kept by the server: for this program, for the API and for the web page.\n"
-          "Further: roost defaults set, unset, clear."),
-    _verb("defaults set", "change some of your defaults; the others stay", _set,
+    _verb("defaults", "show the default options of your jobs", None,
+          ("roost defaults", "as you would type them"),
+          ("roost defaults set mem=8G time=2h label=ana", "for jobs that do not set these options"),
+          ("roost defaults unset time", "remove the default time limit"),
+          ("roost submit --without mem python train.py", "without the default for mem"),
+          about="The server stores them. They apply to command line, API and dashboard.\n"
+          "See also: roost defaults set, unset, clear."),
+    _verb("defaults set", "change some of your defaults; the others stay the same", _set,
           ("roost defaults set gpus=1 mem=8G time=2h", ""),
-          ("roost defaults set label=ana,paper preemptible=on", "flags are on or off"),
+          ("roost defaults set label=ana,paper preemptible=on", "flags take on or off"),
           operands=(Operand("pairs", "+", "KEY=VALUE",
                             "a long option of `roost submit` and its value; on and off for flags"),)),
-    _verb("defaults unset", "take some of your defaults back", _unset, ("roost defaults unset mem time", ""),
-          operands=(Operand("keys", "+", "KEY", "as `roost defaults` shows them"),)),
-    _verb("defaults clear", "take all of your defaults back", lambda args: lambda current: {}, ("roost defaults clear", "")),
+    _verb("defaults unset", "remove some of your defaults", _unset, ("roost defaults unset mem time", ""),
+          operands=(Operand("keys", "+", "KEY", "a key, as `roost defaults` shows it"),)),
+    _verb("defaults clear", "remove all of your defaults", lambda args: lambda current: {}, ("roost defaults clear", "")),
 )  # fmt: skip
 TABLE = {row.VERB.name: row for row in _ROWS}

@@ -1,4 +1,4 @@
-"""roost drain and undrain: start nothing new on nodes or GPUs, or use them again."""
+"""roost drain and undrain: start no new jobs on nodes or GPUs, or use them again."""
 
 from roost.cli.parse.options import JSON, Args, Operand, TableVerb, Verb
 from roost.cli.parse.values import items
@@ -9,7 +9,7 @@ _TARGETS = Operand("targets", "+", "TARGET", "a node, a GPU (2 or box:2), or all
 
 
 def _drain(name: str, summary: str, *examples: tuple[str, str]) -> TableVerb:
-    """A row: either of the two."""
+    """One of the two verbs."""
 
     def run(args: Args) -> int:
         targets = [target for word in args.targets for target in items(word)]
@@ -20,7 +20,7 @@ def _drain(name: str, summary: str, *examples: tuple[str, str]) -> TableVerb:
 
 
 TABLE = {
-    "drain": _drain("drain", "start nothing new on nodes or GPUs; what runs goes on",
+    "drain": _drain("drain", "start no new jobs on nodes or GPUs; running jobs continue",
                     ("roost drain 2", "GPU 2"), ("roost drain box", "the whole node")),
     "undrain": _drain("undrain", "use drained nodes or GPUs again", ("roost undrain 2", "GPU 2")),
 }  # fmt: skip

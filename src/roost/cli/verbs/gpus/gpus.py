@@ -1,4 +1,4 @@
-"""roost gpus: every GPU, what is on it and whose."""
+"""roost gpus: every GPU with its jobs and processes."""
 
 from roost.cli.parse.options import JSON, ONE, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
@@ -7,10 +7,10 @@ from roost.cli.text.output import Screen, print_shown
 
 VERB = Verb(
     "gpus",
-    "show the GPUs: memory, use, jobs, and every process on them",
-    options=(Option("--node", "those of this node", ONE, "NAME"), JSON),
-    examples=(("roost gpus", ""), ("roost gpus --node lab3", "of one node"), ("roost gpus --json", "for programs")),
-    about="In the bar, # is used and = is kept for jobs that do not use it yet.",
+    "show GPUs: memory, utilization, jobs and processes",
+    options=(Option("--node", "only GPUs of this node", ONE, "NAME"), JSON),
+    examples=(("roost gpus", ""), ("roost gpus --node lab3", "one node"), ("roost gpus --json", "for programs")),
+    about="In the memory bar, # is used and = is reserved but not used yet.",
 )
 
 
@@ -25,16 +25,16 @@ def run(args: Args) -> int:
 def _of_node(gpus: list[Json], node: str) -> list[Json]:
     found = [gpu for gpu in gpus if gpu["node"] == node]
     if not found:
-        raise UsageError(f"no GPU is on a node named {node}", "roost nodes")
+        raise UsageError("cli.no_gpu_on_node", node=node)
     return found
 
 
 def lines(answer: Json, shown: Screen) -> list[str]:
-    """The GPUs as text: a line each, below it what runs on it; those of many nodes, node by node."""
+    """The GPUs as text with their jobs and processes, grouped by node if there are several."""
     gpus = answer.get("gpus") or []
     cpu = answer.get("cpu") or {}
     if not gpus:
-        found = ["no GPU; to try simulated ones: roost down; roost up --sim 4x24G --detach"]
+        found = ["no GPU found; to simulate some: roost down; roost up --sim 4x24G --detach"]
     elif len({gpu["node"] for gpu in gpus}) > 1:
         from roost.cli.text.node_gpus_text import grouped_lines
 

@@ -16,8 +16,8 @@ from roost.client.errors import ServerUnreachable
 
 VERB = Verb(
     "top",
-    "watch GPUs and jobs; Ctrl-C ends it",
-    options=(Option("-d --delay", "refresh every (default 2s)", ONE, "TIME", values.seconds),),
+    "watch GPUs and jobs until Ctrl-C",
+    options=(Option("-d --delay", "time between refreshes (default 2s)", ONE, "TIME", values.seconds),),
     examples=(("roost top", ""), ("roost top -d 10s", "less often")),
 )
 _HOME_AND_CLEAR = "\033[H\033[J"
@@ -25,7 +25,7 @@ _OTHER_SCREEN, _OWN_SCREEN = "\033[?1049h\033[?25l", "\033[?25h\033[?1049l"
 
 
 def run(args: Args) -> int:
-    """Draw, again and again on a terminal, once elsewhere."""
+    """Draw repeatedly on a terminal, once elsewhere."""
     roost = server()
     if not sys.stdout.isatty():
         write(frame(roost, screen(), 20))
@@ -44,7 +44,7 @@ def run(args: Args) -> int:
 
 
 def frame(roost: Roost, shown: Screen, rows: int) -> list[str]:
-    """One picture."""
+    """One screen."""
     answer = roost.gpus()
     found = gpus.lines(answer, shown)
     if len(found) > rows // 2:
@@ -54,7 +54,7 @@ def frame(roost: Roost, shown: Screen, rows: int) -> list[str]:
 
 
 def _in_brief(all_gpus: list[Json], found: list[str], shown: Screen, most: int) -> list[str]:
-    """Many GPUs leave no room for jobs: a line for each node then, where there are several."""
+    """A line for each node, so that many GPUs leave room for jobs."""
     return node_lines(all_gpus, shown, most) if len({gpu["node"] for gpu in all_gpus}) > 1 else found
 
 
@@ -65,7 +65,7 @@ def _draw(roost: Roost) -> None:
     try:
         found = frame(roost, screen(), height)[: height - 1]
     except ServerUnreachable:
-        found = ["the server is gone; waiting for it to come back"]
+        found = ["the server does not answer; reconnecting"]
     sys.stdout.write(_HOME_AND_CLEAR)
     write(found)
     sys.stdout.flush()

@@ -11,20 +11,20 @@ from roost.client.client import Roost
 
 VERB = Verb(
     "archive",
-    "write ended jobs, results and logs to a file; remove them",
+    "write ended jobs, results and logs to a file and remove them",
     operands=(IDS,),
     options=(
-        Option("--to", "the file, JSON lines", ONE, "FILE"),
-        Option("-s --state", "only with this outcome", MANY, "OUTCOME", values.items),
+        Option("--to", "the file to write, as JSON lines", ONE, "FILE"),
+        Option("-s --state", "only jobs with this outcome", MANY, "OUTCOME", values.items),
         LABEL,
         USER,
-        Option("-n --limit", "only the so many that ended first", ONE, "N", values.count),
+        Option("-n --limit", "only the N jobs that ended first", ONE, "N", values.count),
         JSON,
     ),
     examples=(
-        ("roost archive --to done.jsonl", "all that ended"),
+        ("roost archive --to done.jsonl", "all ended jobs"),
         ("roost archive 1-1000 --to old.jsonl", ""),
-        ("roost archive --user ana -n 100 --to ana.jsonl", "the oldest hundred of hers"),
+        ("roost archive --user ana -n 100 --to ana.jsonl", "the first 100 of ana's jobs"),
     ),
 )
 
@@ -32,7 +32,7 @@ VERB = Verb(
 def run(args: Args) -> int:
     """Ask the server to write it."""
     if not args.to:
-        raise UsageError("to which file?", "roost archive --to done.jsonl")
+        raise UsageError("cli.no_file")
     select = narrowed(args, args.state, joined_ids(args.ids))
     path = os.path.abspath(args.to)
     roost = server(timeout_s=None)
@@ -41,12 +41,12 @@ def run(args: Args) -> int:
     answer = {"archived": 0, "path": path} if select.get("ids") == "" else roost.archive(path, select)
     words = f"archived {values.plural(answer['archived'], 'job')} to {clean(path)}"
     if answer.get("left"):
-        words += f"; {values.plural(answer['left'], 'job')} left: their logs cannot be read while their nodes are away"
+        words += f"; {values.plural(answer['left'], 'job')} kept: their nodes are unreachable, so their logs cannot be read"
     return print_answer(args, answer, words)
 
 
 def _first(roost: Roost, select: Json, count: int) -> list[int]:
-    """The ids of the jobs that ended first, of those that are meant. Lists have the latest first."""
+    """The ids of the selected jobs that ended first. The server lists the latest first."""
     narrow = {"state": select["states"], "user": select.get("user", ""), "label": select.get("labels", ())}
     found = [int(job["id"]) for job in roost.all_jobs(select.get("ids", ""), all=True, **narrow)]
     return found[-count:] if count else []

@@ -1,4 +1,4 @@
-"""roost edit and clone: waiting jobs changed, or copies queued, with that part of a JobSpec that the options ask for."""
+"""roost edit and clone: change waiting jobs, or queue changed copies."""
 
 import os
 
@@ -11,17 +11,17 @@ from roost.cli.runtime.selection import IDS, STATE, USER, one_job, selection
 from roost.cli.text.output import note, print_json
 from roost.client.errors import EXIT_FAILED
 
-_COMMAND = Operand("command", TAIL, "COMMAND", "behind --: the new command")
+_COMMAND = Operand("command", TAIL, "COMMAND", "after --: the new command")
 EDIT = Verb(
     "edit",
-    "change waiting jobs; they keep their age",
+    "change waiting jobs; they keep their time of submission",
     operands=(IDS, _COMMAND),
     options=(*job_options.JOB_OPTIONS, STATE, USER, JSON),
     examples=(
-        ("roost edit 12 --priority 5 --time 4h", "only what is said changes"),
+        ("roost edit 12 --priority 5 --time 4h", "change only these options"),
         ("roost edit 12 -- python train.py --lr 0.01", "another command"),
     ),
-    about="--label here sets labels; select with ids, --state or --user.",
+    about="Here --label sets labels; select jobs with ids, --state or --user.",
 )
 CLONE = Verb(
     "clone",
@@ -29,7 +29,7 @@ CLONE = Verb(
     operands=(IDS, _COMMAND),
     options=(*job_options.JOB_OPTIONS, STATE, USER, JSON),
     examples=(
-        ("roost clone 12", "the same again, as a new job"),
+        ("roost clone 12", "a copy as a new job"),
         ("roost clone 12 --mem 16G -- python train.py --big", "with more memory and another command"),
     ),
 )
@@ -39,7 +39,7 @@ def edit(args: Args) -> int:
     """Send the changes."""
     changes = changes_of(args)
     if not changes:
-        raise UsageError("nothing to change", "roost edit 12 --priority 5; more: roost edit --help")
+        raise UsageError("cli.nothing_to_change")
     return act(args, "edit", "changed", selection(args, "edit", by_label=False), changes=changes)
 
 
@@ -58,9 +58,9 @@ def clone(args: Args) -> int:
 
 
 def changes_of(args: Args) -> Json:
-    """The keys to change, and nothing else. A variable is added to those that the job has."""
+    """The keys to change. Variables are added to the job's environment."""
     changes = job_options.spec_of(args)
-    if "mem_mib" in changes:  # one takes the place of the other
+    if "mem_mib" in changes:  # one replaces the other
         changes["mem_auto"] = False
     elif "mem_auto" in changes:
         changes["mem_mib"] = None
@@ -82,7 +82,7 @@ def _numbers(items: list[str]) -> list[int]:
     try:
         return expand(items)
     except ValueError:
-        raise UsageError("dependencies are job numbers here, like 12 or 10-20") from None
+        raise UsageError("cli.plain_dependencies") from None
 
 
 TABLE = {verb.name: TableVerb(verb, run) for verb, run in ((EDIT, edit), (CLONE, clone))}

@@ -1,4 +1,4 @@
-"""roost kill: end jobs, every process of them."""
+"""roost kill: end jobs with all their processes."""
 
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, ONE, Args, Json, Option, UsageError, Verb
@@ -11,31 +11,31 @@ from roost.client.errors import RoostError
 
 VERB = Verb(
     "kill",
-    "end jobs: TERM to every process, KILL after the grace",
+    "end jobs: SIGTERM, then SIGKILL after the grace period",
     operands=(IDS,),
     options=(
         *SELECTION,
-        Option("--grace", "time between TERM and KILL (default: the job's own)", ONE, "TIME", values.seconds),
-        Option("--now", "KILL at once"),
-        Option("-w --wait", "wait until they have ended"),
-        Option("--signal", "only send this signal, like USR1", ONE, "SIGNAL"),
+        Option("--grace", "time between SIGTERM and SIGKILL (default: the job's own)", ONE, "TIME", values.seconds),
+        Option("--now", "send SIGKILL immediately"),
+        Option("-w --wait", "wait until the jobs have ended"),
+        Option("--signal", "only send this signal, such as USR1", ONE, "SIGNAL"),
         JSON,
     ),
     examples=(
-        ("roost kill 12 15-20", "these seven"),
-        ("roost kill all", "all of yours"),
-        ("roost kill --wait @ && roost rerun @", "go on when nothing of it is left"),
-        ("roost kill --label sweep --state queued", "what has not started of a sweep"),
-        ("roost kill --signal USR1 12", "tell it to write a checkpoint"),
+        ("roost kill 12 15-20", "seven jobs"),
+        ("roost kill all", "all your jobs"),
+        ("roost kill --wait @ && roost rerun @", "run it again once all its processes have ended"),
+        ("roost kill --label sweep --state queued", "queued jobs with that label"),
+        ("roost kill --signal USR1 12", "for example to make it write a checkpoint"),
     ),
 )
 
 
 def run(args: Args) -> int:
-    """End the jobs that are meant, or signal them."""
+    """End or signal the selected jobs."""
     if args.signal:
         if args.wait:
-            raise UsageError("--wait and --signal exclude one another", "roost wait waits for an end")
+            raise UsageError("cli.wait_signal")
         return act(args, "kill", f"sent {args.signal} to", signal=args.signal.upper().removeprefix("SIG"))
     parameters: Json = {}
     if args.now or args.grace is not None:
@@ -44,7 +44,7 @@ def run(args: Args) -> int:
     answer = roost.act("kill", selection(args, "kill"), **parameters)
     done = answer.get("done") or []
     if args.wait and done:
-        if not args.json:  # before it waits, perhaps for long
+        if not args.json:  # before waiting, which may take long
             tell_later(answer)
             answer["later"] = []
         ids = values.compress(done).replace(" ", "")
@@ -55,10 +55,10 @@ def run(args: Args) -> int:
 
 
 def _ending(roost: Roost, killed: set[int]) -> set[int]:
-    """Those of the killed jobs that are still on their way out: what runs is asked to end, and takes its time.
+    """The killed jobs that have not ended yet.
 
-    Asks for all that is active, which is never much, and not for what may be a million ids. Without an answer nothing is
-    known but that they were asked.
+    It lists the active jobs, which are few, instead of asking for possibly a million ids. If the server does not answer,
+    all jobs count as not ended.
     """
     try:
         return {job["id"] for job in roost.all_jobs(state=ACTIVE)} & killed

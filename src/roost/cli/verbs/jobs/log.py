@@ -7,26 +7,27 @@ from roost.cli.parse.options import ONE, Args, Operand, Option, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.follower import Follower, write_all
 from roost.cli.runtime.selection import one_job
+from roost.cli.text.output import announce
 from roost.client.client import Roost
 from roost.client.errors import ApiError
 
 VERB = Verb(
     "log",
-    "print the output of a job; `log server` the server's own log",
-    operands=(Operand("job", "?", "ID", "12, @ (your last, the default), or server"),),
+    "print a job's output, or the server's log (`log server`)",
+    operands=(Operand("job", "?", "ID", "12, @ (your last job, the default), or server"),),
     options=(
-        Option("-f --follow", "go on until the job has ended"),
+        Option("-f --follow", "follow the output until the job ends"),
         Option("-n --lines", "only the last N lines", ONE, "N", values.count),
         Option("--out", "standard output only"),
         Option("--err", "standard error only"),
-        Option("--attempt", "of this attempt (default: the last)", ONE, "N", values.count),
+        Option("--attempt", "output of this attempt (default: the last)", ONE, "N", values.count),
     ),
     examples=(
         ("roost log -f 12", "live"),
-        ("roost log 12 -n 50 --err", "the end of its standard error"),
-        ("roost log server", "what the server did"),
+        ("roost log 12 -n 50 --err", "the last 50 lines of standard error"),
+        ("roost log server", "the server's log"),
     ),
-    about="Without --out or --err: standard output, then standard error on stderr.",
+    about="By default, standard output goes to stdout and standard error to stderr.",
 )
 
 
@@ -62,20 +63,20 @@ def run(args: Args) -> int:
 
 
 def _say_how_it_is(roost: Roost, job: int) -> None:
-    """To a person, a line about a job that has not started, or could not: its log says nothing of that."""
+    """On a terminal, print the state of a job that has not succeeded: the log does not show it."""
     if not sys.stderr.isatty():
         return
     from roost.cli.text.job_text import outcome_text
 
     found = roost.job(job)
     if found["state"] != "ended":
-        print(f"roost: {outcome_text(found)}; nothing there yet", file=sys.stderr)
+        announce("cli.no_output", found=outcome_text(found))
     elif found.get("outcome") != "succeeded":
         print(f"roost: {outcome_text(found)}", file=sys.stderr)
 
 
 def _never_ran(roost: Roost, job: int) -> bool:
-    """True for a job that is there and that has no log because it could not start."""
+    """Whether the job exists and has no log because it never started."""
     try:
         return not roost.job(job).get("started_at")
     except ApiError:
@@ -83,7 +84,7 @@ def _never_ran(roost: Roost, job: int) -> bool:
 
 
 def _copy(roost: Roost, job: int, stream: str, args: Args, descriptor: int) -> int:
-    """How much there was."""
+    """Copy one stream; return the number of bytes."""
     if args.lines is not None:
         data = roost.log(job, stream=stream, attempt=args.attempt, lines=args.lines)
         write_all(descriptor, data)
@@ -93,7 +94,7 @@ def _copy(roost: Roost, job: int, stream: str, args: Args, descriptor: int) -> i
     for data, headers in roost.log_pieces(job, stream=stream, attempt=args.attempt):
         if headers.get("roost-dropped") and headers["roost-dropped"] != dropped:
             dropped = headers["roost-dropped"]
-            print(f"roost: bytes {dropped} were dropped: the log grew too large", file=sys.stderr, flush=True)
+            announce("cli.dropped", dropped=dropped)
         write_all(descriptor, data)
         size += len(data)
     return size

@@ -1,4 +1,4 @@
-"""roost ls: what runs, what waits and what ended lately."""
+"""roost ls: running, queued and recently ended jobs."""
 
 from datetime import datetime
 
@@ -15,52 +15,51 @@ SORTS = ("queue", "id", "name", "user", "submitted", "started", "ended", "gpus")
 
 
 def order(word: str) -> str:
-    """The order that is meant; a ValueError names those there are."""
+    """Check a sort key; the ValueError lists the valid ones."""
     if word in SORTS or (word.startswith("-") and word[1:] in SORTS[1:]):
         return word
-    raise ValueError(f"no such order; it is one of {', '.join(SORTS)}")
+    raise values.InvalidValue("cli.sort_key", sorts=", ".join(SORTS))
 
 
 def sort_of(args: Args) -> str:
-    """The order as the API names it; empty: the usual one."""
+    """The sort key for the API; empty for the default order."""
     sort: str = args.sort or ""
     if not args.reverse:
         return sort
     if sort in ("", "queue"):
-        raise UsageError("--reverse needs an order that has another end", "roost ls --sort ended --reverse")
+        raise UsageError("cli.reverse_needs_sort")
     return sort[1:] if sort.startswith("-") else f"-{sort}"
 
 
 VERB = Verb(
     "ls",
-    "list jobs: running, waiting, and what ended lately",
+    "list jobs: running, queued and recently ended",
     operands=(IDS,),
     options=(
-        Option("-a --all", "ended long ago too"),
-        Option("-n --limit", f"at most so many (default {DEFAULT_LIMIT})", ONE, "N", values.count),
+        Option("-a --all", "include all ended jobs"),
+        Option("-n --limit", f"number of jobs (default {DEFAULT_LIMIT})", ONE, "N", values.count),
         STATE,
         USER,
         LABEL,
         SWEEP,
         NODE,
-        Option("--search", "those with this in name, command line, user or label, or of this number", ONE, "TEXT"),
-        Option("--sort", f"in this order: {', '.join(SORTS)}", ONE, "KEY", order),
-        Option("-r --reverse", "that order from its other end; what has no value stays last"),
-        Option("-w --wide", "do not cut to the width of the terminal"),
+        Option("--search", "jobs with this text in name, command, user or label, or with this id", ONE, "TEXT"),
+        Option("--sort", f"sort by: {', '.join(SORTS)}", ONE, "KEY", order),
+        Option("-r --reverse", "reverse the order; jobs without a value stay last"),
+        Option("-w --wide", "do not cut lines to the width of the terminal"),
         Option("-q --quiet", "ids only"),
         JSON,
     ),
     examples=(
         ("roost ls", "the first page"),
-        ("roost ls --state failed --all", "all that ever failed"),
-        ("roost ls --state unknown", "those on nodes that cannot be reached"),
+        ("roost ls --state failed --all", "all failed jobs"),
+        ("roost ls --state unknown", "jobs on unreachable nodes"),
         ("roost ls --sweep 3 --json", "the jobs of a sweep, for programs"),
-        ("roost ls --all --search resnet --sort ended -r", "with that in name or command, the last to end first"),
+        ("roost ls --all --search resnet --sort ended -r", "jobs with that text, the last to end first"),
     ),
-    about="Under GPU: the indices of those that it has or had, like lab3:0,1 where there\n"
-    "are several nodes, or x2 when it waits for two, with what it is bound to: A100 a\n"
-    "model, ≥40G memory, @lab3 a node. A job on a node that cannot be reached now\n"
-    "is unknown.",
+    about="The column GPU shows the GPUs that a job has or had, with several nodes as\n"
+    "lab3:0,1. For a waiting job it shows the request: x2 is two GPUs, A100 a model,\n"
+    "≥40G memory, @lab3 a node. Jobs on unreachable nodes are in state unknown.",
 )
 _UNENDED = ("running", "starting", "stopping", "paused", "unknown", "queued", "held")
 
@@ -84,7 +83,7 @@ def run(args: Args) -> int:
 
 
 def fetch(args: Args) -> Json:
-    """The page that was asked for, put together from the server's pages."""
+    """The requested list, put together from the server's pages."""
     roost = server()
     wanted = DEFAULT_LIMIT if args.limit is None else args.limit
     narrow: Json = {
@@ -110,7 +109,7 @@ def fetch(args: Args) -> Json:
 
 
 def has_many_nodes(page: Json) -> bool:
-    """Whether GPUs are told apart by their node too."""
+    """Whether the cluster has several nodes."""
     return int(page.get("nodes") or 1) > 1
 
 
@@ -130,27 +129,27 @@ def lines(jobs: list[Json], now: datetime, shown: Screen, many_nodes: bool = Fal
 
 
 def nothing(args: Args) -> str:
-    """What to say when there is nothing to show."""
+    """The message for an empty list."""
     if args.ids:
         return f"no job {joined_ids(args.ids)}"
     if is_narrow(args):
-        return "no such jobs" + ("" if args.all or args.state else "; ended long ago: the same with --all")
-    return "no jobs" + ("" if args.all else " now; ended ones: roost ls --all")
+        return "no matching jobs" + ("" if args.all or args.state else "; add --all to include all ended jobs")
+    return "no jobs" + ("" if args.all else " queued or running; ended jobs: roost ls --all")
 
 
 def is_narrow(args: Args) -> bool:
-    """Whether only some are asked for, or in an order of their own."""
+    """Whether the list is filtered or sorted."""
     return bool(args.state or args.user or args.label or args.sweep or args.node or args.search or args.sort)
 
 
 def footer(page: Json, args: Args) -> str:
-    """What the page does not show; without filters, how many are in which state."""
+    """A line about the jobs that are not listed; without filters, their number by state."""
     if not page.get("next"):
         return ""
     further = max(2 * len(page["jobs"]), 1000)
     command = "roost ls" + (" --all" if args.all else "") + f" --limit {further}"
     if args.ids or is_narrow(args):
-        return f"… and more: the same with --limit {further}"
+        return f"… and more: add --limit {further}"
     left = dict(page.get("counts") or {})
     for job in page["jobs"]:
         left[job["state"]] = left.get(job["state"], 0) - 1

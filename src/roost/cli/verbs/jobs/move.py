@@ -1,4 +1,4 @@
-"""roost move: put a waiting job elsewhere in the queue."""
+"""roost move: change a waiting job's position in the queue."""
 
 from roost.cli.parse.options import JSON, Args, Operand, UsageError, Verb
 from roost.cli.runtime.connect import server
@@ -7,13 +7,13 @@ from roost.cli.runtime.selection import joined_ids
 
 VERB = Verb(
     "move",
-    "put a waiting job at a place of the queue; 0 is the head",
+    "move a waiting job to a position in the queue; 0 is the first",
     operands=(
         Operand("ids", "1", "ID", "12, 10-20, @"),
-        Operand("position", "1", "PLACE", "0 is the head; -1 the end"),
+        Operand("position", "1", "PLACE", "0 is the first, -1 the last"),
     ),
     options=(JSON,),
-    examples=(("roost move 12 0", "12 goes next"), ("roost move @ 3", "your last job behind the first three")),
+    examples=(("roost move 12 0", "12 starts next"), ("roost move @ 3", "your last job after the first three")),
 )
 
 
@@ -22,6 +22,6 @@ def run(args: Args) -> int:
     try:
         position = int(args.position)
     except ValueError:
-        raise UsageError(f"{args.position}: a place is a number, 0 the head") from None
+        raise UsageError("cli.position", position=args.position) from None
     answer = server().act("move", {"ids": joined_ids([args.ids])}, position=position)
     return tell(answer, [("moved", answer.get("done") or [])], named=True, as_json=args.json)

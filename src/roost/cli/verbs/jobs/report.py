@@ -1,4 +1,4 @@
-"""roost report: a job says how it went."""
+"""roost report: report results of a job."""
 
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, ONE, Args, Operand, Option, UsageError, Verb
@@ -6,20 +6,22 @@ from roost.cli.runtime.connect import server
 
 VERB = Verb(
     "report",
-    "inside a job: report results, like loss=0.31",
-    operands=(Operand("results", "+", "NAME=VALUE", "a number or a short text by name; the last word on a name stands"),),
-    options=(Option("--job", "for this job (default: the one that this runs in)", ONE, "ID", values.count), JSON),
-    examples=(
-        ("roost report loss=0.31 acc=0.9", "in the script of a job; `roost sweep show` has them as columns"),
-        ("roost report --job 12 note=diverged", "from outside"),
+    "report results from inside a job, like loss=0.31",
+    operands=(Operand("results", "+", "NAME=VALUE", "a number or a short text; a later value replaces an earlier one"),),
+    options=(
+        Option("--job", "report for this job (default: the job that runs this command)", ONE, "ID", values.count),
+        JSON,
     ),
-    about="Where nothing of Roost is installed a job says the same to a file, from any\n"
-    'language: echo loss=0.31 >> "$ROOST_REPORT"',
+    examples=(
+        ("roost report loss=0.31 acc=0.9", "in a job's script; `roost sweep show` shows them as columns"),
+        ("roost report --job 12 note=diverged", "from outside the job"),
+    ),
+    about='Where Roost is not installed, a job can append to a file instead:\necho loss=0.31 >> "$ROOST_REPORT"',
 )
 
 
 def run(args: Args) -> int:
-    """Send them. A job reports to the server that runs it, wherever its environment points."""
+    """Send the results. Inside a job they go to the server that runs it, whatever the environment says."""
     results = dict(_pair(text) for text in args.results)
     if args.job is not None:
         answer = server().report(args.job, results)
@@ -37,7 +39,7 @@ def run(args: Args) -> int:
 def _pair(text: str) -> tuple[str, int | float | str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise UsageError(f"{text}: NAME=VALUE is meant", "roost report loss=0.31")
+        raise UsageError("cli.result_form", text=text)
     from roost.node.runs.results import parse_value
 
     return name, parse_value(value)

@@ -1,4 +1,4 @@
-"""roost run: run a command on GPUs as if it were typed: live output, its exit code, Ctrl-C."""
+"""roost run: run a command on GPUs in the foreground: live output, exit code, Ctrl-C."""
 
 import sys
 
@@ -7,6 +7,7 @@ from roost.cli.parse.options import Args, Json, Option, Verb
 from roost.cli.runtime.connect import reach, server
 from roost.cli.runtime.exit_codes import exit_code_of
 from roost.cli.runtime.follower import Follower
+from roost.cli.text.output import announce
 from roost.cli.verbs.jobs.submit import OPERAND, job_of, resolved
 from roost.client.client import Roost, new_key
 from roost.client.errors import EXIT_INTERRUPTED, ApiError, RoostError
@@ -21,16 +22,16 @@ else:
 
 VERB = Verb(
     "run",
-    "run a command when GPUs are free, follow it, exit as it does",
+    "run a command when GPUs are free; show output, pass exit code",
     operands=(OPERAND,),
-    options=(*job_options.JOB_OPTIONS, Option("-q --quiet", "do not say why it waits")),
+    options=(*job_options.JOB_OPTIONS, Option("-q --quiet", "do not print why the job waits")),
     examples=(
         ("roost run python train.py", "one GPU"),
         ("roost run -g 0 make -j8", "no GPU"),
-        ("roost run --mem 8G --time 30m python eval.py", "8 GiB of a shared GPU, half an hour at most"),
+        ("roost run --mem 8G --time 30m python eval.py", "8 GiB of a shared GPU, at most half an hour"),
     ),
-    about="Ctrl-C asks the job to end, a second one kills it, a third leaves it alone.\n"
-    "Closing the terminal leaves it running. Its standard input is empty.",
+    about="Ctrl-C sends SIGTERM to the job, a second one SIGKILL, a third stops following.\n"
+    "If you close the terminal the job continues. Its standard input is empty.",
 )
 
 
@@ -45,17 +46,17 @@ def run(args: Args) -> int:
         try:
             end = Follower(roost, job, patience_s=patience_s).to_the_end()
         except KeyboardInterrupt:
-            print(f"roost: left; job {job} goes on: roost log -f {job}", file=sys.stderr)
+            announce("cli.left_running", job=job)
             return EXIT_INTERRUPTED
         except BrokenPipeError:
-            print(f"roost: nobody reads; job {job} goes on: roost log -f {job}", file=sys.stderr)
+            announce("cli.output_closed", job=job)
             raise
     _tell(roost, job, end)
     return exit_code_of(end)
 
 
 class Interrupts:
-    """Ctrl-C while following: first ask the job to end, then kill it, then leave."""
+    """Ctrl-C while following: SIGTERM first, then SIGKILL, then stop following."""
 
     def __init__(self, job: int) -> None:
         self._job = job
@@ -78,8 +79,8 @@ class Interrupts:
         if self._count > 2:
             raise KeyboardInterrupt
         hard = self._count == 2
-        said = "killing it" if hard else "asked it to end; again to kill it"
-        print(f"\nroost: job {self._job}: {said}", file=sys.stderr, flush=True)
+        print(file=sys.stderr)
+        announce("cli.sent_kill" if hard else "cli.sent_term", job=self._job)
         # Kept to the end: an interrupt that comes while an object is taken apart would be lost.
         self._links.append(server(timeout_s=10.0))
         try:
@@ -90,7 +91,7 @@ class Interrupts:
 
 
 def _tell(roost: Roost, job: int, end: Json) -> None:
-    """A line about an end that the exit code alone does not explain."""
+    """Print how the job ended if the exit code alone does not tell."""
     outcome = end.get("outcome")
     if outcome in ("succeeded", "failed"):
         return

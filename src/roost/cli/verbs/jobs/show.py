@@ -1,4 +1,4 @@
-"""roost show: one job, whole."""
+"""roost show: all details of jobs."""
 
 from datetime import datetime
 
@@ -21,9 +21,9 @@ from roost.client.client import Roost
 
 VERB = Verb(
     "show",
-    "show jobs whole: request, times, every attempt",
+    "show all details of jobs: request, times, attempts",
     operands=(IDS,),
-    options=(Option("--env", "its environment too (your own jobs)"), JSON),
+    options=(Option("--env", "show the environment too (your own jobs)"), JSON),
     examples=(("roost show 12", ""), ("roost show @ --json", "your last job, for programs")),
 )
 
@@ -34,7 +34,7 @@ def run(args: Args) -> int:
     roost = server()
     jobs = _jobs(roost, ids)
     if not jobs:
-        raise UsageError(f"no job {ids}", "roost ls --all")
+        raise UsageError("cli.no_such_job", ids=ids)
     if args.env:
         for job in jobs:
             job["env"] = roost.env(job["id"])
@@ -61,7 +61,7 @@ def lines(job: Json, now: datetime, shown: Screen) -> list[str]:
         *fields(pairs, "  ", shown.width),
     ]
     if job.get("reasons"):
-        found.append("  why it waits:")
+        found.append("  reasons for waiting:")
         for reason in job["reasons"]:
             found += wrap(clean(reason["text"]), shown.width, "    ", "      ")
     for attempt in attempts:
@@ -75,7 +75,7 @@ def lines(job: Json, now: datetime, shown: Screen) -> list[str]:
 def _about(job: Json, command: str) -> list[tuple[str, str]]:
     return [
         ("command", command),
-        ("script", "its text is kept with the job" if job.get("script") else ""),
+        ("script", "stored with the job" if job.get("script") else ""),
         ("directory", clean(job.get("cwd") or "")),
         ("user", clean(job.get("user") or "")),
         ("submitted by", _unless(job.get("submitter"), job.get("user"))),
@@ -86,11 +86,11 @@ def _about(job: Json, command: str) -> list[tuple[str, str]]:
         ("labels", clean(", ".join(job.get("labels") or []))),
         ("GPUs", _request(job)),
         ("priority", str(job["priority"]) if job.get("priority") else ""),
-        ("place", _place(job.get("queue_position"))),
+        ("position", _place(job.get("queue_position"))),
         ("after", _after(job.get("after"))),
         ("time limit", in_words(job["time_limit_s"]) if job.get("time_limit_s") else ""),
         ("retries", _retries(job)),
-        ("preemptible", "yes: it may be asked to make room" if job.get("preemptible") else ""),
+        ("preemptible", "yes" if job.get("preemptible") else ""),
         ("output", clean(job.get("stdout") or "")),
         ("errors", clean(job.get("stderr") or "")),
         ("now", clean(job.get("retry") or "")),
@@ -115,17 +115,17 @@ def _sweep(job: Json) -> str:
 
 
 def _peak(peak_mib: int | None, granted_mib: int | None) -> str:
-    """The most that it used of a GPU, and whether that was more than it had asked for."""
+    """The peak memory on a GPU, and whether it exceeded the request."""
     if not peak_mib:
         return ""
-    return f"{size(peak_mib)} at most" + (
-        f", more than the {size(granted_mib)} it had" if granted_mib and peak_mib > granted_mib else ""
+    return f"peak {size(peak_mib)}" + (
+        f", more than the requested {size(granted_mib)}" if granted_mib and peak_mib > granted_mib else ""
     )
 
 
 def _place(position: int | None) -> str:
-    """As `move` counts."""
-    return "" if position is None else f"{position} in the queue" + (", the head" if position == 0 else "")
+    """The position as `move` counts it."""
+    return "" if position is None else f"{position}" + (" (next)" if position == 0 else "")
 
 
 def _request(job: Json) -> str:
@@ -133,15 +133,15 @@ def _request(job: Json) -> str:
     count = request.get("gpus", job.get("gpus"))
     text = str(len(count) if isinstance(count, list) else count)
     if request.get("mem_mib"):
-        text += f", {size(request['mem_mib'])} of memory on each"
+        text += f", {size(request['mem_mib'])} of memory each"
     if request.get("max_util") is not None:
-        text += f", at most {request['max_util']}% busy"
+        text += f", utilization at most {request['max_util']}%"
     if request.get("exclusive"):
         text += ", exclusive"
     if request.get("gpu_ids"):
         text += f", only {','.join(map(str, request['gpu_ids']))}"
     if request.get("prefer_gpus"):
-        text += f", rather {','.join(map(str, request['prefer_gpus']))}"
+        text += f", preferably {','.join(map(str, request['prefer_gpus']))}"
     return ", ".join([clean(text), *constraints(request)])
 
 
@@ -173,7 +173,7 @@ def _attempt(attempt: Json, now: datetime, width: int) -> list[str]:
         ("ended", local_time(attempt.get("ended_at"), now) + took if end else ""),
         ("exit code", "" if attempt.get("exit_code") is None else str(attempt["exit_code"])),
         ("GPU memory", _peak(attempt.get("peak_mem_mib"), attempt.get("granted_mib"))),
-        ("host memory", f"{size(attempt['peak_rss_mib'])} at most" if attempt.get("peak_rss_mib") else ""),
+        ("host memory", f"peak {size(attempt['peak_rss_mib'])}" if attempt.get("peak_rss_mib") else ""),
         ("CPU time", lasted(attempt["cpu_s"]) if attempt.get("cpu_s") else ""),
         ("error", clean(attempt.get("error") or "")),
         ("output", clean(attempt.get("stdout") or "")),

@@ -1,4 +1,4 @@
-"""roost submit: queue a job and print its id. The quick verb: imports as little as it can."""
+"""roost submit: queue a job and print its id. It must be fast, so it imports little."""
 
 import os
 import sys
@@ -6,40 +6,41 @@ import sys
 from roost.cli.parse import job_options, values
 from roost.cli.parse.options import COMMAND, JSON, ONE, Args, Json, Operand, Option, UsageError, Verb, option_table, parse
 from roost.cli.runtime.connect import reach
+from roost.cli.text.output import announce
 from roost.client import jsontext
 from roost.client.client import Roost, new_key
 from roost.client.errors import ApiError
 
 _OF_A_SHELL = frozenset(" \t\n|&;<>()$`\\\"'*?[]#~=%{}!")
 OPERAND = Operand(
-    "command", COMMAND, "COMMAND", "several words are run as they stand; one word is a shell line, or a script file"
+    "command", COMMAND, "COMMAND", "several words: run as they are; one word: a shell command or a script file"
 )
 VERB = Verb(
     "submit",
-    "queue a job, print its id",
+    "queue a job and print its id",
     operands=(OPERAND,),
     options=(
         *job_options.JOB_OPTIONS,
-        Option("--from", "many jobs: a line each, options and then the command, or JSON; - is stdin", ONE, "FILE",
+        Option("--from", "submit many jobs: on each line options and a command, or JSON; - is stdin", ONE, "FILE",
                dest="from_file"),
-        Option("-n --dry-run", "say what would happen, queue nothing"),
-        Option("-q --quiet", "print nothing but the id"),
+        Option("-n --dry-run", "print what would happen; submit nothing"),
+        Option("-q --quiet", "print only the id"),
         JSON,
     ),
     examples=(
         ("roost submit python train.py --lr 0.1", "one GPU, now or when one is free"),
-        ("roost submit -g 2 --mem 8G --time 2h python train.py", "two GPUs shared with others, two hours at most"),
-        ("roost submit 'source venv/bin/activate && python t.py'", "one word: a shell line"),
-        ("roost submit --after @ --name eval python eval.py", "after your last job succeeded"),
+        ("roost submit -g 2 --mem 8G --time 2h python train.py", "two shared GPUs, at most two hours"),
+        ("roost submit 'source venv/bin/activate && python t.py'", "one word: a shell command"),
+        ("roost submit --after @ --name eval python eval.py", "start after your last job succeeded"),
         ("roost submit job.sh --seed 3", "a script whose #ROOST (or #SBATCH) lines are options"),
-        ("roost submit --from jobs.txt", "a job a line: -g 1 python train.py --seed 7"),
+        ("roost submit --from jobs.txt", "a job on each line: -g 1 python train.py --seed 7"),
     ),
-    about="Options stand before the command; what follows it belongs to it.",
+    about="Put options before the command; everything after it belongs to the command.",
 )  # fmt: skip
 
 
 def run(args: Args) -> int:
-    """Queue what was asked for."""
+    """Submit the job or jobs."""
     if args.from_file is not None:
         return _submit_many(args)
     args, spec = job_of(VERB, args)
@@ -54,15 +55,15 @@ def job_of(verb: Verb, args: Args) -> "tuple[Args, Json]":
     """The job that the command line describes, script directives included."""
     command = args.command
     if not command:
-        raise UsageError("the command is missing", f"roost {verb.name} python train.py; more: roost {verb.name} --help")
+        raise UsageError("cli.submit_command", name=verb.name)
     spec: Json = {}
     script = _script(command[0])
     if script is None:
-        # One word with nothing of a shell in it is a program: when it is not there, that is said before it runs.
+        # One word without shell syntax is a program, so the server can check that it exists.
         is_program = len(command) > 1 or not any(c in _OF_A_SHELL for c in command[0])
         spec["command"] = command if is_program else command[0]
         if len(command) == 1 and not command[0].strip():
-            raise UsageError("the command is empty")
+            raise UsageError("cli.empty_command")
     else:
         args = _with_directives(verb, args, script, command[0])
         spec.update(command=command, script=script)
@@ -77,7 +78,7 @@ def job_of(verb: Verb, args: Args) -> "tuple[Args, Json]":
 
 
 def resolved(spec: Json, roost: Roost) -> Json:
-    """The spec with ids in place of `10-20` and `@`."""
+    """The spec with job ids instead of `10-20` and `@`."""
     for key in ("after", "after_any", "after_fail"):
         if key in spec and any(isinstance(item, str) for item in spec[key]):
             spec[key] = _numbers(spec[key], roost)
@@ -91,7 +92,7 @@ def _numbers(items: list[str], roost: Roost) -> list[int]:
 
 
 def _script(path: str) -> str | None:
-    """The text of a script with directives; None when the first word of a command is no such file."""
+    """The text of a script with directives; None if the first word of the command is not such a file."""
     if not os.path.isfile(path):
         return None
     from roost.cli.parse.scripts import read_script
@@ -104,13 +105,13 @@ def _with_directives(verb: Verb, args: Args, script: str, path: str) -> Args:
 
     words, ignored = directives(script, path)
     if ignored:
-        print(f"roost: {path}: ignored #SBATCH {', '.join(ignored)}", file=sys.stderr)
+        announce("cli.sbatch_ignored", path=path, ignored=", ".join(ignored))
     try:
         below = parse(verb, words)
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", error.hint) from None
     if below.command or below.given("from_file"):
-        raise UsageError(f"{path}: a #ROOST line holds options only")
+        raise UsageError("cli.script_options", path=path)
     return parse(verb, args.argv, below)
 
 
@@ -118,13 +119,13 @@ def _submit_many(args: Args) -> int:
     from roost.cli.parse.bulk import BulkReader
 
     if args.command:
-        raise UsageError("--from takes the commands from the file, not from the command line")
+        raise UsageError("cli.from_and_command")
     text, name = read_text(args.from_file)
     common = {"cwd": job_options.current_directory(), "umask": job_options.current_umask()}
     bulk = BulkReader(option_table(_LINE_VERB), args, common, os.environ).read(text, name)
     _say_back(args, bulk.strange)
     if not bulk.jobs:
-        raise UsageError(f"{name}: no jobs in it")
+        raise UsageError("cli.file_without_jobs", name=name)
     key = new_key()
     try:
         if args.dry_run:
@@ -144,7 +145,7 @@ def _all_resolved(jobs: list[Json], roost: Roost) -> list[Json]:
 
 
 def read_text(path: str) -> tuple[str, str]:
-    """The text of a file, or of stdin for `-`, and what to call it."""
+    """The text of a file, or of stdin for `-`, and its name in messages."""
     name = "stdin" if path == "-" else path
     try:
         if path == "-":
@@ -153,12 +154,12 @@ def read_text(path: str) -> tuple[str, str]:
             with open(path, "rb") as file:
                 data = file.read()
     except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}") from None
+        raise UsageError("cli.cannot_read", name=name, strerror=error.strerror) from None
     try:
         return data.decode("utf-8-sig"), name
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{name}:{line}: not UTF-8") from None
+        raise UsageError("cli.line_utf8", name=name, line=line) from None
 
 
 def _dry_run(args: Args, jobs: list[Json], envs: "list[dict[str, str]]", lines: list[int] | None) -> int:
@@ -185,14 +186,14 @@ def _would(answer: Json) -> str:
 
 
 def _print_further(answer: Json) -> None:
-    """The other reasons, a line each, and what is foreseen."""
-    from roost.cli.text.estimate_text import foreseen_lines
+    """Print the other reasons and the estimate."""
+    from roost.cli.text.estimate_text import estimate_lines
     from roost.cli.text.job_text import utc_now
     from roost.cli.text.output import screen, write
     from roost.cli.verbs.jobs.why import reason_lines
 
     shown = screen()
-    write([*reason_lines((answer.get("reasons") or [])[1:], shown), *foreseen_lines(answer, utc_now(), shown)])
+    write([*reason_lines((answer.get("reasons") or [])[1:], shown), *estimate_lines(answer, utc_now(), shown)])
 
 
 def _print_ids(args: Args, roost: Roost, ids: list[int]) -> int:
@@ -203,10 +204,10 @@ def _print_ids(args: Args, roost: Roost, ids: list[int]) -> int:
         out.write("\n".join(map(str, ids)) + "\n")
     elif len(ids) == 1:
         print(ids[0])
-        print(f"follow it: roost log -f {ids[0]}", file=sys.stderr)
+        print(f"follow the output: roost log -f {ids[0]}", file=sys.stderr)
     else:
         print(values.compress(ids))
-        print(f"{len(ids):,} jobs queued; look: roost ls", file=sys.stderr)
+        print(f"{len(ids):,} jobs queued; list them: roost ls", file=sys.stderr)
     if roost.notice is not None and not (args.quiet or args.json):
         from roost.cli.text.output import tell_notice
 
@@ -215,11 +216,11 @@ def _print_ids(args: Args, roost: Roost, ids: list[int]) -> int:
 
 
 def _say_back(args: Args, strange: list[str]) -> None:
-    """What a bare number was taken for, and which variables were left out."""
+    """Print how numbers without units were interpreted, and which variables were dropped."""
     for line in job_options.minutes_said_back(args):
         print("roost:", line, file=sys.stderr)
     if strange:
-        print(f"roost: left out of the environment, not UTF-8: {', '.join(map(ascii, strange))}", file=sys.stderr)
+        announce("cli.strange_variables", ascii=", ".join(map(ascii, strange)))
 
 
 _LINE_VERB = Verb("submit", "", options=job_options.JOB_OPTIONS)

@@ -1,4 +1,4 @@
-"""roost wait: wait until jobs have ended; the exit code is theirs."""
+"""roost wait: wait until jobs end, and return their exit code."""
 
 import time
 
@@ -8,15 +8,16 @@ from roost.cli.runtime.connect import server
 from roost.cli.runtime.exit_codes import exit_code_of
 from roost.cli.runtime.reconnect import persist
 from roost.cli.runtime.selection import IDS, SELECTION, UNENDED, joined_ids
-from roost.cli.text.output import note, print_json
+from roost.cli.text.output import announce, note, print_json
 from roost.client.client import Roost
 from roost.client.errors import EXIT_TIMED_OUT
+from roost.messages.terminal import say
 
 FEW = 10
 _MAX_LINES = 20
 VERB = Verb(
     "wait",
-    "wait until jobs have ended, exit as they did",
+    "wait until jobs end; exit with their exit code",
     operands=(IDS,),
     options=(
         *SELECTION,
@@ -26,24 +27,24 @@ VERB = Verb(
     ),
     examples=(
         ("roost wait 12 && echo done", ""),
-        ("roost wait --sweep 3 --timeout 2h", "all of a sweep, two hours at most"),
-        ("roost wait --state running", "after `roost scheduler pause`: until the machine is idle"),
+        ("roost wait --sweep 3 --timeout 2h", "a sweep, at most two hours"),
+        ("roost wait --state running", "after `roost scheduler pause`: until no job runs"),
     ),
-    about="The exit code is the job's; of several, the first that is not 0.",
+    about="The exit code is that of the job; for several jobs, the first that is not 0.",
 )
 
 
 def run(args: Args) -> int:
-    """Wait, and say how they ended."""
+    """Wait, and print how the jobs ended."""
     roost = server()
     ids = _ids(roost, args)
     if not ids:
         if not (args.quiet or args.json):
-            none = f"none is {' or '.join(args.state)}" if args.state else "all have ended"
-            note(f"roost: nothing to wait for: {none}")
+            none = say("cli.no_job_in_state", states=args.state) if args.state else say("cli.all_ended")
+            announce("cli.nothing_to_wait_for", none=none)
         return 0
     deadline = None if args.timeout is None else time.monotonic() + args.timeout
-    roost.jobs(ids, limit=1)  # nobody there at all is said at once
+    roost.jobs(ids, limit=1)  # fail at once if no server answers
 
     def once() -> list[Json]:
         left = None if deadline is None else max(deadline - time.monotonic(), 0)
@@ -60,7 +61,7 @@ def run(args: Args) -> int:
 
 
 def _ids(roost: Roost, args: Args) -> str:
-    """The jobs as numbers, fixed now: what `@` and `all` mean may change while we wait."""
+    """The ids, resolved now: `@` and `all` may change while we wait."""
     ids = joined_ids(args.ids or ([] if _is_narrow(args) or args.all else ["@"]))
     everything = args.all or ids == "all"
     states = args.state or (UNENDED if everything else ())
@@ -70,8 +71,8 @@ def _ids(roost: Roost, args: Args) -> str:
     narrow["node"] = args.node or ""
     found = roost.all_jobs("" if everything else ids, all=True, **narrow)
     numbers = [job["id"] for job in found]
-    if not numbers and not (everything or args.state):  # nothing in that state any more: good
-        raise UsageError("no such jobs", "roost ls")
+    if not numbers and not (everything or args.state):  # an empty selection by state is fine
+        raise UsageError("cli.no_matching_jobs")
     return values.compress(numbers).replace(" ", "")
 
 
@@ -80,7 +81,7 @@ def _is_narrow(args: Args) -> bool:
 
 
 def _tell(jobs: list[Json]) -> None:
-    """A line about each; of many only about those that did not succeed, and how many ended how."""
+    """A line for each job; for many jobs only the unsuccessful ones, and a summary."""
     from roost.cli.text.job_text import outcome_text
 
     many = len(jobs) > FEW
@@ -88,9 +89,9 @@ def _tell(jobs: list[Json]) -> None:
     for job in told[:_MAX_LINES]:
         note(f"roost: {outcome_text(job)}")
     if len(told) > _MAX_LINES:
-        note(f"roost: … and {len(told) - _MAX_LINES:,} more")
+        announce("cli.and_more", what=len(told) - _MAX_LINES)
     if many:
-        note(f"roost: {len(jobs):,} jobs: {_summary(jobs)}")
+        announce("cli.job_summary", jobs=len(jobs), jobs2=_summary(jobs))
 
 
 def _summary(jobs: list[Json]) -> str:

@@ -1,4 +1,4 @@
-"""roost why: every reason why a job waits, until when probably, and what would start now; or what became of it."""
+"""roost why: why a job waits, its estimated start, and what would start now; or how it ended."""
 
 from datetime import datetime
 
@@ -6,14 +6,14 @@ from roost.cli.parse.options import JSON, Args, Json, UsageError, Verb
 from roost.cli.parse.values import brief, plural
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import IDS, joined_ids
-from roost.cli.text.estimate_text import foreseen_lines
+from roost.cli.text.estimate_text import estimate_lines
 from roost.cli.text.job_text import WAITING, constraints, gpus_text, moment, state_text, time_text, utc_now
 from roost.cli.text.output import Screen, clean, print_json, screen, wrap, write
 
 MAX_REASONS = 16
 VERB = Verb(
     "why",
-    "say why a job waits, until when, and what would start now",
+    "explain why a job waits, and estimate when it starts",
     operands=(IDS,),
     options=(JSON,),
     examples=(("roost why 12", ""), ("roost why @", "your last job")),
@@ -26,20 +26,20 @@ def run(args: Args) -> int:
     ids = joined_ids(args.ids or ["@"])
     numbers = [int(ids)] if ids.isdecimal() else sorted(job["id"] for job in roost.all_jobs(ids))
     if not numbers:
-        raise UsageError(f"no job {ids}", "roost ls --all")
+        raise UsageError("cli.no_such_job", ids=ids)
     if args.json:
         answers = [roost.why(number) for number in numbers]
         print_json({"version": 1, **answers[0]} if len(answers) == 1 else {"version": 1, "jobs": answers})
         return 0
     for number in numbers:
         job = roost.job(number)
-        foreseen = roost.why(number) if job["state"] in WAITING else {}
-        write(lines(job, utc_now(), screen(), foreseen))
+        estimate = roost.why(number) if job["state"] in WAITING else {}
+        write(lines(job, utc_now(), screen(), estimate))
     return 0
 
 
-def lines(job: Json, now: datetime, shown: Screen, foreseen: Json | None = None) -> list[str]:
-    """The reasons, each with who holds what is missing, and what is foreseen; or where the job is, or how it ended."""
+def lines(job: Json, now: datetime, shown: Screen, estimate: Json | None = None) -> list[str]:
+    """Reasons and estimate of a waiting job; or where it runs, or how it ended."""
     if job["state"] == "ended":
         return _ended(job, now, shown)
     reasons = job.get("reasons") or []
@@ -49,13 +49,13 @@ def lines(job: Json, now: datetime, shown: Screen, foreseen: Json | None = None)
     if job.get("retry"):
         found += wrap(clean(job["retry"]).removeprefix("queued again: "), shown.width, "  ", "    ")
     found += reason_lines(reasons, shown)
-    if foreseen:
-        found += foreseen_lines(foreseen, now, shown)
+    if estimate:
+        found += estimate_lines(estimate, now, shown)
     return found
 
 
 def reason_lines(reasons: list[Json], shown: Screen) -> list[str]:
-    """A line each; of a whole cluster of GPUs the sum of every node, and of many nodes those that come nearest."""
+    """A line for each reason; if there are too many, one for each node, and only the nodes with the most free GPUs."""
     left = 0
     if len(reasons) > MAX_REASONS:
         kept = [reason for reason in reasons if not reason["code"].startswith("gpu_")]
@@ -65,17 +65,17 @@ def reason_lines(reasons: list[Json], shown: Screen) -> list[str]:
     found = []
     for reason in reasons:
         found += wrap(clean(reason["text"]), shown.width, "  ", "    ")
-    return [*found, f"  and {left:,} more nodes: --json lists everything"] if left else found
+    return [*found, f"  and {left:,} more nodes; --json lists all"] if left else found
 
 
 def _asked(job: Json, shown: Screen) -> list[str]:
-    """`it wants 2 GPUs, model A100 or H100, only on lab3`; nothing when any GPUs will do."""
+    """`requested: 2 GPUs, model A100 or H100, only on lab3`; nothing without constraints."""
     request = job.get("request") or {}
     phrases = constraints(request)
     if not phrases:
         return []
-    what = plural(request["gpus"], "GPU") if request.get("gpus") else "to run"
-    return wrap(", ".join([f"it wants {what}", *phrases]), shown.width, "  ", "    ")
+    what = plural(request["gpus"], "GPU") if request.get("gpus") else "no GPU"
+    return wrap(", ".join([f"requested: {what}", *phrases]), shown.width, "  ", "    ")
 
 
 def _active(job: Json, now: datetime) -> str:
@@ -93,11 +93,11 @@ def _active(job: Json, now: datetime) -> str:
     if start is not None:
         passed = brief((now - start).total_seconds())
         text += f", for {passed}" if job["state"] == "running" else f"; it started {passed} ago"
-    return text + ("; the node cannot be reached: roost nodes" if is_unknown else "")
+    return text + ("; the node is unreachable: roost nodes" if is_unknown else "")
 
 
 def _ended(job: Json, now: datetime, shown: Screen) -> list[str]:
-    """`job 11 has ended: timed out (ran 1m00s, ended 2h01m ago)`, and below it what went wrong."""
+    """`job 11 has ended: timed out (ran 1m00s, ended 2h01m ago)`, and the error below."""
     end = moment(job.get("ended_at"))
     about = [f"ran {time_text(job, now)}"] if job.get("started_at") else []
     about += [f"ended {brief((now - end).total_seconds())} ago"] if end else []

@@ -1,70 +1,70 @@
-"""roost node rm, lost and trust: a node is forgotten, what runs on it is given up, its new host key is believed."""
+"""roost node rm, lost and trust: remove a node, declare its jobs lost, trust its new host key."""
 
 from roost.cli.parse.options import JSON, Args, Option, TableVerb, Verb
 from roost.cli.parse.values import compress, plural
 from roost.cli.runtime.connect import server
 from roost.cli.text.output import clean, print_answer
-from roost.cli.verbs.nodes.node_names import HOST_KEY, NAME, YES, believed
+from roost.cli.verbs.nodes.node_names import HOST_KEY, NAME, YES, with_host_key
 
 RM = Verb(
     "node rm",
-    "forget a node",
+    "remove a node",
     operands=(NAME,),
-    options=(Option("-f --force", "also when it has jobs: they are ended there if it can be reached, and lost"), JSON),
+    options=(Option("-f --force", "even if it has jobs: they count as lost, and are ended if the node is reachable"), JSON),
     examples=(
-        ("roost node rm lab3", "refused while it has jobs"),
-        ("roost drain lab3", "first let what runs there come to its end"),
+        ("roost node rm lab3", "fails while it has jobs"),
+        ("roost drain lab3", "first let its running jobs finish"),
     ),
-    about="For administrators. What ran there stays in history; logs that are only\nthere are no longer read.",
+    about="For administrators. Its jobs stay in the history; logs that exist only on the\nnode can no longer be read.",
 )
 LOST = Verb(
     "node lost",
-    "give up what runs on a node that cannot be reached",
+    "declare the jobs of an unreachable node lost",
     operands=(NAME,),
     options=(JSON,),
-    examples=(("roost node lost lab3", "its jobs are lost, and those with retries go elsewhere"),),
-    about="For administrators. By itself this happens after `node.lost_s`. When the node\n"
-    "comes back, what still runs there is ended before its GPUs are given out.",
+    examples=(("roost node lost lab3", "its jobs count as lost; those with retries run elsewhere"),),
+    about="For administrators. Roost does this by itself after `node.lost_s`. When the node\n"
+    "is back, these jobs are ended there before its GPUs are used again.",
 )
 TRUST = Verb(
     "node trust",
-    "believe a node's new host key",
+    "trust a node's new host key",
     operands=(NAME,),
     options=(HOST_KEY, YES, JSON),
     examples=(
-        ("roost node trust lab3", "shows the key and asks whether it is right"),
-        ("roost node trust lab3 --host-key SHA256:…", "nothing to ask"),
+        ("roost node trust lab3", "shows the key and asks you to confirm it"),
+        ("roost node trust lab3 --host-key SHA256:…", "without asking"),
     ),
-    about="For administrators. A machine that was set up anew has a new key. One that was\n"
-    "not, and has a new key, may not be the one that you think it is.",
+    about="For administrators. A reinstalled machine has a new host key. If the machine was\n"
+    "not reinstalled, a new key may mean that another machine answers.",
 )
 
 
 def remove(args: Args) -> int:
-    """Forget a node."""
+    """Remove a node."""
     gone = server().fleet.remove(args.name, force=bool(args.force))
     jobs = f"; {_lost_text(gone['lost'])}" if gone["lost"] else ""
     return print_answer(args, gone, f"removed {clean(gone['node'])}{jobs}")
 
 
 def give_up(args: Args) -> int:
-    """Give up what runs on a node, say which jobs it were."""
+    """Declare the jobs of a node lost, and print them."""
     gone = server().fleet.lost(args.name)
-    return print_answer(args, gone, f"{clean(gone['node'])} is given up: {_lost_text(gone['lost'])}")
+    return print_answer(args, gone, f"{clean(gone['node'])}: {_lost_text(gone['lost'])}")
 
 
 def trust(args: Args) -> int:
-    """Ask, then believe the key."""
+    """Ask, then trust the key."""
     roost = server()
-    node = believed(args, lambda host_key: roost.fleet.trust(args.name, host_key))
+    node = with_host_key(args, lambda host_key: roost.fleet.trust(args.name, host_key))
     key = f": {clean(node['host_key'])}" if node.get("host_key") else ""
-    return print_answer(args, {"node": node}, f"the host key of {clean(node['name'])} is believed{key}")
+    return print_answer(args, {"node": node}, f"the host key of {clean(node['name'])} is trusted{key}")
 
 
 def _lost_text(jobs: list[int]) -> str:
     """`3 jobs are lost: 12-14`."""
     if not jobs:
-        return "no job was on it"
+        return "it had no jobs"
     return f"{plural(len(jobs), 'job')} {'is' if len(jobs) == 1 else 'are'} lost: {compress(jobs)}"
 
 

@@ -1,45 +1,45 @@
-"""roost node add: one more machine with GPUs, reached over SSH."""
+"""roost node add: add a machine with GPUs, reached over SSH."""
 
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, ONE, Args, Json, Operand, Option, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.text.node_text import account_text, clock_text, gpus_text
 from roost.cli.text.output import clean, note, print_json
-from roost.cli.verbs.nodes.node_names import HOST_KEY, YES, believed, on_server
+from roost.cli.verbs.nodes.node_names import HOST_KEY, YES, on_server, with_host_key
 
 VERB = Verb(
     "node add",
     "add a machine that the server reaches over SSH",
     operands=(
-        Operand("name", "1", "NAME", "what it is called here, like lab3"),
-        Operand("target", "?", "TARGET", "ssh://[USER@]HOST[:PORT], or a name of the server's ssh config (default: NAME)"),
+        Operand("name", "1", "NAME", "the node's name in Roost, like lab3"),
+        Operand("target", "?", "TARGET", "ssh://[USER@]HOST[:PORT], or a host in the server's ssh config (default: NAME)"),
     ),
     options=(
         HOST_KEY,
         YES,
-        Option("--key", "the private key to log in with: a file on the server's machine, which stays there", ONE, "FILE"),
-        Option("--python", "the Python to run there (default: the first from 3.8 on)", ONE, "PATH"),
-        Option("--dir", "where its program keeps its files there", ONE, "DIR"),
+        Option("--key", "private key to log in with: a file on the server's machine, never copied", ONE, "FILE"),
+        Option("--python", "Python on the node (default: the first one of version 3.8 or later)", ONE, "PATH"),
+        Option("--dir", "directory on the node for Roost's files", ONE, "DIR"),
         Option("--sim", "simulated GPUs, like 4x24G", ONE, "SPEC", values.simulated),
         JSON,
     ),
     examples=(
-        ("roost node add lab3 ssh://root@10.0.0.3:2222", "shows its host key and asks whether it is right"),
-        ("roost node add lab3", "as the server's own `ssh lab3` goes there: proxies, keys, Kerberos"),
-        ("roost node add lab4 ssh://gpu@lab4 --key ~/.ssh/lab --host-key SHA256:…", "nothing to ask"),
+        ("roost node add lab3 ssh://root@10.0.0.3:2222", "shows its host key and asks you to confirm it"),
+        ("roost node add lab3", "connects like `ssh lab3` on the server: proxies, keys, Kerberos"),
+        ("roost node add lab4 ssh://gpu@lab4 --key ~/.ssh/lab --host-key SHA256:…", "without asking"),
     ),
-    about="For administrators. It needs sshd and Python 3.8 there, nothing else. With a\n"
-    "root login jobs run as their users' accounts there; with any other as that\n"
-    "login, or as a user's own (`roost node login`).",
+    about="For administrators. The machine needs only sshd and Python 3.8. With a root\n"
+    "login, each job runs as its user's account there; with another login, jobs run\n"
+    "as that account, or through a user's own login (`roost node login`).",
 )
 
 
 def run(args: Args) -> int:
-    """Add it, say what was found."""
+    """Add the node, and print what was found."""
     roost = server()
     key = on_server(roost, args.key, "--key")
     more = {"key": key, "python": args.python, "dir": args.dir, "sim": args.sim}
-    node = believed(args, lambda host_key: roost.fleet.add(args.name, args.target, host_key=host_key, **more))
+    node = with_host_key(args, lambda host_key: roost.fleet.add(args.name, args.target, host_key=host_key, **more))
     if args.json:
         print_json({"version": 1, "node": node})
         return 0
@@ -58,13 +58,13 @@ def added(node: Json, gpus: list[Json]) -> str:
 
 
 def advice(node: Json) -> list[str]:
-    """What to look at when something is not as it should be."""
+    """Problems of a new node, and what to do."""
     name = clean(node["name"])
     odd = []
     if node["state"] == "unreachable":
-        odd.append(clean(node.get("reason") or "it is not reached now"))
+        odd.append(clean(node.get("reason") or "it is unreachable"))
     if not node.get("gpus"):
-        odd.append("no GPU was found there")
+        odd.append("no GPU was found")
     if clock_text(node):
         odd.append(f"its clock is {clock_text(node)}")
     return [*(f"roost: {name}: {word}" for word in odd), f"hint: roost node check {name}"] if odd else []

@@ -1,4 +1,4 @@
-"""roost node check: what works on nodes, and what is missing, in words."""
+"""roost node check: what works on nodes and what is missing."""
 
 from roost.cli.parse.options import JSON, Args, Iterator, Json, Operand, UsageError, Verb
 from roost.cli.runtime.connect import server
@@ -8,21 +8,21 @@ from roost.client.errors import EXIT_FAILED, ApiError
 
 VERB = Verb(
     "node check",
-    "say what works on nodes and what is missing",
-    operands=(Operand("names", "*", "NAME", "nodes (default: all but the server's own machine)"),),
+    "check nodes: what works and what is missing",
+    operands=(Operand("names", "*", "NAME", "nodes (default: all except the server's machine)"),),
     options=(JSON,),
     examples=(
-        ("roost node check lab3", "reachable, host key, Python, GPUs, disk, clock, accounts, homes"),
-        ("roost node check", "all of them: of each what is not good"),
+        ("roost node check lab3", "connection, host key, Python, GPUs, disk, clock, accounts, homes"),
+        ("roost node check", "all nodes, showing only problems"),
     ),
-    about="For administrators. Exit code 1 when something is missing.",
+    about="For administrators. The exit code is 1 if something is missing.",
 )
 _AT_ONCE = 8
 _MARKS: "dict[bool | None, tuple[str, str]]" = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "yellow")}
 
 
 def run(args: Args) -> int:
-    """Ask each, print what it says as it comes."""
+    """Check each node, and print results as they arrive."""
     names = _chosen(args.names)
     shown, found = screen(), []
     for answer in _asked(names):
@@ -35,19 +35,19 @@ def run(args: Args) -> int:
 
 
 def _chosen(names: list[str]) -> list[str]:
-    """The nodes that are meant, each once; a UsageError before anything is asked when one of them is not there."""
+    """The nodes to check, without duplicates; a UsageError if one does not exist."""
     there = {str(node["name"]): node for node in server().fleet.nodes()}
     missing = [name for name in names if name not in there]
     if missing:
-        raise UsageError(f"there is no node {', '.join(missing)}", "roost nodes")
+        raise UsageError("cli.no_such_node", missing=", ".join(missing))
     far = sorted((name for name, node in there.items() if node.get("target")), key=in_order)
     if not (names or far):
-        raise UsageError("there is no node but the server's own machine", "roost node add lab3 ssh://root@10.0.0.3")
+        raise UsageError("cli.no_other_nodes")
     return list(dict.fromkeys(names)) or far
 
 
 def _asked(names: list[str]) -> "Iterator[Json]":
-    """What each says, in that order. Several are asked at once: one that hangs does not hold up the others."""
+    """The results in that order. Nodes are checked in parallel, so one that hangs does not delay the others."""
     if len(names) == 1:
         return iter([server().fleet.check(names[0])])
     from concurrent.futures import ThreadPoolExecutor
@@ -56,7 +56,7 @@ def _asked(names: list[str]) -> "Iterator[Json]":
 
 
 def _one(name: str) -> Json:
-    """What one of several says. That it could not be asked is said of it alone."""
+    """The result for one of several nodes. If the check itself fails, that is its result."""
     try:
         return server().fleet.check(name)
     except ApiError as error:
@@ -67,7 +67,7 @@ def _one(name: str) -> Json:
 
 
 def lines(answer: Json, shown: Screen) -> list[str]:
-    """Every check: a line, and below it what to do. Those of which the same is not known share one."""
+    """A line for each check and its hint. Checks that are unknown for the same reason share a line."""
     return [line for check in _joined(answer["checks"]) for line in _check(check, shown, "")]
 
 
@@ -83,7 +83,7 @@ def _joined(checks: list[Json]) -> list[Json]:
 
 
 def brief_lines(answer: Json, shown: Screen) -> list[str]:
-    """A node among others: one line when all is good, else what is missing, and what else can be done something about."""
+    """One line for a node without problems, else the problems and unknown results that have hints."""
     checks = answer["checks"]
     odd = [check for check in checks if check["ok"] is False or (check["ok"] is None and check.get("hint"))]
     missing = sum(check["ok"] is False for check in checks)

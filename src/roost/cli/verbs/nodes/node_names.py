@@ -1,6 +1,6 @@
-"""What verbs about nodes share: which one is meant, whether its host key is right, and where a file of the server is.
+"""Shared by the verbs about nodes: the node's name, confirming its host key, and paths on the server.
 
-About the host key a person is asked; without a terminal nothing is taken for a yes.
+A person confirms the host key. Without a terminal, no answer is never a yes.
 """
 
 import os
@@ -12,27 +12,25 @@ from roost.client.client import Roost
 from roost.client.errors import ApiError, RoostError
 
 NAME = Operand("name", "1", "NAME", "the node, as `roost nodes` shows it")
-HOST_KEY = Option("--host-key", "the fingerprint that its host key must have", "one", "SHA256:…")
-YES = Option("-y --yes", "do not ask: the host key that it shows is the right one")
+HOST_KEY = Option("--host-key", "expected fingerprint of the host key", "one", "SHA256:…")
+YES = Option("-y --yes", "accept the host key without asking")
 
 
 def on_server(roost: "Roost", path: str | None, option: str) -> str | None:
-    """A path on the server's machine. What is relative is meant from here, when that is the same machine."""
+    """A path on the server's machine. Relative paths work only if that is this machine."""
     if path is None:
         return None
     if "://" not in roost.address:
         return os.path.abspath(os.path.expanduser(path))
     if not path.startswith("/"):
-        raise UsageError(
-            f"{option} {path}: the server is another machine", "say the whole path of the file there, like /home/…"
-        )
+        raise UsageError("cli.absolute_path", option=option, path=path)
     return path
 
 
-def believed(args: Args, call: "Callable[[str | None], Json]") -> Json:
-    """What the call gives; when it is refused for a host key that nobody has named, and somebody says yes, again with it.
+def with_host_key(args: Args, call: "Callable[[str | None], Json]") -> Json:
+    """Make the call; if it fails for an unknown host key and the user confirms the key, repeat it with the key.
 
-    The refusal itself is raised where nobody can be asked, or a key was named that it does not have.
+    The error is raised as it is without a terminal, or if --host-key names another key.
     """
     try:
         return call(args.host_key)
@@ -46,11 +44,11 @@ def believed(args: Args, call: "Callable[[str | None], Json]") -> Json:
 
 
 def _ask(node: str, refusal: ApiError) -> None:
-    """Return when the answer is yes."""
+    """Return if the answer is yes, else raise."""
     if not sys.stdin.isatty():
         raise refusal
-    from roost.cli.runtime.prompt import is_meant
+    from roost.cli.runtime.prompt import confirmed
 
     say(refusal.message, (refusal.hint or "").partition(", then say:")[0])
-    if not is_meant(f"Is that the key of {node}?"):
-        raise RoostError("nothing was done")
+    if not confirmed(f"Is this the host key of {node}?"):
+        raise RoostError("cli.nothing_done")

@@ -1,4 +1,4 @@
-"""roost node show: one node, whole."""
+"""roost node show: all details of a node."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from roost.cli.verbs.nodes.node_names import NAME
 
 VERB = Verb(
     "node show",
-    "show a node whole: address, host key, GPUs, program",
+    "show all details of a node: address, host key, GPUs, program",
     operands=(NAME,),
     options=(JSON,),
     examples=(("roost node show lab3", ""), ("roost node show lab3 --json", "for programs")),
@@ -35,7 +35,7 @@ def lines(node: Json, gpus: list[Json], now: datetime, shown: Screen) -> list[st
     is_gone = node["state"] == "unreachable"
     load = "" if is_gone or node.get("load") is None else f", load {node['load']:.1f}"
     jobs = (f"{node['jobs']:,}" if node["jobs"] else "none") + (
-        ", unknown until it is reached again" if is_gone and node["jobs"] else ""
+        ", unknown while it is unreachable" if is_gone and node["jobs"] else ""
     )
     states = f": {node_text.states_text(gpus)}" if gpus and not is_gone else ""
     pairs = [

@@ -1,4 +1,4 @@
-"""roost nodes: every node, what is free on it, and why one cannot be reached."""
+"""roost nodes: every node, its free GPUs, and why it is unreachable."""
 
 from datetime import datetime
 
@@ -14,8 +14,8 @@ VERB = Verb(
     "list the nodes: state, free GPUs, jobs, load",
     options=(JSON,),
     examples=(("roost nodes", ""), ("roost nodes --json", "for programs")),
-    about="Under FREE, 3/8 is three free GPUs of eight. What runs on a node that cannot be\n"
-    "reached is unknown, not failed: it may well go on.",
+    about="Under FREE, 3/8 is three free GPUs of eight. Jobs on an unreachable node are\n"
+    "unknown, not failed: they probably continue.",
 )
 _COLUMNS = (
     Column("NODE", most=32, least=16, inside=True),
@@ -37,7 +37,7 @@ def run(args: Args) -> int:
 
 
 def lines(nodes: list[Json], gpus: list[Json], now: datetime, shown: Screen) -> list[str]:
-    """The nodes as text: a line each, below one that cannot be reached why; at the end what there is in all."""
+    """The nodes as text: a line each, the reason below unreachable ones, and a summary."""
     nodes = sorted(nodes, key=lambda node: in_order(str(node["name"])))
     free = _free(gpus)
     head, *rows = table(_COLUMNS, [_row(node, free.get(node["name"], 0)) for node in nodes], shown)
@@ -72,7 +72,7 @@ def _row(node: Json, free: int) -> "tuple[str | Cell, ...]":
 
 
 def _below(node: Json, now: datetime, shown: Screen) -> list[str]:
-    """Why it cannot be reached, for how long, and what that means for its jobs."""
+    """Why and for how long a node is unreachable, and its jobs."""
     if node["state"] != "unreachable":
         return []
     reason = f": {clean(node['reason'])}" if node.get("reason") else ""

@@ -1,21 +1,22 @@
-"""roost notify test and rm: send a message to a target now, or be told there no more."""
+"""roost notify test and rm: send a test message to a target, or remove it."""
 
 from roost.cli.parse.options import JSON, Args, Operand, TableVerb, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import note, print_answer, print_json
+from roost.cli.text.output import announce, note, print_answer, print_json
 from roost.client.errors import EXIT_FAILED
+from roost.messages.terminal import say
 
 _TARGET = Operand("target", "1", "ID", "the target's number, as `roost notify ls` shows it")
 TEST = Verb(
     "notify test",
-    "send a message to a target now, and say how that went",
+    "send a test message to a target",
     operands=(_TARGET,),
     options=(JSON,),
     examples=(("roost notify test 1", ""),),
 )
 RM = Verb(
     "notify rm",
-    "be told there no more; what waits for it is dropped",
+    "remove a target and its unsent messages",
     operands=(_TARGET,),
     options=(JSON,),
     examples=(("roost notify rm 1", ""),),
@@ -30,8 +31,8 @@ def test(args: Args) -> int:
     elif answer["sent"]:
         print("sent")
     else:
-        note(f"roost: not sent: {answer['error']}")
-        note("hint: is the URL right? roost notify rm it and add it again; docs/how-to/notify.md has ready ones")
+        announce("cli.not_sent", error=answer["error"])
+        note(f"hint: {say('cli.not_sent.hint')}")
     return 0 if answer["sent"] else EXIT_FAILED
 
 
@@ -44,7 +45,7 @@ def remove(args: Args) -> int:
 def _number(word: str) -> int:
     """The number of a target."""
     if not word.isdecimal() or len(word) > 9:
-        raise UsageError(f"{word}: not a target's number", "roost notify ls")
+        raise UsageError("cli.target_number", word=word)
     return int(word)
 
 

@@ -1,4 +1,4 @@
-"""roost notify add: one more place to be told at."""
+"""roost notify add: add a notification target."""
 
 import os
 import sys
@@ -10,32 +10,32 @@ from roost.cli.text.output import note, print_answer
 
 VERB = Verb(
     "notify add",
-    "be told by mail, chat or webhook",
-    operands=(Operand("url", "1", "URL", "a URL of a service; - reads it from standard input, off the command line"),),
+    "add a notification target: mail, chat or webhook",
+    operands=(Operand("url", "1", "URL", "the URL of a service; - reads it from standard input"),),
     options=(
-        Option("--on", "of what: start, end (any), fail, kill, timeout, lost, oom, idle, gpu_free (default end,idle)", MANY,
+        Option("--on", "events: start, end (any), fail, kill, timeout, lost, oom, idle, gpu_free (default end,idle)", MANY,
                "EVENT,…", values.items),
-        Option("--lang", "the messages' language: en or zh (default: yours)", ONE, "LANG"),
-        Option("--label", "a name to know it by", ONE, "TEXT"),
+        Option("--lang", "language of the messages: en or zh (default: that of your terminal)", ONE, "LANG"),
+        Option("--label", "a name for the target", ONE, "TEXT"),
         JSON,
     ),
     examples=(
-        ("roost notify add 'mailtos://you:password@smtp.lab.org'", "mail to yourself"),
-        ("roost notify add --on fail,idle 'feishu://TOKEN'", "a group in Feishu, when something goes wrong"),
-        ("roost notify add --on gpu_free 'ntfy://my-topic'", "when a GPU is free and nobody waits for it"),
-        ("roost notify add - < url.txt", "the secret stays out of the list of processes"),
+        ("roost notify add 'mailtos://you:password@smtp.lab.org'", "mail to your own address"),
+        ("roost notify add --on fail,idle 'feishu://TOKEN'", "a Feishu group, for failures and idle GPUs"),
+        ("roost notify add --on gpu_free 'ntfy://my-topic'", "when a GPU is free and no job waits for it"),
+        ("roost notify add - < url.txt", "keeps the secret out of the process list"),
     ),
-    about="The URL is shown to nobody afterwards, not even to you.",
+    about="The URL is never shown again, not even to you.",
 )  # fmt: skip
 
 
 def run(args: Args) -> int:
-    """Add it, and say how to try it."""
+    """Add it, and print how to test it."""
     lang = args.lang or _language()
     added = server().notify_add(_url(args.url), args.on, lang=lang, label=args.label)
     print_answer(args, added, f"target {added['id']}: {added['target']}, on {','.join(added['events'])}")
     if not args.json:
-        note(f"try it: roost notify test {added['id']}")
+        note(f"test it: roost notify test {added['id']}")
     return 0
 
 
@@ -49,11 +49,11 @@ def _url(word: str) -> str:
     else:
         text = sys.stdin.readline()
     if not text.strip():
-        raise UsageError("there is no URL on standard input")
+        raise UsageError("cli.no_url")
     return text.strip()
 
 
 def _language() -> str:
-    """That of this shell."""
+    """The language of the terminal."""
     said = next((os.environ[key] for key in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(key)), "")
     return "zh" if said.startswith("zh") else "en"

@@ -1,4 +1,4 @@
-"""roost notify failures: what could not be sent, and why."""
+"""roost notify failures: messages that could not be sent, and why."""
 
 from roost.cli.parse.options import JSON, Args, Option, Verb
 from roost.cli.parse.values import brief
@@ -9,9 +9,9 @@ from roost.cli.text.output import Column, print_list
 VERB = Verb(
     "notify failures",
     "list messages that could not be sent",
-    options=(Option("-a --all", "everybody's, for administrators"), JSON),
+    options=(Option("-a --all", "failures of all users (administrators)"), JSON),
     examples=(("roost notify failures", ""),),
-    about="Each is tried again for a day, then given up; given up, it is listed for a week.",
+    about="Each message is retried for a day. After that it stays in this list for a week.",
 )
 
 
@@ -26,7 +26,7 @@ def run(args: Args) -> int:
         Column("AGAIN", lambda each: _again(each["next_at"]), right=True),
         Column("WHY", lambda each: each["error"]),
     )
-    return print_list(args, "failures", server().notify_failures(all=bool(args.all)), columns, "everything could be sent")
+    return print_list(args, "failures", server().notify_failures(all=bool(args.all)), columns, "no failures")
 
 
 def _again(text: str | None) -> str:

@@ -1,4 +1,4 @@
-"""roost notify ls: your targets, and how they fare."""
+"""roost notify ls: your targets and their state."""
 
 from roost.cli.parse.options import JSON, Args, Verb
 from roost.cli.runtime.connect import server
@@ -23,8 +23,8 @@ _COLUMNS = (
 def run(args: Args) -> int:
     """Print the list."""
     found = server().notify_targets()
-    nothing = "nobody is told: roost notify add mailtos://you:password@smtp.lab.org"
+    nothing = "no targets; add one: roost notify add mailtos://you:password@smtp.lab.org"
     print_list(args, "targets", found, _COLUMNS, nothing)
     if any(each["error"] for each in found) and not args.json:
-        note("some could not be sent: roost notify failures")
+        note("some messages could not be sent: roost notify failures")
     return 0

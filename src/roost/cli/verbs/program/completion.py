@@ -1,4 +1,4 @@
-"""roost completion: the script that teaches a shell to complete Roost's command lines."""
+"""roost completion: a shell completion script."""
 
 from roost.cli.parse.options import Args, Operand, UsageError, Verb
 
@@ -18,7 +18,7 @@ def run(args: Args) -> int:
     try:
         import shtab
     except ImportError:
-        raise UsageError("completion needs the package shtab", "pip install shtab") from None
+        raise UsageError("cli.needs_shtab") from None
     from roost.cli.parse.help_text import all_parsers
 
     print(shtab.complete(all_parsers(), args.shell))

@@ -1,11 +1,11 @@
-"""roost help: what there is, and how one verb is used."""
+"""roost help: list the verbs, or show help for one."""
 
 from roost.cli.parse.options import Args, Operand, UsageError, Verb
 from roost.cli.parse.verb_table import VERBS, load, verb_of
 
 VERB = Verb(
     "help",
-    "show the verbs, or how one of them is used",
+    "list the verbs, or show help for one",
     operands=(Operand("verb", "*", "VERB", "a verb"),),
     examples=(("roost help submit", "the same as `roost submit --help`"),),
 )
@@ -20,6 +20,6 @@ def run(args: Args) -> int:
         return 0
     name, rest = verb_of(args.verb)
     if name not in VERBS or rest:
-        raise UsageError(f"no such verb: {' '.join(args.verb)}", "roost help")
+        raise UsageError("cli.no_such_verb_here", verb=" ".join(args.verb))
     print(help_text(load(name).VERB), end="")
     return 0

@@ -1,4 +1,4 @@
-"""roost version: which Roost this is."""
+"""roost version: the version of this program."""
 
 from roost import __version__
 from roost.cli.parse.options import JSON, Args, Verb

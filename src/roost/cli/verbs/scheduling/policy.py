@@ -1,4 +1,4 @@
-"""roost policy: which policy orders the queue."""
+"""roost policy: the policy that orders the queue."""
 
 from roost.cli.parse.options import JSON, Args, Operand, Verb
 from roost.cli.runtime.connect import server
@@ -7,9 +7,9 @@ from roost.cli.text.output import clean, note, print_answer
 VERB = Verb(
     "policy",
     "show or change the scheduling policy",
-    operands=(Operand("policy", "?", "POLICY", "the new one; nothing: show"),),
+    operands=(Operand("policy", "?", "POLICY", "the new policy (default: show the current one)"),),
     options=(JSON,),
-    examples=(("roost policy", "the one in force, and those there are"), ("roost policy fifo", "from now on")),
+    examples=(("roost policy", "the current policy and the available ones"), ("roost policy fifo", "switch to fifo")),
 )
 
 
@@ -19,5 +19,5 @@ def run(args: Args) -> int:
     answer = roost.set_policy(args.policy) if args.policy else roost.policy()
     print_answer(args, answer, clean(answer["policy"]))
     if not (args.policy or args.json):
-        note(f"there are: {clean(', '.join(answer['policies']))}")
+        note(f"available: {clean(', '.join(answer['policies']))}")
     return 0

@@ -1,4 +1,4 @@
-"""roost scheduler: pause all scheduling, or go on."""
+"""roost scheduler: pause or resume all scheduling."""
 
 from roost.cli.parse.options import JSON, Args, Operand, Verb
 from roost.cli.runtime.connect import server
@@ -6,15 +6,15 @@ from roost.cli.text.output import print_answer
 
 VERB = Verb(
     "scheduler",
-    "pause all scheduling, or go on; what runs is not touched",
-    operands=(Operand("action", "?", "ACTION", "pause or resume; nothing: how it is", ("pause", "resume")),),
+    "pause or resume scheduling; running jobs continue",
+    operands=(Operand("action", "?", "ACTION", "pause or resume (default: show the state)", ("pause", "resume")),),
     options=(JSON,),
-    examples=(("roost scheduler pause", "nothing new starts"), ("roost scheduler resume", "")),
+    examples=(("roost scheduler pause", "start no new jobs"), ("roost scheduler resume", "")),
 )
 
 
 def run(args: Args) -> int:
-    """Switch it, or say how it is."""
+    """Change or print the state."""
     roost = server()
     if args.action is not None:
         answer = roost.pause_scheduling(args.action == "pause")

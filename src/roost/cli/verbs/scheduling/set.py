@@ -1,4 +1,4 @@
-"""roost set: the settings, listed, shown, changed."""
+"""roost set: list, show and change settings."""
 
 from roost.cli.parse.options import JSON, Args, Json, Operand, UsageError, Verb
 from roost.cli.runtime.connect import server
@@ -8,15 +8,15 @@ from roost.messages.terminal import say
 
 VERB = Verb(
     "set",
-    "list the settings, show one, or change it",
+    "list settings, show one, or change one",
     operands=(
-        Operand("key", "?", "KEY", "a setting; nothing: all of them"),
-        Operand("value", "?", "VALUE", "its new value; nothing: show"),
+        Operand("key", "?", "KEY", "a setting (default: list all)"),
+        Operand("value", "?", "VALUE", "its new value (default: show it)"),
     ),
     options=(JSON,),
     examples=(
-        ("roost set", "all, with what they mean"),
-        ("roost set safety.host_mem 0.2", "start nothing when less than a fifth of the host's memory is free"),
+        ("roost set", "all settings with descriptions"),
+        ("roost set safety.host_mem 0.2", "start no job while less than a fifth of the host's memory is free"),
     ),
 )
 
@@ -35,13 +35,13 @@ def run(args: Args) -> int:
         if renamed:
             raise UsageError(say("setting.renamed", key=args.key, new=renamed[0]), f"roost set {renamed[0]}")
         if not found:
-            raise UsageError(f"no such setting: {args.key}", "roost set lists them")
+            raise UsageError("cli.no_such_setting", key=args.key)
         return print_answer(args, found[0], plain(found[0].get("value")))
     return print_answer(args, answer, "\n".join(lines(found, screen())))
 
 
 def lines(found: list[Json], shown: Screen) -> list[str]:
-    """The settings as text: key and value, the meaning below."""
+    """The settings as text: key, value and description."""
     from textwrap import wrap
 
     text = []

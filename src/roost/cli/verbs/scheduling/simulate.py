@@ -1,10 +1,10 @@
-"""roost simulate: what a workload would have been under a policy, beside first-fit."""
+"""roost simulate: replay a workload under a policy, compared with first-fit."""
 
 import sys
 
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, MANY, ONE, Any, Args, Callable, Operand, Option, UsageError, Verb
-from roost.cli.text.output import Column, Screen, clean, note, print_shown, table
+from roost.cli.text.output import Column, Screen, announce, clean, print_shown, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,33 +16,33 @@ _MAX_GPUS = 1_000_000
 _OF_A_TRACE = ("user_column", "only", "from", "to")
 VERB = Verb(
     "simulate",
-    "what a workload would have been under a policy",
-    operands=(Operand("trace", "?", "TRACE", "a CSV file, gzipped or not: a row for each job"),),
+    "replay a workload under another scheduling policy",
+    operands=(Operand("trace", "?", "TRACE", "a CSV file with a row for each job; may be gzipped"),),
     options=(
-        Option("--history", "replay what this server ran, instead of a file"),
-        Option("--since", "history: what ended in the last so long (default 30d)", ONE, "TIME", values.seconds),
-        Option("--nodes", "how many nodes the cluster has (history: those it has)", ONE, "N", values.count),
-        Option("--gpus", "how many GPUs each of them has (default 8)", ONE, "N", values.count),
-        Option("--policy", "those to compare with first-fit (default swift)", MANY, "POLICY", values.items),
-        Option("--user-column", "the column that names users (default user, else vc)", ONE, "COLUMN"),
-        Option("--only", "rows with this value there; may be repeated", MANY, "COLUMN=VALUE", values.assignment),
-        Option("--from", "leave out what was submitted before this second", ONE, "S"),
-        Option("--to", "leave out what was submitted at this second or later", ONE, "S"),
-        Option("--squeeze", "arrivals so many times denser (default 1.0)", ONE, "X"),
-        Option("--jitter", "shake each submit by up to so many seconds (default 0)", ONE, "S"),
-        Option("--seeds", "so many times shaken: print the means (default 1)", ONE, "N", values.count),
-        Option("--jobs", "so many replays side by side (default 1)", ONE, "N", values.count),
-        Option("--eta", "foretell starts as `roost why` does: how many came before p50 and p90"),
-        Option("--eta-every", "foretell every so many-th job that waits (default 20)", ONE, "N", values.count),
+        Option("--history", "replay this server's history instead of a file"),
+        Option("--since", "with --history: jobs that ended in this time (default 30d)", ONE, "TIME", values.seconds),
+        Option("--nodes", "number of nodes (default with --history: this cluster's)", ONE, "N", values.count),
+        Option("--gpus", "GPUs on each node (default 8)", ONE, "N", values.count),
+        Option("--policy", "policies to compare with first-fit (default swift)", MANY, "POLICY", values.items),
+        Option("--user-column", "the column with user names (default: user, or vc)", ONE, "COLUMN"),
+        Option("--only", "only rows with this value; may be repeated", MANY, "COLUMN=VALUE", values.assignment),
+        Option("--from", "only jobs submitted at this second or later", ONE, "S"),
+        Option("--to", "only jobs submitted before this second", ONE, "S"),
+        Option("--squeeze", "compress arrival times by this factor (default 1.0)", ONE, "X"),
+        Option("--jitter", "random shift of each submit time, in seconds (default 0)", ONE, "S"),
+        Option("--seeds", "number of random runs to average (default 1)", ONE, "N", values.count),
+        Option("--jobs", "number of replays in parallel (default 1)", ONE, "N", values.count),
+        Option("--eta", "estimate starts as `roost why` does, and count how many were before p50 and p90"),
+        Option("--eta-every", "estimate every Nth waiting job (default 20)", ONE, "N", values.count),
         JSON,
     ),
     examples=(
         ("roost simulate trace.csv.gz --nodes 20 --gpus 8", "under the default policy"),
-        ("roost simulate trace.csv --nodes 2 --jitter 300 --seeds 5", "five times, shaken"),
-        ("roost simulate --history --since 30d --policy balance", "the last month of this server"),
+        ("roost simulate trace.csv --nodes 2 --jitter 300 --seeds 5", "average of five random runs"),
+        ("roost simulate --history --since 30d --policy balance", "this server's last month"),
     ),
-    about="Replays the jobs through the scheduler that the server runs, over a virtual\n"
-    "clock, and beside it under first-fit. Needs no server but for --history.",
+    about="Replays the jobs with the server's scheduler and a virtual clock, and compares\n"
+    "the result with first-fit. Only --history needs a running server.",
 )
 _LABELS = {
     "wait_mean": "wait, mean",
@@ -65,7 +65,7 @@ _ETA, _ETA_EVERY = "eta", 20
 def run(args: Args) -> int:
     """Read, replay, print."""
     if bool(args.trace) == bool(args.history):
-        raise UsageError("a trace or --history is meant", "roost simulate trace.csv.gz --nodes 20 --gpus 8")
+        raise UsageError("cli.trace_or_history")
     from roost.messages import hint_of, render
     from roost.messages.terminal import terminal_language
     from roost.sim import comparison as sim
@@ -92,12 +92,12 @@ def _of_trace(args: Args) -> "tuple[Workload, tuple[int, ...]]":
     from roost.sim import traces
 
     if args.since is not None:
-        raise UsageError("--since goes with --history; --from and --to cut a trace")
+        raise UsageError("cli.since_needs_history")
     if args.nodes is None:
-        raise UsageError("on how many nodes?", "--nodes 20 --gpus 8")
+        raise UsageError("cli.how_many_nodes")
     begin, end = _number(args, "from", 0, 1e11), _number(args, "to", 0, 1e11)
     if begin is not None and end is not None and end <= begin:
-        raise UsageError(f"nothing lies between --from {begin:g} and --to {end:g}")
+        raise UsageError("cli.from_to", begin=format(begin, "g"), end=format(end, "g"))
     nodes = _nodes(args)
     wanted = traces.TraceWindow(args.user_column, begin, end, _columns(args))
     return traces.read_trace(args.trace, wanted), nodes
@@ -111,7 +111,7 @@ def _of_server(args: Args) -> "tuple[Workload, tuple[int, ...]]":
 
     for name in _OF_A_TRACE:
         if args.given(name):
-            raise UsageError(f"--{name.replace('_', '-')} is about a trace; --since cuts the history")
+            raise UsageError("cli.needs_trace", what=name.replace("_", "-"))
     since_s = 30 * 86_400 if args.since is None else args.since
     roost = server()
     workload = traces.from_history(roost.all_history(values.rfc3339(max(0, time.time() - since_s))))
@@ -119,14 +119,14 @@ def _of_server(args: Args) -> "tuple[Workload, tuple[int, ...]]":
         return workload, _nodes(args)
     nodes = tuple(node["gpus"] for node in roost.status()["nodes"] if node["gpus"])
     if not nodes:
-        raise UsageError("this server has no GPU to replay on", "--nodes 1 --gpus 8")
+        raise UsageError("cli.no_gpus_to_replay")
     return workload, nodes
 
 
 def _nodes(args: Args) -> tuple[int, ...]:
     count, gpus = _whole(args, "nodes", 100_000) or 1, _whole(args, "gpus", 1024) or 8
     if count * gpus > _MAX_GPUS:
-        raise UsageError(f"{count:,} nodes with {gpus:,} GPUs are too many: {_MAX_GPUS:,} GPUs at most")
+        raise UsageError("cli.too_many_gpus", count=count, gpus=gpus, max_gpus=_MAX_GPUS)
     return (gpus,) * count
 
 
@@ -140,7 +140,7 @@ def _columns(args: Args) -> "tuple[tuple[str, str], ...]":
     for text in args.only or ():
         name, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(f"--only {text}: COLUMN=VALUE is meant, like vc=lab")
+            raise UsageError("cli.column_value", text=text)
         found.append((name, value))
     return tuple(found)
 
@@ -148,7 +148,7 @@ def _columns(args: Args) -> "tuple[tuple[str, str], ...]":
 def _whole(args: Args, name: str, most: int) -> int | None:
     value: int | None = args.__dict__[name]
     if value is not None and not 1 <= value <= most:
-        raise UsageError(f"--{name.replace('_', '-')} {value}: it lies between 1 and {most:,}")
+        raise UsageError("cli.between", what=name.replace("_", "-"), value=value, most=most)
     return value
 
 
@@ -159,21 +159,21 @@ def _number(args: Args, name: str, low: float, high: float) -> float | None:
     try:
         value = float(text)
     except ValueError:
-        raise UsageError(f"--{name} {text}: a number is meant") from None
+        raise UsageError("cli.option_number", name=name, text=text) from None
     if not low <= value <= high:
-        raise UsageError(f"--{name} {text}: it lies between {low:g} and {high:g}")
+        raise UsageError("cli.between_numbers", name=name, text=text, low=format(low, "g"), high=format(high, "g"))
     return value
 
 
 def _say_left_out(without_gpus: int, too_wide: int) -> None:
     if without_gpus:
-        note(f"roost: left out: {values.plural(without_gpus, 'job')} without a GPU")
+        announce("cli.skipped_without_gpus", jobs=without_gpus)
     if too_wide:
-        note(f"roost: left out: {values.plural(too_wide, 'job')} wider than the whole cluster")
+        announce("cli.skipped_too_wide", jobs=too_wide)
 
 
 def _progress() -> "Callable[[str], None]":
-    """Tells how far it is, over and over in one line, where somebody looks."""
+    """A function that shows progress in one line, if stderr is a terminal."""
     if not sys.stderr.isatty():
         return lambda text: None
 
@@ -185,7 +185,7 @@ def _progress() -> "Callable[[str], None]":
 
 
 def lines(found: "Found", shown: Screen) -> list[str]:
-    """A column for each policy, and behind it its ratio to first-fit, which comes last."""
+    """A column for each policy with its ratio to first-fit, and first-fit in the last column."""
     *policies, base = (name for name in found if name != _ETA)
     parts = [policies[at : at + _POLICIES_A_TABLE] for at in range(0, len(policies), _POLICIES_A_TABLE)] or [[]]
     text: list[str] = []
@@ -199,9 +199,9 @@ def lines(found: "Found", shown: Screen) -> list[str]:
 
 
 def _eta_lines(eta: "dict[str, float]") -> list[str]:
-    """What the forecasts were worth, in two lines."""
+    """The quality of the estimates, in two lines."""
     before = f"{100 * eta['before_p50']:.1f}% started before p50, {100 * eta['before_p90']:.1f}% before p90"
-    return ["", f"forecasts: {values.plural(int(eta['forecasts']), 'job')} that waited", f"  {before}"]
+    return ["", f"estimates: {values.plural(int(eta['forecasts']), 'waiting job')}", f"  {before}"]
 
 
 def _row(measure: str, policies: "list[dict[str, float]]", base: "dict[str, float]") -> "tuple[Any, ...]":

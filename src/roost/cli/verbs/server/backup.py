@@ -1,4 +1,4 @@
-"""roost backup: write all state to a file while the server runs."""
+"""roost backup: write the server's state to a file while it runs."""
 
 import os
 
@@ -8,10 +8,10 @@ from roost.cli.text.output import clean, print_answer
 
 VERB = Verb(
     "backup",
-    "write all state to a file, while running",
+    "write the server's state to a file while it runs",
     operands=(Operand("file", "1", "FILE", "a new file"),),
     options=(JSON,),
-    examples=(("roost backup roost-monday.db", "start from it elsewhere: roost restore roost-monday.db"),),
+    examples=(("roost backup roost-monday.db", "restore it with: roost restore roost-monday.db"),),
 )
 
 
@@ -19,4 +19,4 @@ def run(args: Args) -> int:
     """Ask the server to write it."""
     path = os.path.abspath(args.file)
     answer = server(timeout_s=None).backup(path)
-    return print_answer(args, {"path": path, **answer}, f"written to {clean(path)}")
+    return print_answer(args, {"path": path, **answer}, f"backup written to {clean(path)}")

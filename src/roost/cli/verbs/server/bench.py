@@ -1,4 +1,4 @@
-"""roost bench: measure this installation, beside what the machine itself can do, on a server that is only for that."""
+"""roost bench: measure a temporary server, compared with what the machine itself can do."""
 
 import signal
 import subprocess
@@ -7,20 +7,20 @@ import time
 
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, ONE, Args, Callable, Json, Option, Verb
-from roost.cli.text.output import Column, listed, note, print_shown
+from roost.cli.text.output import Column, announce, listed, print_shown
 from roost.client import paths
 from roost.client.client import Roost
 
 VERB = Verb(
     "bench",
-    "measure this installation beside the machine's own floor",
+    "measure this installation, compared with the machine itself",
     options=(
-        Option("-n --jobs", "how many jobs for the rates (default 500)", ONE, "N", values.count),
+        Option("-n --jobs", "number of jobs for the throughput tests (default 500)", ONE, "N", values.count),
         JSON,
     ),
     examples=(("roost bench", ""), ("roost bench -n 2000 --json", "more jobs, for programs")),
-    about="It starts a server of its own, with simulated GPUs, in the temporary directory.\n"
-    "A server that runs here is not touched, and nothing is left behind.",
+    about="Starts a separate server with simulated GPUs in a temporary directory and\n"
+    "removes it afterwards. A running server is not affected.",
 )
 _SIM = "4x24G"
 _COLUMNS = (
@@ -57,7 +57,7 @@ def measure(roost: Roost, count: int) -> list[Json]:
     bulk = _rate(count * 10, lambda: roost.submit_many([_held() for _ in range(count * 10)]))
     submit_ms = _median_ms(_cli_submit, 15)
     roost.act("rm", {"all": True})
-    note("roost: running jobs")
+    announce("cli.bench_running")
     throughput = _throughput(roost, count)
     gap_ms, start_ms = _gap_and_latency(roost)
     return [
@@ -85,7 +85,7 @@ def _held() -> Json:
 
 
 def _throughput(roost: Roost, count: int) -> float:
-    """Queued first, then let go: how many end in a second."""
+    """Queue held jobs, release them, and return how many end in a second."""
     ids = roost.submit_many([_held() for _ in range(count)])
     select = f"{ids[0]}-{ids[-1]}"
     began = time.perf_counter()
@@ -95,7 +95,7 @@ def _throughput(roost: Roost, count: int) -> float:
 
 
 def _gap_and_latency(roost: Roost) -> tuple[float | None, float | None]:
-    """Jobs one after another, as their own times tell: end to start of the next, and submit to start."""
+    """Medians from the jobs' own times: end to the next start, and submit to start."""
     from datetime import datetime
     from itertools import pairwise
 
@@ -125,7 +125,7 @@ def _cli_submit() -> None:
 
 
 def _commit_once(directory: str) -> "Callable[[], None]":
-    """A commit as durable as Roost's, on the disk that the server uses."""
+    """A commit as durable as Roost's, on the same disk."""
     import sqlite3
 
     database = sqlite3.connect(directory + "/floor.db", isolation_level=None)

@@ -1,35 +1,35 @@
-"""roost down: stop the server; jobs go on unless asked otherwise."""
+"""roost down: stop the server; jobs continue unless --kill is given."""
 
 import os
 import select
 import time
 
 from roost.cli.parse.options import JSON, Args, Option, Verb
-from roost.cli.parse.values import plural
 from roost.cli.runtime.selection import ACTIVE
-from roost.cli.text.output import note, print_json
+from roost.cli.text.output import announce, print_json
 from roost.client import paths
 from roost.client.client import Roost
 from roost.client.errors import RoostError, ServerUnreachable
 from roost.client.server_process import answers
+from roost.messages.terminal import say
 
 _PATIENCE_S = 60.0
 VERB = Verb(
     "down",
-    "stop the server; running jobs go on, unless --kill",
+    "stop the server; running jobs continue unless --kill",
     options=(Option("--kill", "end the running jobs first"), JSON),
-    examples=(("roost down", "jobs go on and are found again by the next `roost up`"), ("roost down --kill", "")),
+    examples=(("roost down", "jobs continue; the next `roost up` finds them"), ("roost down --kill", "")),
 )
 
 
 def run(args: Args) -> int:
-    """Ask it to leave, and wait until it has."""
-    # Never the one that a login remembered: that is not here, and not what somebody means who stops "the server".
+    """Ask the server to stop, and wait until it has."""
+    # Never the server of `roost login`: "the server" to stop is the one on this machine.
     roost = Roost(os.environ.get("ROOST_SERVER") or paths.socket_path())
     try:
         status = roost.status()
     except ServerUnreachable as error:
-        error.hint = error.hint or "there is nothing to stop"
+        error.hint = error.hint or say("cli.nothing_to_stop")
         raise
     pid = status.get("server_pid")
     watched = None if "://" in roost.address else _watch(pid)
@@ -44,14 +44,14 @@ def run(args: Args) -> int:
     if args.json:
         print_json({"version": 1, "pid": pid, "running": 0 if args.kill else running})
     elif running and not args.kill:
-        note(f"roost: the server is down; {plural(running, 'job')} {'runs' if running == 1 else 'run'} on")
+        announce("cli.stopped_with_jobs", jobs=running)
     else:
-        note("roost: the server is down")
+        announce("cli.stopped")
     return 0
 
 
 def _watch(pid: object) -> int | None:
-    """A handle on the server's process, where it is one of this machine that we may see."""
+    """A pidfd for the server's process; None if it is not visible here."""
     try:
         return os.pidfd_open(int(str(pid)))
     except (OSError, ValueError):
@@ -67,4 +67,4 @@ def _await_end(roost: Roost, watched: int | None) -> None:
         while not (has_left := not answers(roost.address, at_all=True)) and time.monotonic() < deadline:
             time.sleep(0.05)
     if not has_left:
-        raise RoostError(f"the server has not left after {_PATIENCE_S:g} s", "roost log server")
+        raise RoostError("cli.not_stopped", patience_s=format(_PATIENCE_S, "g"))

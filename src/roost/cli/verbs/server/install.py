@@ -1,4 +1,4 @@
-"""roost install: a systemd unit that has the server run from boot on, written, enabled and started."""
+"""roost install: write, enable and start a systemd unit that runs the server from boot."""
 
 import os
 import shlex
@@ -8,7 +8,7 @@ import sys
 
 import roost
 from roost.cli.parse.options import Args, Option, UsageError, Verb
-from roost.cli.text.output import note
+from roost.cli.text.output import announce, note
 from roost.cli.verbs.server.server_options import LISTENING, SIM, server_arguments
 from roost.cli.verbs.server.systemd import UNIT, Manager
 from roost.cli.verbs.server.systemd import run as run_command
@@ -21,29 +21,29 @@ from roost.client.server_process import server_command
 LINGERING = "/var/lib/systemd/linger"
 VERB = Verb(
     "install",
-    "have systemd run the server, from boot on",
+    "run the server with systemd, starting at boot",
     options=(
-        Option("--user", "for you alone, as a unit of your own; needs no root"),
-        Option("--linger", "with --user: from boot on, and past your logout"),
-        Option("--dry-run", "print the unit and the commands, do nothing"),
+        Option("--user", "a user unit only for you; needs no root"),
+        Option("--linger", "with --user: start at boot and keep running after you log out"),
+        Option("--dry-run", "print the unit and the commands; change nothing"),
         SIM,
         *LISTENING,
     ),
     examples=(
-        ("sudo roost install", "one server for everybody on this machine"),
-        ("roost install --user --linger", "one for you, that outlives your login"),
-        ("roost install --dry-run", "what it would do"),
+        ("sudo roost install", "one server for all users of this machine"),
+        ("roost install --user --linger", "a server only for you, which keeps running after you log out"),
+        ("roost install --dry-run", "what would be done"),
     ),
-    about="Jobs outlive a restart of the unit.\nGiven again, it restarts the server only if something changed.",
+    about="Jobs continue while the unit restarts.\nRun again, it restarts the server only if the unit changed.",
 )
 
 
 def run(args: Args) -> int:
-    """Look first, then write, then tell systemd."""
+    """Check, write the unit, then enable and start it."""
     if args.linger and not args.user:
-        raise UsageError("--linger goes with --user: the system's units need no login")
+        raise UsageError("cli.linger_needs_user")
     if args.user and os.environ.get("SUDO_USER"):
-        raise UsageError("with sudo, a unit of your own would be root's", "roost install --user")
+        raise UsageError("cli.user_with_sudo")
     manager = Manager(is_system=not args.user)
     if not args.dry_run:
         manager.check("install")
@@ -58,7 +58,7 @@ def run(args: Args) -> int:
     _check_nobody_else(manager, home)
     is_new = _put(manager, text)
     if linger:
-        run_command(linger, hint="an administrator can: sudo loginctl enable-linger USER")
+        run_command(linger, hint="ask an administrator to run: sudo loginctl enable-linger USER")
     _warn(manager, linger)
     _tell(manager, home, is_new)
     return 0
@@ -70,7 +70,7 @@ def _warn(manager: Manager, linger: list[str]) -> None:
 
 
 def _environment(command: list[str]) -> dict[str, str]:
-    """What the server needs in its environment. Asks a Python as bare as systemd's whether it is a server of ours."""
+    """The server's environment. Tests with an environment as small as systemd's whether the server starts."""
     found = {"ROOST_HOME": paths.home()} if os.environ.get("ROOST_HOME") else {}
     said = _checked(command, found)
     if said is not None and os.environ.get("PYTHONPATH"):
@@ -86,42 +86,41 @@ def _checked(command: list[str], environment: dict[str, str]) -> RoostError | No
     try:
         ran = subprocess.run([*command, "--check"], env=bare | environment, cwd="/", capture_output=True, text=True)
     except OSError as error:
-        return RoostError(f"cannot run {command[0]}: {error.strerror}", "install Roost with a Python that stays where it is")
+        return RoostError("cli.cannot_run", command=command[0], strerror=error.strerror)
     if ran.returncode == 0 and ran.stdout.strip() == os.path.dirname(roost.__file__):
         return None
     if ran.returncode == 2 and ran.stderr.startswith("roost: "):
         words, _, hint = ran.stderr.removeprefix("roost: ").partition("\nhint: ")
         return UsageError(words.strip(), hint.strip() or None)
-    return RoostError(f"{command[0]} does not find this Roost by itself", "install it: `make`, then .venv/bin/roost install")
+    return RoostError("cli.clean_import", command=command[0])
 
 
 def _check_nobody_else(manager: Manager, home: str) -> None:
-    """A server of that home which systemd did not start would be in the way."""
+    """Raise if a server that systemd did not start is running in that home."""
     try:
         pid = Roost(paths.own_socket_path(uid=0 if manager.is_system else None), timeout_s=5).status().get("server_pid")
     except ServerUnreachable:
         return
     if str(pid) != manager.says("show", "--property=MainPID", "--value", UNIT):
-        said = f"a server runs in {home} that systemd did not start (pid {pid})"
-        raise RoostError(said, "`roost down`, then again; jobs run on", exit_code=EXIT_TRY_LATER)
+        raise RoostError("cli.foreign_server", home=home, pid=pid, exit_code=EXIT_TRY_LATER)
 
 
 def warnings(is_system: bool) -> list[str]:
-    """What is unwise about the place that Roost is installed in, or about this account."""
+    """Warnings about where Roost is installed, or about this account."""
     if not is_system:
-        ends = "server and jobs end with your last login, unless you linger: loginctl enable-linger, or --linger"
+        ends = "server and jobs end when you log out; to prevent it: loginctl enable-linger, or --linger"
         return [] if os.path.exists(f"{LINGERING}/{_account()}") else [ends]
     found = []
     places = (sys.executable, os.path.realpath(sys.executable), os.path.dirname(roost.__file__))
     closed = next(filter(None, map(_closed, places)), None)
     if closed:
         found.append(
-            f"other accounts cannot enter {closed}: they cannot run this `roost`; "
-            "/opt/roost would do (docs/how-to/install.md)"
+            f"other accounts cannot enter {closed}, so they cannot run this `roost`; "
+            "install it in /opt/roost (docs/how-to/install.md)"
         )
     loose = next(filter(None, map(_loose, places)), None)
     if loose:
-        found.append(f"{loose} can be changed by others than root: whoever does becomes root; /opt/roost would do")
+        found.append(f"accounts other than root can change {loose} and thereby become root; install Roost in /opt/roost")
     return found
 
 
@@ -135,12 +134,12 @@ def _account() -> str:
 
 
 def _closed(path: str) -> str | None:
-    """The directory on the way there that others cannot enter."""
+    """The first directory of a path that other accounts cannot enter."""
     return next((at for at in _way(path) if os.path.isdir(at) and not os.stat(at).st_mode & stat.S_IXOTH), None)
 
 
 def _loose(path: str) -> str | None:
-    """What on the way there is not root's alone to change. A sticky directory keeps what is in it."""
+    """The first part of a path that accounts other than root can change. Sticky directories are safe."""
     for at in _way(path):
         held = os.stat(at)
         writable = held.st_mode & (stat.S_IWOTH | stat.S_IWGRP) and not held.st_mode & stat.S_ISVTX
@@ -150,7 +149,7 @@ def _loose(path: str) -> str | None:
 
 
 def _way(path: str) -> list[str]:
-    """The path and all above it, from the top."""
+    """The path and its parents, from the root."""
     steps = [path]
     while steps[0] != "/":
         steps.insert(0, os.path.dirname(steps[0]))
@@ -158,7 +157,7 @@ def _way(path: str) -> list[str]:
 
 
 def _put(manager: Manager, text: str) -> bool:
-    """Write the unit; False when it stood there already."""
+    """Write the unit; False if it did not change."""
     if manager.unit() == text:
         return False
     os.makedirs(os.path.dirname(manager.path), exist_ok=True)
@@ -176,14 +175,14 @@ def _tell(manager: Manager, home: str, is_new: bool) -> None:
         manager.do(*words)
     systemctl = " ".join(manager.prefix)
     if is_new or before != "active":
-        note(f"roost: {UNIT} is installed and runs; state in {home}, unit in {manager.path}")
-        note(f"roost: {systemctl} status roost shows it; {manager.journal} what it says")
+        announce("cli.installed", unit=UNIT, home=home, path=manager.path)
+        announce("cli.status_and_log", systemctl=systemctl, journal=manager.journal)
     else:
-        note(f"roost: {UNIT} runs, and nothing changed; to start it anew: {systemctl} restart roost")
+        announce("cli.not_changed", unit=UNIT, systemctl=systemctl)
 
 
 def steps(is_new: bool, is_active: bool) -> list[tuple[str, ...]]:
-    """What systemd is to be told. A server that runs by the same unit is left alone."""
+    """The systemctl commands. A server that runs with the same unit is not restarted."""
     enable = ("enable", UNIT)
     return [("daemon-reload",), enable, ("restart", UNIT)] if is_new or not is_active else [enable]
 

@@ -1,4 +1,4 @@
-"""A server of its own for a measurement: simulated GPUs, in a home in the temporary directory, and no trace afterwards."""
+"""A temporary server for a measurement, with simulated GPUs and a home that is removed afterwards."""
 
 import contextlib
 import os
@@ -20,9 +20,9 @@ _LOOK_S = 0.05
 
 @contextlib.contextmanager
 def scratch_server(sim: str) -> Iterator[Roost]:
-    """Start a server, and end it and remove its home however the block is left.
+    """Start a server; stop it and remove its home when the block ends, also after an error.
 
-    Inside the block the environment names that server, so that commands which are started there speak to it.
+    Inside the block the environment points to that server, so commands started there use it.
     """
     home = tempfile.mkdtemp(prefix="roost-bench-")
     try:
@@ -38,7 +38,7 @@ def scratch_server(sim: str) -> Iterator[Roost]:
 
 @contextlib.contextmanager
 def _environment(home: str) -> Iterator[None]:
-    """Only this home, and nothing that names another server or a job that this runs in."""
+    """The environment for this home, without variables of another server or of a surrounding job."""
     before = dict(os.environ)
     for name in before:
         if name.startswith("ROOST_") and name not in _KEPT:
@@ -53,7 +53,7 @@ def _environment(home: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """A second Ctrl-C does not stop the tidying up."""
+    """Ignore Ctrl-C during the cleanup."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
@@ -63,7 +63,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _end(home: str) -> None:
-    """Ask the server to leave with its jobs; SIGTERM for what stays, and SIGKILL for what still stays."""
+    """Ask the server to stop with its jobs; then SIGTERM, then SIGKILL for what is left."""
     with contextlib.suppress(RoostError):
         Roost(f"{home}/{paths.SOCKET_NAME}", timeout_s=_LEAVE_TIMEOUT_S).shutdown(kill=True)
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -76,7 +76,7 @@ def _end(home: str) -> None:
 
 
 def _processes(home: str) -> list[int]:
-    """The server and the node program of that home: its name, which nobody else has, is in their command lines."""
+    """The server and node program of that home, found by the home's unique name in their command lines."""
     found = []
     for entry in os.scandir("/proc"):
         if entry.name.isdecimal() and int(entry.name) != os.getpid():

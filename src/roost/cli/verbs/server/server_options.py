@@ -1,9 +1,9 @@
-"""The options of a server, for the verbs that start one: what `up` and `install` take, and how the server is told."""
+"""The server options of `up` and `install`, and the server's arguments for them."""
 
 from roost.cli.parse import values
 from roost.cli.parse.options import MANY, ONE, Args, Option
 
-SIM = Option("--sim", "simulated GPUs, like 4x24G; off: the real ones again", ONE, "[NAME:]NxSIZE", values.simulated)
+SIM = Option("--sim", "simulated GPUs, like 4x24G; off: use the real ones", ONE, "[NAME:]NxSIZE", values.simulated)
 LISTENING = (
     Option("--host", "address to listen on, may be repeated (default 127.0.0.1)", MANY, "HOST", values.items),
     Option("--port", "port to listen on (default 7667, or a free one)", ONE, "PORT", values.port),
@@ -14,7 +14,7 @@ _TOLD = ("sim", "host", "port", "tls_cert", "tls_key")
 
 
 def server_arguments(args: Args) -> tuple[str, ...]:
-    """What the server is told; what it is not told it takes from the last time."""
+    """The server's arguments. The server remembers options that are not given."""
     found: list[str] = []
     for name in _TOLD:
         value = getattr(args, name)

@@ -1,4 +1,4 @@
-"""roost status: the server, its nodes, what it has to do, and whether it is well."""
+"""roost status: the server, its nodes, jobs, GPUs and health."""
 
 from datetime import datetime
 
@@ -13,9 +13,9 @@ _STATES = ("running", "starting", "paused", "stopping", "unknown", "queued", "he
 _FEW_NODES = 8
 VERB = Verb(
     "status",
-    "show the server, its nodes, counts of jobs and GPUs, health",
+    "show the server, its nodes, numbers of jobs and GPUs, health",
     options=(JSON,),
-    examples=(("roost status", ""), ("roost status --json", "with the pids of the server and of the node program")),
+    examples=(("roost status", ""), ("roost status --json", "with the process ids of server and node programs")),
 )
 
 
@@ -50,7 +50,7 @@ def _you(you: Json | None) -> str:
     if you is None:
         return ""
     runs_as = you["runs_as"]
-    jobs = "no job can run: no UNIX account is tied" if runs_as is None else f"jobs run as {runs_as}"
+    jobs = "cannot run jobs: no linked UNIX account" if runs_as is None else f"jobs run as {runs_as}"
     return clean(", ".join(filter(None, (you["user"], "administrator" if you["admin"] else "", jobs))))
 
 
@@ -70,20 +70,20 @@ def _counts(counts: Json) -> str:
 
 
 def _out_of_sight(answer: Json) -> str:
-    """How many of those that run are unknown now."""
+    """The number of active jobs on unreachable nodes."""
     gone = sum(int(node.get("jobs") or 0) for node in answer.get("nodes") or [] if node.get("state") == "unreachable")
-    return f"; {gone:,} unknown, on nodes that cannot be reached" if gone else ""
+    return f"; {gone:,} unknown, on unreachable nodes" if gone else ""
 
 
 def _nodes(nodes: list[Json], now: datetime) -> list[tuple[str, str]]:
-    """A line each; of many, how many are in which state, and those that are not up."""
+    """A line for each node; for many nodes the number in each state, and those that are not up."""
     nodes = sorted(nodes, key=lambda node: in_order(str(node["name"])))
     if len(nodes) <= _FEW_NODES:
         return [("node", _node(node, now)) for node in nodes]
     states = [str(node["state"]) for node in nodes]
     counts = [f"{states.count(state)} {state}" for state in ("up", "drained", "unreachable") if state in states]
     odd = [node for node in nodes if node["state"] != "up"]
-    more = "; all of them: roost nodes" if len(odd) > _FEW_NODES else ""
+    more = "; list all: roost nodes" if len(odd) > _FEW_NODES else ""
     return [
         ("nodes", f"{len(nodes):,}: {', '.join(counts)}{more}"),
         *(("node", _node(node, now)) for node in odd[:_FEW_NODES]),

@@ -1,7 +1,4 @@
-"""systemd as `install` and `uninstall` need it: whose units, where they lie, and its commands.
-
-Runs what it is told and shows what went wrong; decides nothing about what is in a unit.
-"""
+"""systemd for `install` and `uninstall`: where units are, and how to run systemctl."""
 
 import os
 import shutil
@@ -25,47 +22,45 @@ class Manager:
         self.path = os.path.join(SYSTEM_UNITS if is_system else _user_units(), UNIT)
 
     def check(self, verb: str) -> None:
-        """Raise when this account, or this machine, cannot do it."""
+        """Raise if this account or this machine cannot do it."""
         if self.is_system and os.geteuid() != 0:
-            hint = f"sudo roost {verb}, or for you alone: roost {verb} --user"
-            raise RoostError(f"{self.path} is root's to change", hint, exit_code=EXIT_NOT_PERMITTED)
+            raise RoostError("cli.root_changes", path=self.path, verb=verb, exit_code=EXIT_NOT_PERMITTED)
         if not os.path.isdir(BOOTED) or shutil.which("systemctl") is None:
             boot = f"@reboot {os.path.abspath(sys.argv[0])} up --detach"
-            hint = f"roost up --detach does without it; for every boot, `crontab -e` and the line: {boot}"
-            raise RoostError("this machine was not started by systemd", hint, exit_code=EXIT_UNREACHABLE)
+            raise RoostError("cli.no_systemd", line=boot, exit_code=EXIT_UNREACHABLE)
 
     def command(self, *words: str) -> list[str]:
         """systemctl with these words."""
         return [*self.prefix, *words]
 
     def do(self, *words: str) -> None:
-        """Run it; RoostError with its last line when it fails."""
+        """Run systemctl; RoostError with its last line of output if it fails."""
         run(self.command(*words), hint=f"{' '.join(self.prefix)} status roost; {self.journal}")
 
     def says(self, *words: str) -> str:
-        """What it prints, be it an error."""
+        """The output of systemctl, also if it fails."""
         ran = subprocess.run(self.command(*words), stdin=subprocess.DEVNULL, capture_output=True, text=True)
         return ran.stdout.strip()
 
     @property
     def journal(self) -> str:
-        """How to read what the server said."""
+        """The command that shows the server's log."""
         return f"journalctl {'' if self.is_system else '--user '}-u roost -n 20"
 
     def unit(self) -> str | None:
-        """The text of the unit that is there. One that somebody else wrote is not ours to touch."""
+        """The text of the existing unit. Raises if `roost install` did not write it."""
         try:
             with open(self.path, encoding="utf-8", errors="replace") as file:
                 text = file.read()
         except FileNotFoundError:
             return None
         if not text.startswith(MARK):
-            raise RoostError(f"{self.path} was not written by roost install", f"move it away, if it may go: {self.path}")
+            raise RoostError("cli.not_our_unit", path=self.path)
         return text
 
 
 def run(command: list[str], *, hint: str) -> None:
-    """Run a command of the system; RoostError with its last line when it fails."""
+    """Run a command; RoostError with its last line of output if it fails."""
     try:
         ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
     except OSError as error:

@@ -1,18 +1,18 @@
-"""roost uninstall: take away what `roost install` made; state and jobs stay."""
+"""roost uninstall: remove what `roost install` created; state and jobs stay."""
 
 import os
 
 from roost.cli.parse.options import Args, Option, Verb
-from roost.cli.text.output import note
+from roost.cli.text.output import announce
 from roost.cli.verbs.server.systemd import UNIT, Manager
 from roost.client import paths
 
 VERB = Verb(
     "uninstall",
-    "stop the server and take its systemd unit away",
-    options=(Option("--user", "the one of your own"), Option("--dry-run", "print the commands, do nothing")),
+    "stop the server and remove its systemd unit",
+    options=(Option("--user", "your user unit"), Option("--dry-run", "print the commands; change nothing")),
     examples=(
-        ("sudo roost uninstall", "jobs run on; state and logs stay"),
+        ("sudo roost uninstall", "jobs continue; state and logs stay"),
         ("roost uninstall --user", ""),
     ),
 )
@@ -29,13 +29,13 @@ def run(args: Args) -> int:
         return 0
     manager.check("uninstall")
     if manager.unit() is None:
-        note(f"roost: nothing to do: there is no {manager.path}")
+        announce("cli.no_unit", path=manager.path)
         return 0
     manager.do("disable", "--now", UNIT)
     os.unlink(manager.path)
     manager.do("daemon-reload")
-    manager.says("reset-failed", UNIT)  # a server that had failed would be listed for ever
+    manager.says("reset-failed", UNIT)  # else systemd keeps listing a failed unit
     home = paths.home(uid=0 if manager.is_system else None)
-    note(f"roost: {UNIT} is gone; jobs run on, state and logs stay in {home}")
-    note("roost: to go on without systemd: roost up --detach")
+    announce("cli.removed_unit", unit=UNIT, home=home)
+    announce("cli.without_systemd")
     return 0

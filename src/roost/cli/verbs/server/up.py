@@ -1,10 +1,10 @@
-"""roost up: the server of this home, in the foreground or behind."""
+"""roost up: start the server, in the foreground or background."""
 
 import os
 
 from roost.cli.parse import values
 from roost.cli.parse.options import Args, Option, Verb
-from roost.cli.text.output import note
+from roost.cli.text.output import announce, note
 from roost.cli.verbs.server.server_options import LISTENING, SIM, server_arguments
 from roost.client import paths
 from roost.client.client import Roost
@@ -12,7 +12,7 @@ from roost.client.errors import EXIT_TRY_LATER, RoostError
 
 VERB = Verb(
     "up",
-    "start the server: real GPUs where there are, or simulated ones",
+    "start the server, with this machine's GPUs or simulated ones",
     options=(
         SIM,
         Option("-d --detach", "in the background"),
@@ -20,20 +20,20 @@ VERB = Verb(
     ),
     examples=(
         ("roost up --detach", "in the background; stop it with `roost down`"),
-        ("roost up --host 0.0.0.0 --host :: --tls-cert chain.pem --tls-key key.pem", "HTTPS for others"),
-        ("roost up --sim 4x24G", "four simulated GPUs with 24 GiB each, to try it"),
-        ("roost up --sim lab:4x24G", "the same, shared by all servers of this machine that name them so"),
+        ("roost up --host 0.0.0.0 --host :: --tls-cert chain.pem --tls-key key.pem", "HTTPS for other machines"),
+        ("roost up --sim 4x24G", "four simulated GPUs with 24 GiB each"),
+        ("roost up --sim lab:4x24G", "shared by all servers of this machine that use the name lab"),
     ),
-    about="State lives in $ROOST_HOME, or in the XDG directories; one server for each home.",
+    about="State is in $ROOST_HOME or the XDG directories; one server for each home.",
 )
 
 
 def run(args: Args) -> int:
-    """Become the server, or start one."""
+    """Run the server here, or start it in the background."""
     arguments = server_arguments(args)
     if os.environ.get("ROOST_SERVER"):
-        note(f"roost: ROOST_SERVER names another server; this starts one here, in {paths.home()}")
-    if os.getuid() == 0 and not os.environ.get("ROOST_HOME"):  # everybody's on this machine
+        announce("cli.other_server", what=paths.home())
+    if os.getuid() == 0 and not os.environ.get("ROOST_HOME"):  # the machine's server
         from roost.cli.verbs.server import install
 
         for warning in install.warnings(is_system=True):
@@ -50,9 +50,8 @@ def _detached(arguments: tuple[str, ...]) -> int:
 
     address = paths.own_socket_path()
     if not start_server(paths.home(), address, arguments):
-        pid = Roost(address).status()["server_pid"]  # worded as the server itself does in the foreground
-        said = f"a server is already running in {paths.home()} (pid {pid})"
-        raise RoostError(said, "`roost status` shows it, `roost down` stops it", exit_code=EXIT_TRY_LATER)
+        pid = Roost(address).status()["server_pid"]  # same words as the server in the foreground
+        raise RoostError("cli.already_running", home=paths.home(), pid=pid, exit_code=EXIT_TRY_LATER)
     roost = Roost(address)
     for line in [*warnings(paths.home()), *where(roost), *first_administrator(roost)]:
         note(line)
@@ -60,7 +59,7 @@ def _detached(arguments: tuple[str, ...]) -> int:
 
 
 def warnings(home: str) -> list[str]:
-    """What the server that was just started in the background had to say."""
+    """Warnings of the server that was just started in the background."""
     try:
         with open(paths.start_log(home), encoding="utf-8", errors="replace") as log:
             return [line.rstrip("\n") for line in log if line.startswith("roost: warning: ")]
@@ -69,20 +68,20 @@ def warnings(home: str) -> list[str]:
 
 
 def first_administrator(roost: "Roost") -> list[str]:
-    """How the first administrator comes in from elsewhere, where nobody can yet."""
+    """The login link for the first administrator, if there is none yet."""
     link = roost.people.first_link()
-    return [] if link is None else [f"roost: the first administrator, once, from a browser: {link}"]
+    return [] if link is None else [f"roost: one-time login link for the first administrator: {link}"]
 
 
 def where(roost: "Roost") -> list[str]:
-    """Where the server is, and what it has."""
+    """The server's address, home and GPUs."""
     status = roost.status()
     about = status.get("server") or {}
     gpus = (status.get("gpus") or {}).get("total", 0)
     lines = [
-        f"roost: server up, pid {status.get('server_pid')}, {values.plural(gpus, 'GPU')}, {about.get('url')}",
+        f"roost: server running, pid {status.get('server_pid')}, {values.plural(gpus, 'GPU')}, {about.get('url')}",
         f"roost: home {about.get('home')}; stop it with: roost down",
     ]
     if not gpus:
-        lines.append("roost: no GPU here; to try simulated ones: roost down; roost up --sim 4x24G --detach")
+        lines.append("roost: no GPU found; to simulate some: roost down; roost up --sim 4x24G --detach")
     return lines

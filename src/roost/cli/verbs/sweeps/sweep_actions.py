@@ -1,4 +1,4 @@
-"""roost sweep kill, limit and rerun: what is done to the jobs of a whole sweep."""
+"""roost sweep kill, limit and rerun: actions on all jobs of a sweep."""
 
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, Args, Operand, Option, TableVerb, UsageError, Verb
@@ -11,46 +11,46 @@ from roost.client.errors import EXIT_FAILED
 _FAILED = ("failed", "cannot_start", "out_of_memory", "timed_out", "lost")
 KILL = Verb(
     "sweep kill",
-    "end the jobs of a sweep, those that run and those that wait",
+    "end all running and waiting jobs of a sweep",
     operands=(ID,),
     options=(JSON,),
-    examples=(("roost sweep kill 3", ""), ("roost sweep kill @", "your last one")),
+    examples=(("roost sweep kill 3", ""), ("roost sweep kill @", "your last sweep")),
 )
 LIMIT = Verb(
     "sweep limit",
-    "change how many jobs of a sweep may run at once",
-    operands=(ID, Operand("most", "1", "N", "so many; none lifts the limit")),
+    "change how many jobs of a sweep may run at the same time",
+    operands=(ID, Operand("most", "1", "N", "a number; none removes the limit")),
     options=(JSON,),
-    examples=(("roost sweep limit 3 4", "four at a time; what runs, runs on"), ("roost sweep limit 3 none", "")),
+    examples=(("roost sweep limit 3 4", "at most four at a time; running jobs continue"), ("roost sweep limit 3 none", "")),
 )
 RERUN = Verb(
     "sweep rerun",
     "queue the failed jobs of a sweep again",
     operands=(ID,),
     options=(
-        Option("--failed", "those that failed by themselves (the default)"),
-        Option("--killed", "those that were killed"),
-        Option("--all", "all that ended"),
+        Option("--failed", "jobs that failed (the default)"),
+        Option("--killed", "jobs that were killed"),
+        Option("--all", "all ended jobs"),
         JSON,
     ),
-    examples=(("roost sweep rerun 3", "what failed"), ("roost sweep rerun 3 --failed --killed", "what was killed too")),
+    examples=(("roost sweep rerun 3", "failed jobs"), ("roost sweep rerun 3 --failed --killed", "failed and killed jobs")),
 )
 
 
 def kill(args: Args) -> int:
-    """End what is left of a sweep."""
+    """End the jobs of a sweep."""
     return act(args, "kill", "killed", {"sweep": sweep_id(server(), args.sweep)})
 
 
 def limit(args: Args) -> int:
-    """Change how many may run at once."""
+    """Change the limit of a sweep."""
     roost = server()
     try:
         most = None if args.most == "none" else values.count(args.most)
     except ValueError as error:
-        raise UsageError(f"{args.most}: {error}", "a number, or none") from None
+        raise UsageError(f"{args.most}: {error}", "expected a number, or none") from None
     answer = roost.limit_sweep(sweep_id(roost, args.sweep), most)
-    said = "no limit" if most is None else f"at most {most:,} at once"
+    said = "no limit" if most is None else f"at most {most:,} running at the same time"
     return print_answer(args, answer, f"sweep {answer['sweep']}: {said}")
 
 
@@ -60,8 +60,8 @@ def rerun(args: Args) -> int:
     number = sweep_id(roost, args.sweep)
     states = _states(args)
     if not roost.jobs(sweep=number, state=states, limit=1)["jobs"]:
-        said = f"no job of sweep {number} has ended like that: {', '.join(states).replace('_', ' ')}"
-        raise UsageError(said, exit_code=EXIT_FAILED)
+        outcomes = ", ".join(states).replace("_", " ")
+        raise UsageError("cli.no_outcome", sweep=number, outcomes=outcomes, exit_code=EXIT_FAILED)
     return act(args, "rerun", "queued again:", {"sweep": number, "states": states})
 
 

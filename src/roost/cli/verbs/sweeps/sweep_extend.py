@@ -1,4 +1,4 @@
-"""roost sweep extend: further values; what is there already is not run again."""
+"""roost sweep extend: add points; points that the sweep already has are not run again."""
 
 from roost.cli.parse.options import JSON, Args, Json, Option, UsageError, Verb
 from roost.cli.runtime.connect import reach
@@ -8,36 +8,36 @@ from roost.client.client import Roost, new_key
 
 VERB = Verb(
     "sweep extend",
-    "add points to a sweep, those that it does not have yet",
+    "add points to a sweep, except those it already has",
     operands=(ID,),
     options=(
         *POINTS,
-        Option("-n --dry-run", "print the new points, queue nothing"),
-        Option("-q --quiet", "print nothing but the sweep's number"),
+        Option("-n --dry-run", "print the new points; submit nothing"),
+        Option("-q --quiet", "print only the sweep's number"),
         JSON,
     ),
     examples=(
-        ("roost sweep extend 3 -p seed=5..9", "five seeds more, with all values of the others"),
-        ("roost sweep extend 3 --samples 40", "draw on until there are forty"),
+        ("roost sweep extend 3 -p seed=5..9", "five more seeds, with all values of the other parameters"),
+        ("roost sweep extend 3 --samples 40", "draw more samples, up to forty in total"),
     ),
-    about="Command, environment, directories and the limit are those of the sweep.",
+    about="Command, environment, directories and limit stay those of the sweep.",
 )
 
 
 def run(args: Args) -> int:
-    """Queue what is missing."""
+    """Submit the new points."""
     body = {**asked(args), "key": new_key()}
     if not (body["params"] or "points" in body or "samples" in body):
-        raise UsageError("extend it by what?", "roost sweep extend 3 -p seed=5..9")
+        raise UsageError("cli.no_points_to_add")
     answer = reach(lambda roost: send(roost, args, body))
     if not args.json and not answer.get("ids" if "ids" in answer else "points"):
-        print("nothing new: the sweep has all of these points")
+        print("nothing to add: the sweep already has all these points")
         return 0
     return told(args, {**answer, "unused": []}, "more ")
 
 
 def send(roost: Roost, args: Args, body: Json) -> Json:
-    """Queue it; directories are made before anything may start in them."""
+    """Submit the new points; directories are created before any job can start."""
     number = sweep_id(roost, args.sweep)
     plan = roost.extend_sweep(number, {**body, "dry_run": True})
     if args.dry_run:

@@ -1,4 +1,4 @@
-"""roost sweep ls: the sweeps there are, and how far they are."""
+"""roost sweep ls: the sweeps and their progress."""
 
 from roost.cli.parse.options import JSON, Args, Verb
 from roost.cli.runtime.connect import server
@@ -8,7 +8,7 @@ from roost.cli.verbs.sweeps.sweep_show import counts_text
 
 VERB = Verb(
     "sweep ls",
-    "list sweeps, the newest first",
+    "list sweeps, newest first",
     options=(JSON,),
     examples=(("roost sweep ls", ""),),
 )

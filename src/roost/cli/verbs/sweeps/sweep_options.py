@@ -1,25 +1,25 @@
-"""What the verbs about sweeps share: parameters, tables of points from files, directories, and which sweep is meant."""
+"""Shared by the verbs about sweeps: parameters, points from CSV files, directories, and the sweep's number."""
 
 import os
 import sys
 
 from roost.cli.parse import values
 from roost.cli.parse.options import MANY, ONE, Args, Iterable, Json, Operand, Option, UsageError
-from roost.cli.text.output import note
+from roost.cli.text.output import announce, note
 from roost.client.client import Roost
 
-ID = Operand("sweep", "1", "ID", "the sweep's number; @ is your last one")
+ID = Operand("sweep", "1", "ID", "the sweep's number; @ is your last sweep")
 POINTS = (
     Option("-p --param", "values: 1,2,3  0..4  0..10..2  log:1e-5..1e-2  uniform:0..1  int:1..9", MANY, "NAME=VALUES",
            values.assignment, group="points"),
-    Option("--csv", "points from a table: names in the first line, a point a line", ONE, "FILE", group="points"),
-    Option("--where", "only points for which this holds, like 'lr*seed < 1'", ONE, "EXPRESSION", group="points"),
-    Option("--samples", "how often to draw log:, uniform: and int:", ONE, "N", values.count, group="points"),
+    Option("--csv", "points from a CSV file: parameter names in the first line", ONE, "FILE", group="points"),
+    Option("--where", "only points that satisfy this, like 'lr*seed < 1'", ONE, "EXPRESSION", group="points"),
+    Option("--samples", "number of random samples for log:, uniform: and int:", ONE, "N", values.count, group="points"),
 )  # fmt: skip
 
 
 def asked(args: Args) -> Json:
-    """The parameters and points of a command line, as the API takes them."""
+    """The parameters and points of a command line, as the API expects them."""
     body: Json = {"params": _params(args.param or ())}
     if args.csv is not None:
         body["points"] = table_of(args.csv)
@@ -31,9 +31,9 @@ def _params(texts: "Iterable[str]") -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(f"-p {text}: NAME=VALUES is meant", "-p lr=1e-3,1e-4 -p seed=0..4")
+            raise UsageError("cli.params_form", text=text)
         if name in found:
-            raise UsageError(f"-p {name} is given twice", f"all values in one: -p {name}={found[name]},{value}")
+            raise UsageError("cli.param_twice", name=name, found=found[name], value=value)
         found[name] = value
     return found
 
@@ -51,42 +51,42 @@ def table_of(path: str) -> "list[dict[str, str | None]]":
                 lines = list(file)
         rows = [(number, row) for number, row in enumerate(csv.reader(lines, strict=True), 1) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from None
+        raise UsageError("cli.cannot_read_table", name=name, what=getattr(error, "strerror", None) or error) from None
     if len(rows) < 2:
-        raise UsageError(f"{name}: a line of names and a line a point are meant")
+        raise UsageError("cli.csv_empty", name=name)
     head = [cell.strip() for cell in rows[0][1]]
     if len(set(head)) < len(head):
-        raise UsageError(f"{name}: two columns have the same name")
+        raise UsageError("cli.csv_twice", name=name)
     points: list[dict[str, str | None]] = []
     for number, row in rows[1:]:
         if len(row) != len(head):
-            raise UsageError(f"{name}: row {number} has {len(row)} cells, the first line names {len(head)}")
+            raise UsageError("cli.csv_cells", name=name, number=number, row=len(row), head=len(head))
         cells = [cell.strip() for cell in row]
         points.append({key: None if cell in ("", "null") else cell for key, cell in zip(head, cells, strict=True)})
     return points
 
 
 def make_directories(points: list[Json]) -> None:
-    """The directories of the points, made by whoever asks for them."""
+    """Create the directories of the points, as the user who submits the sweep."""
     for point in points:
         try:
             os.makedirs(point["cwd"], exist_ok=True)
         except OSError as error:
-            raise UsageError(f"cannot make the directory {point['cwd']}: {error.strerror}") from None
+            raise UsageError("cli.cannot_create", cwd=point["cwd"], strerror=error.strerror) from None
 
 
 def sweep_id(roost: "Roost", word: str) -> int:
-    """The sweep that a word names."""
+    """The number of the sweep for a word."""
     if word == "@":
         number: int = roost.show_sweep()["id"]
         return number
     if not word.isdecimal():
-        raise UsageError(f"{word}: not a sweep", "roost sweep ls shows them")
+        raise UsageError("cli.sweep_number", word=word)
     return int(word)
 
 
 def print_points(points: list[Json]) -> None:
-    """The points of a dry run: a line each, values and the command."""
+    """Print the points of a dry run: values and command."""
     from roost.cli.text.output import Column, screen, table, write
     from roost.cli.text.sweep_table import value_text
 
@@ -94,10 +94,10 @@ def print_points(points: list[Json]) -> None:
     columns = [*(Column(name.upper(), most=16, least=6) for name in names), Column("COMMAND")]
     rows = [[*(value_text(each["point"][name]) for name in names), each["command_line"]] for each in points]
     write(table(columns, rows, screen()))
-    note(f"{values.plural(len(points), 'job')} would be queued")
+    note(f"{values.plural(len(points), 'job')} would be submitted")
 
 
 def say_unused(names: "list[str]") -> None:
-    """Parameters that stand nowhere in the command: worth a word, they may be forgotten."""
+    """Warn about parameters that the command does not use."""
     for name in names:
-        note(f"roost: {{{name}}} is not in the command; jobs find it in ROOST_PARAM_{name.upper()}")
+        announce("cli.unused_parameter", name=name, what=name.upper())

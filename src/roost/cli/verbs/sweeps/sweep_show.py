@@ -1,4 +1,4 @@
-"""roost sweep show: how far a sweep is, and a table of its points with their results."""
+"""roost sweep show: the progress of a sweep, and a table of its points with their results."""
 
 import sys
 
@@ -12,20 +12,20 @@ from roost.cli.verbs.sweeps.sweep_options import sweep_id
 VERB = Verb(
     "sweep show",
     "show a sweep: progress, points, results",
-    operands=(Operand("sweep", "?", "ID", "the sweep's number; nothing: your last one"),),
+    operands=(Operand("sweep", "?", "ID", "the sweep's number (default: your last sweep)"),),
     options=(
-        Option("--sort", "by a result, a parameter, job, state or time", ONE, "NAME"),
-        Option("-r --reverse", "the largest first"),
-        Option("-w --wide", "do not cut to the width of the terminal"),
-        Option("--csv", "print the points as CSV, all columns, exactly"),
+        Option("--sort", "sort by a result, a parameter, job, state or time", ONE, "NAME"),
+        Option("-r --reverse", "largest first"),
+        Option("-w --wide", "do not cut lines to the width of the terminal"),
+        Option("--csv", "print the points as CSV with all columns"),
         JSON,
     ),
     examples=(
-        ("roost sweep show", "the last one"),
-        ("roost sweep show 3 --sort loss", "the smallest loss first"),
+        ("roost sweep show", "your last sweep"),
+        ("roost sweep show 3 --sort loss", "smallest loss first"),
         ("roost sweep show 3 --csv > points.csv", "for a spreadsheet"),
     ),
-    about="Results are what jobs reported with roost report, or the last line of their\n"
+    about="Results are what jobs reported with `roost report`, or the last line of their\n"
     'output that is JSON, like {"loss": 0.31}.',
 )  # fmt: skip
 _ORDER = ("succeeded", "failed", "running", "queued")
@@ -48,15 +48,15 @@ def run(args: Args) -> int:
         text, hidden = table_lines(sweep, utc_now(), shown)
         write([*head_text(sweep, shown), "", *text])
         if hidden:
-            note(f"… not shown: {clean(', '.join(hidden))}; all of it: --wide, --csv")
+            note(f"… not shown: {clean(', '.join(hidden))}; show all: --wide or --csv")
     return 0
 
 
 def ordered(sweep: Json, key: str, reverse: bool) -> list[Json]:
-    """The points by that column: numbers, then texts, and what is missing at the end, whichever way round."""
+    """The points sorted by a column: numbers, then texts; missing values last, also in reverse order."""
     if key not in (*sweep["keys"], *sweep["params"], "job", "state", "time"):
         known = ", ".join([*sweep["keys"], *sweep["params"], "job", "state", "time"])
-        raise UsageError(f"no column named {key}", f"there are: {clean(known)}")
+        raise UsageError("cli.no_column", key=key, known=clean(known))
     found = [(value, point) for point in sweep["points"] if (value := _sortable(point, key)) is not None]
     missing = [point for point in sweep["points"] if _sortable(point, key) is None]
     numbers = sorted([each for each in found if not isinstance(each[0], str)], key=lambda each: each[0], reverse=reverse)
@@ -88,7 +88,7 @@ def _seconds(point: Json) -> float | None:
 
 
 def counts_text(counts: dict[str, int], *, zeros: bool = True) -> str:
-    """`5 succeeded, 1 failed, 2 running, 2 queued`: these four, without `zeros` only when there are any, as all others."""
+    """`5 succeeded, 1 failed, 2 running, 2 queued`: these four always if `zeros`, other states if there are any."""
     merged = dict(counts)
     for state in _RUNNING:
         merged["running"] = merged.get("running", 0) + merged.pop(state, 0)
@@ -98,9 +98,9 @@ def counts_text(counts: dict[str, int], *, zeros: bool = True) -> str:
 
 
 def head_text(sweep: Json, shown: Screen) -> list[str]:
-    """What it is, and how far."""
+    """The sweep's title and progress."""
     title = f"sweep {sweep['id']}  {clean(sweep['name'])}"
-    limit = f", at most {sweep['max_running']} at once" if sweep["max_running"] else ""
+    limit = f", at most {sweep['max_running']} running" if sweep["max_running"] else ""
     counts, total = sweep["counts"], sweep["jobs"]
     waiting = counts.get("queued", 0) + counts.get("held", 0)
     active = sum(counts.get(state, 0) for state in ("running", "paused", "unknown", *_RUNNING))
@@ -113,7 +113,7 @@ def head_text(sweep: Json, shown: Screen) -> list[str]:
 
 
 def write_csv(sweep: Json) -> None:
-    """Every column, values as they are."""
+    """All columns, with exact values."""
     import csv
 
     out = csv.writer(sys.stdout, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""roost token ls: the tokens there are; never the tokens themselves."""
+"""roost token ls: list tokens, without the secrets."""
 
 from datetime import datetime
 
@@ -10,15 +10,15 @@ from roost.cli.text.output import Column, print_list
 VERB = Verb(
     "token ls",
     "list your tokens",
-    options=(Option("-a --all", "everybody's, for administrators"), JSON),
-    examples=(("roost token ls", ""), ("roost token ls --all --json", "everybody's, for programs")),
+    options=(Option("-a --all", "tokens of all users (administrators)"), JSON),
+    examples=(("roost token ls", ""), ("roost token ls --all --json", "tokens of all users, for programs")),
 )
 
 
 def run(args: Args) -> int:
     """Print the list."""
     found = server().people.tokens(all=bool(args.all))
-    return print_list(args, "tokens", found, columns(utc_now()), "no tokens; a new one: roost token new laptop")
+    return print_list(args, "tokens", found, columns(utc_now()), "no tokens; create one: roost token new laptop")
 
 
 def columns(now: datetime) -> list[Column]:
@@ -26,7 +26,7 @@ def columns(now: datetime) -> list[Column]:
     return [
         Column("ID", lambda token: str(token["id"]), right=True),
         Column("USER", lambda token: token["user"], most=16, least=6),
-        Column("MADE", lambda token: away(token["created_at"], now) or "-", right=True),
+        Column("CREATED", lambda token: away(token["created_at"], now) or "-", right=True),
         Column("EXPIRES", lambda token: away(token["expires_at"], now) or "never", right=True),
         Column("USED", lambda token: away(token["used_at"], now) or "-", right=True),
         Column("LABEL", lambda token: token["label"]),

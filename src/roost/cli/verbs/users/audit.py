@@ -1,4 +1,4 @@
-"""roost audit: who did what, when, from where."""
+"""roost audit: who did what, when, and from where."""
 
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, ONE, Args, Option, Verb
@@ -9,21 +9,21 @@ from roost.cli.text.output import Column, print_list
 _MOST = 50
 VERB = Verb(
     "audit",
-    "list who did what, when, from where",
+    "show who did what, when, and from where",
     options=(
-        Option("-u --user", "what this user did", ONE, "USER"),
-        Option("--action", "only this, like kill, set or 'user add'", ONE, "ACTION"),
-        Option("--since", "not longer ago than 2h, 7d, or since 2026-11-20", ONE, "TIME", values.since),
-        Option("-n --limit", f"at most so many (default {_MOST})", ONE, "N", values.count),
-        Option("-w --wide", "do not cut to the width of the terminal"),
+        Option("-u --user", "actions of this user", ONE, "USER"),
+        Option("--action", "only this action, like kill, set or 'user add'", ONE, "ACTION"),
+        Option("--since", "since this time: 2h, 7d or 2026-11-20", ONE, "TIME", values.since),
+        Option("-n --limit", f"number of entries (default {_MOST})", ONE, "N", values.count),
+        Option("-w --wide", "do not cut lines to the width of the terminal"),
         JSON,
     ),
     examples=(
-        ("roost audit", "the newest, first"),
+        ("roost audit", "newest first"),
         ("roost audit --user ana --since 2h", ""),
         ("roost audit --action 'login refused' -n 1000 --json", "for programs"),
     ),
-    about="For administrators. Every change that a person made is in it, and every login.",
+    about="For administrators. Contains every change that a person made, and every login.",
 )
 COLUMNS = (
     Column("WHEN", lambda entry: _when(entry["at"])),
@@ -39,7 +39,7 @@ def run(args: Args) -> int:
     most = _MOST if args.limit is None else args.limit
     people = server().people
     found = list(people.audit(user=args.user or "", action=args.action or "", since=args.since or "", most=most))
-    return print_list(args, "audit", found, COLUMNS, "roost: nothing of that kind was done")
+    return print_list(args, "audit", found, COLUMNS, "roost: no matching entries")
 
 
 def _when(text: str | None) -> str:

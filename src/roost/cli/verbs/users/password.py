@@ -1,16 +1,16 @@
-"""roost password: set the password for your own logins from elsewhere."""
+"""roost password: set your password for logins from other machines."""
 
 from roost.cli.parse.options import Args, Verb
 from roost.cli.runtime import prompt
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import note
+from roost.cli.text.output import announce
 
 VERB = Verb(
     "password",
-    "set your password, for logins from elsewhere",
-    examples=(("roost password", "asks for it twice"), ("roost password < file", "the first line of a file")),
-    about="At least ten characters, and nothing that is guessed first. On the server's own\n"
-    "machine you need none. Logged in by a token, give the old one first (two lines).",
+    "set your password for logins from other machines",
+    examples=(("roost password", "asks twice"), ("roost password < file", "the first line of a file")),
+    about="At least ten characters, and not a common password. On the server's own machine\n"
+    "you need no password. With a token, enter the old password first (two lines).",
 )
 
 
@@ -21,5 +21,5 @@ def run(args: Args) -> int:
     needs_old = me["via"] != "socket" and roost.user(me["user"])["password"]
     old = prompt.secret("Old password") if needs_old else None
     people.set_password(prompt.new_password(), old)
-    note(f"roost: the password of {me['user']} is set; browsers that were logged in are logged out")
+    announce("cli.password_set", user=me["user"])
     return 0

@@ -1,4 +1,4 @@
-"""roost usage: GPU hours of every user, week by week."""
+"""roost usage: GPU hours of each user by week."""
 
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, ONE, Args, Json, Option, Verb
@@ -8,19 +8,19 @@ from roost.cli.text.output import Column, Screen, note, print_json, screen, tabl
 _SHOWN = 4
 VERB = Verb(
     "usage",
-    "list the GPU hours of every user, week by week",
+    "show the GPU hours of each user by week",
     options=(
-        Option("--weeks", "the last so many, this one included (default 4)", ONE, "N", values.count),
-        Option("-u --user", "of this user alone", ONE, "USER"),
+        Option("--weeks", "number of weeks, including this one (default 4)", ONE, "N", values.count),
+        Option("-u --user", "only this user", ONE, "USER"),
         JSON,
     ),
     examples=(
         ("roost usage", ""),
         ("roost usage --user ana --weeks 12", "three months of one user"),
-        ("roost usage --weeks 52 --json", "for programs: every week by itself"),
+        ("roost usage --weeks 52 --json", "each week separately, for programs"),
     ),
-    about="Whoever holds a GPU uses it, also while it idles; what runs now counts so far.\n"
-    "JOBS are the runs that ended, WAITED is their mean time in the queue.\n"
+    about="A GPU counts while a job holds it, even if idle; running jobs count up to now.\n"
+    "JOBS is the number of ended runs, WAITED their mean time in the queue.\n"
     "Weeks begin on Monday, 00:00 UTC.",
 )
 
@@ -33,12 +33,12 @@ def run(args: Args) -> int:
     elif found["users"]:
         write(lines(found, screen()))
     else:
-        note("nobody has used a GPU in that time")
+        note("no GPU usage in this time")
     return 0
 
 
 def lines(found: Json, shown: Screen) -> list[str]:
-    """The table: the newest weeks each by itself, those before them as one."""
+    """The table: a column for each recent week, and one for all earlier weeks."""
     weeks = found["weeks"][-_SHOWN:]
     earlier = len(found["weeks"]) - len(weeks)
     titles = [*(["EARLIER"] if earlier else []), *weeks, "TOTAL", "JOBS"]
@@ -58,5 +58,5 @@ def _row(user: Json, earlier: int) -> list[str]:
 
 
 def _hours(part: float) -> str:
-    """As many digits as matter."""
+    """Hours, with fewer decimals for larger values."""
     return "0" if not part else "<0.01" if part < 0.01 else f"{part:.2f}" if part < 10 else f"{part:,.1f}"

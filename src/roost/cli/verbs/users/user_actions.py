@@ -1,8 +1,8 @@
-"""The verbs that change one thing of each user named: lock, unlock, admin; and the link to a new password."""
+"""Verbs that change one property of users: lock, unlock, admin; and links for a new password."""
 
 from roost.cli.parse.options import Args, Callable, Json, Option, TableVerb, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import clean, note, write
+from roost.cli.text.output import announce, clean, write
 from roost.cli.verbs.users.user_add import lines
 from roost.cli.verbs.users.user_names import NAMES, known
 
@@ -16,13 +16,13 @@ def _change(
     *examples: tuple[str, str],
     options: tuple[Option, ...] = (),
 ) -> TableVerb:
-    """A row: what changes of each, and the sentence about each, behind `is`."""
+    """A verb: `changes` is sent for each user; `said` is the code of the message about each."""
 
     def run(args: Args) -> int:
         roost = server()
         for user in known(roost, args.names):
             now = roost.people.change(user["user"], **changes(args))
-            note(f"roost: {clean(user['user'])} is {said(args, now)}")
+            announce(said(args, now), user=clean(user["user"]))
         return 0
 
     return TableVerb(Verb(name, summary, operands=(NAMES,), options=options, examples=examples, about=about), run)
@@ -30,8 +30,8 @@ def _change(
 
 def _role(args: Args, user: Json) -> str:
     if user["admin"]:
-        return "an administrator still: the server is his, or he is root" if args.off else "an administrator"
-    return "no administrator any more"
+        return "cli.still_admin" if args.off else "cli.made_admin"
+    return "cli.not_admin"
 
 
 def _link(args: Args) -> int:
@@ -39,26 +39,26 @@ def _link(args: Args) -> int:
     roost = server()
     users = known(roost, args.names)
     write(lines([{**user, "link": roost.people.link(user["user"])} for user in users]))
-    note("roost: each is for one use within seven days; earlier ones are void")
+    announce("cli.links_replaced")
     return 0
 
 
 _ROWS = (
-    _change("user lock", "lock users out: tokens and logins end at once",
-            "For administrators. Jobs that run go on: `roost kill --user ana` ends them.",
-            lambda args: {"locked": True}, lambda args, user: "locked out; jobs that run, run on",
-            ("roost user lock ana bob", "both, at once"), ("roost user unlock ana", "back again")),
-    _change("user unlock", "let locked users in again",
-            "For administrators. Tokens that the lock ended stay ended.",
-            lambda args: {"locked": False}, lambda args, user: "let in again",
+    _change("user lock", "lock users out: tokens and logins stop working",
+            "For administrators. Running jobs continue: `roost kill --user ana` ends them.",
+            lambda args: {"locked": True}, lambda args, user: "cli.locked",
+            ("roost user lock ana bob", "two users"), ("roost user unlock ana", "let ana in again")),
+    _change("user unlock", "unlock users",
+            "For administrators. Tokens revoked by the lock stay revoked.",
+            lambda args: {"locked": False}, lambda args, user: "cli.unlocked",
             ("roost user unlock ana bob", "")),
-    _change("user admin", "make users administrators, or users like all others",
+    _change("user admin", "make users administrators, or ordinary users",
             "For administrators. The server's own account and root always are.",
             lambda args: {"admin": not args.off}, _role,
-            ("roost user admin ana", "she may act on everybody's jobs"), ("roost user admin ana --off", ""),
-            options=(Option("--off", "they are administrators no longer"),)),
-    TableVerb(Verb("user link", "print a link to choose a new password with, once", operands=(NAMES,),
-                   examples=(("roost user link ana", "for somebody who forgot his password"),),
-                   about="For administrators. The password that there is holds until the link is used."), _link),
+            ("roost user admin ana", "may act on the jobs of all users"), ("roost user admin ana --off", ""),
+            options=(Option("--off", "make them ordinary users"),)),
+    TableVerb(Verb("user link", "print a one-time link for choosing a new password", operands=(NAMES,),
+                   examples=(("roost user link ana", "for a user who forgot their password"),),
+                   about="For administrators. The old password works until the link is used."), _link),
 )  # fmt: skip
 TABLE = {row.VERB.name: row for row in _ROWS}

@@ -1,4 +1,4 @@
-"""roost user show: what users may have, and what they have now."""
+"""roost user show: limits and current usage of users."""
 
 from roost.cli.parse.options import JSON, Args, Json, Operand, Verb
 from roost.cli.runtime.connect import server
@@ -7,10 +7,13 @@ from roost.cli.verbs.users.user_names import check_names
 
 VERB = Verb(
     "user show",
-    "show users: role, weight, quotas, what they have now",
+    "show users: role, weight, quotas, current usage",
     operands=(Operand("names", "*", "NAME", "users (default: yourself)"),),
     options=(JSON,),
-    examples=(("roost user show ana", "his rules, and what he has now"), ("roost user show ana bob --json", "for programs")),
+    examples=(
+        ("roost user show ana", "limits and current usage of ana"),
+        ("roost user show ana bob --json", "for programs"),
+    ),
 )
 
 
@@ -23,11 +26,11 @@ def run(args: Args) -> int:
 
 
 def lines(user: Json) -> list[str]:
-    """A user as text: who he is, what he has, and the most that he may have."""
+    """A user as text: role, account, usage and quotas."""
     pairs = [
         ("role", role(user)),
         ("runs as", account(user)),
-        ("logs in", "by a password too" if user.get("password") else ""),
+        ("logs in", "with a password" if user.get("password") else ""),
         ("weight", f"{user['weight']:g}"),
         ("GPUs", _with_quota(user["gpus"], "in use", user["max_gpus"])),
         ("jobs", _with_quota(user["running"], "running", user["max_jobs"])),
@@ -37,14 +40,14 @@ def lines(user: Json) -> list[str]:
 
 
 def role(user: Json) -> str:
-    """`administrator, locked`; nothing for everybody else."""
+    """`administrator, locked`; empty for ordinary users."""
     return ", ".join(word for word, is_so in (("administrator", user.get("admin")), ("locked", user.get("locked"))) if is_so)
 
 
 def account(user: Json) -> str:
-    """The UNIX account that he is tied to, where it is not the one of his name."""
+    """The linked UNIX account, if it has another name than the user."""
     if user.get("added") and user.get("unix") is None:
-        return "nobody: no UNIX account is tied"
+        return "no linked UNIX account"
     return clean(user["unix"]) if user.get("unix") not in (None, user["user"]) else ""
 
 

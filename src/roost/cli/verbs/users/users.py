@@ -1,4 +1,4 @@
-"""roost users: everybody, with weight, quotas and what each has now."""
+"""roost users: all users with weight, quotas and current usage."""
 
 from roost.cli.parse.options import JSON, Args, Json, Verb
 from roost.cli.runtime.connect import server
@@ -7,10 +7,10 @@ from roost.cli.verbs.users.user_show import role
 
 VERB = Verb(
     "users",
-    "list the users: weight, GPUs in use, jobs, quotas",
+    "list users: weight, GPUs in use, jobs, quotas",
     options=(JSON,),
     examples=(("roost users", ""), ("roost users --json", "for programs")),
-    about="Everybody who was added, has rules (`roost user set`) or a job not ended.\n"
+    about="Lists users who were added, have limits (`roost user set`) or unfinished jobs.\n"
     "1/4 is one of at most four; a number alone has no limit.",
 )
 COLUMNS = (
@@ -25,12 +25,12 @@ COLUMNS = (
 
 def run(args: Args) -> int:
     """Print the users."""
-    nothing = "nobody has a job that is not ended, or rules: roost user set ana --max-gpus 4"
+    nothing = "no users with limits or unfinished jobs; set limits: roost user set ana --max-gpus 4"
     return print_list(args, "users", server().users(), COLUMNS, nothing)
 
 
 def _note(user: Json) -> str:
-    """What else there is to say of him."""
+    """Role and account, if they are not the usual ones."""
     tied = user.get("unix") if user.get("unix") not in (None, user["user"]) else None
     account = f"runs as {tied}" if tied else "" if user["account"] else "no account here"
     return clean(", ".join(filter(None, (role(user), account))))

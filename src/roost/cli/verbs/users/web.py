@@ -1,19 +1,19 @@
-"""roost web: a link that logs your browser in."""
+"""roost web: print a link that logs a browser in."""
 
 from roost.cli.parse.options import Args, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import note
+from roost.cli.text.output import announce
 
 VERB = Verb(
     "web",
-    "print a link that logs your browser in, once",
-    examples=(("roost web", "open it within five minutes"),),
-    about="Whoever has the link is you: do not send it. No password is needed.",
+    "print a one-time link that logs your browser in",
+    examples=(("roost web", "valid for five minutes"),),
+    about="Anyone with the link can act as you: do not share it. No password is needed.",
 )
 
 
 def run(args: Args) -> int:
     """Print it."""
     print(server().people.web_link())
-    note("roost: for one login, within five minutes")
+    announce("cli.web_once")
     return 0

@@ -119,7 +119,7 @@ def test_kill_waits_when_it_is_to(roost: Roost, server: FakeServer) -> None:
 
 def test_what_a_node_hears_only_when_it_is_back_is_said_before_anything_else(roost: Roost, server: FakeServer) -> None:
     later = [{"id": 1, "node": "lab3"}, {"id": 2, "node": "lab3"}, {"id": 3, "node": "lab4"}]
-    said = [f"roost: {who} cannot be reached; done when it is back\n" for who in ("1, 2: lab3", "3: lab4")]
+    said = [f"roost: {who} is unreachable; this is done when it is back\n" for who in ("1, 2: lab3", "3: lab4")]
     server.routes[ACTIONS] = {"done": [1, 2, 3], "skipped": [], "later": later}
     server.routes["GET /jobs"] = {"jobs": [{"id": 1}, {"id": 2}, {"id": 3}], "next": None}
     server.routes["GET /jobs/wait"] = {"jobs": []}
@@ -171,7 +171,7 @@ def test_actions_as_json(roost: Roost, server: FakeServer) -> None:
 def test_saying_nothing_never_means_everything(roost: Roost, server: FakeServer, verb: str) -> None:
     ran = roost(verb)
     assert ran.code == 2
-    assert ran.err.startswith("roost: which job?\nhint: ")
+    assert ran.err.startswith("roost: no job given\nhint: ")
     assert server.asked == []
 
 
@@ -201,9 +201,9 @@ def test_the_box(roost: Roost, server: FakeServer, tmp_path: Path) -> None:
     assert roost("drain", "box:2").out == "drained box:2\n"
     assert roost("undrain", "box").out == "undrained box\n"
     assert roost("scheduler", "pause").out == "scheduling is paused\n"
-    assert roost("gpu", "release", "0").out == "opened GPU 0\n"
+    assert roost("gpu", "release", "0").out == "released GPU 0\n"
     assert roost("archive", "1-9", "--to", str(tmp_path / "a")).out == f"archived 2 jobs to {tmp_path}/a\n"
-    assert roost("backup", str(tmp_path / "b")).out == f"written to {tmp_path}/b\n"
+    assert roost("backup", str(tmp_path / "b")).out == f"backup written to {tmp_path}/b\n"
     assert [(name, body) for name, _, body in server.asked] == [
         ("POST /gpus/actions", {"action": "disable", "gpus": ["1", "2", "3"]}),
         ("POST /gpus/actions", {"action": "set", "gpus": ["0"], "slots": 2}),
@@ -250,9 +250,9 @@ def test_a_simulated_gpu_is_broken_and_mended(roost: Roost, server: FakeServer, 
     assert roost("sim-gpu", "2", "--ok").code == 0
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
     assert roost("sim-gpu", "2").code == 2
-    assert roost("sim-gpu", "4", "--hang") == (2, "", "roost: there is no simulated GPU 4\nhint: roost gpus\n")
+    assert roost("sim-gpu", "4", "--hang") == (2, "", "roost: there is no simulated GPU 4\nhint: list GPUs: roost gpus\n")
 
 
 def test_real_gpus_are_not_broken(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /status"] = {"nodes": [{"sim_dir": None}]}
-    assert roost("sim-gpu", "2", "--hang").err.startswith("roost: there are no simulated GPUs here\n")
+    assert roost("sim-gpu", "2", "--hang").err.startswith("roost: there are no simulated GPUs\n")

@@ -148,7 +148,7 @@ def test_a_server_that_stays_away_is_given_up(roost: Roost, server: FakeServer, 
     server.routes[FOLLOW] = gone
     ran = roost("run", "x", "y")
     assert ran.code == 69
-    assert "jobs go on without it" in ran.err
+    assert "jobs continue without the server" in ran.err
 
 
 def test_ctrl_c_asks_then_kills_then_leaves(roost: Roost, server: FakeServer) -> None:
@@ -183,9 +183,9 @@ def test_ctrl_c_asks_then_kills_then_leaves(roost: Roost, server: FakeServer) ->
     release.set()
     assert ran.code == 130
     assert [line for line in ran.err.splitlines() if line] == [
-        "roost: job 12: asked it to end; again to kill it",
-        "roost: job 12: killing it",
-        "roost: left; job 12 goes on: roost log -f 12",
+        "roost: job 12: sent SIGTERM; press Ctrl-C again to send SIGKILL",
+        "roost: job 12: sent SIGKILL",
+        "roost: job 12 continues; follow it: roost log -f 12",
     ]
     assert server.bodies("POST /jobs/actions") == [
         {"action": "kill", "select": {"ids": "12"}},
@@ -229,7 +229,7 @@ def test_log_prints_both_streams(roost: Roost, server: FakeServer) -> None:
     )
     ran = roost("log", "12", "--attempt", "2")
     assert (ran.code, ran.out) == (0, "one\n")
-    assert ran.err == "roost: bytes 5-9 were dropped: the log grew too large\ntwo\n"
+    assert ran.err == "roost: bytes 5-9 were dropped because the log was too large\ntwo\n"
     assert server.queries("GET /jobs/12/log")[0] == {"stream": "out", "attempt": "2", "offset": "0"}
 
 

@@ -57,10 +57,10 @@ def test_the_command_line_takes_back_where_a_script_wants_to_run(roost: Roost, s
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--mem", "some"], "--mem some: a size is like 8G, 800M or 1.5G"),
-        (["--min-gpu-mem", "40"], "--min-gpu-mem 40: a size is like 8G, 800M or 1.5G"),
-        (["--gpu-model", "|"], "--gpu-model |: something is meant"),
-        (["--node", ","], "--node ,: something is meant"),
+        (["--mem", "some"], "--mem some: expected a size like 8G, 800M or 1.5G"),
+        (["--min-gpu-mem", "40"], "--min-gpu-mem 40: expected a size like 8G, 800M or 1.5G"),
+        (["--gpu-model", "|"], "--gpu-model |: must not be empty"),
+        (["--node", ","], "--node ,: must not be empty"),
     ],
 )
 def test_where_it_cannot_run_is_said_before_anything_is_sent(
@@ -146,11 +146,11 @@ def test_a_script_brings_its_options_and_the_command_line_wins(roost: Roost, ser
 def test_a_bad_directive_names_the_script(roost: Roost, tmp_path: Path) -> None:
     path = tmp_path / "job.sh"
     path.write_text("#ROOST -g many\n")
-    assert roost("submit", str(path)) == (2, "", f"roost: {path}: --gpus many: a whole number is meant\n")
+    assert roost("submit", str(path)) == (2, "", f"roost: {path}: --gpus many: must be a whole number\n")
 
 
 def test_a_bare_number_of_minutes_is_said_back(roost: Roost) -> None:
-    assert roost("submit", "--time", "90", "x", "y").err == "roost: --time 90 means 1 hour 30 minutes\n"
+    assert roost("submit", "--time", "90", "x", "y").err == "roost: --time 90 is 1 hour 30 minutes\n"
 
 
 def test_json(roost: Roost) -> None:
@@ -176,9 +176,9 @@ def test_a_no_as_json(roost: Roost, server: FakeServer) -> None:
     [
         ((), "the command is missing"),
         (("  ",), "the command is empty"),
-        (("--append", "--overwrite", "x", "y"), "--append and --overwrite exclude one another"),
-        (("--merge", "-e", "f", "x", "y"), "--merge and --error exclude one another"),
-        (("--from", "f", "x"), "--from takes the commands from the file"),
+        (("--append", "--overwrite", "x", "y"), "--append and --overwrite cannot be used together"),
+        (("--merge", "-e", "f", "x", "y"), "--merge and --error cannot be used together"),
+        (("--from", "f", "x"), "--from reads the commands from the file"),
         (("--from", "/no/such"), "cannot read /no/such: No such file or directory"),
         (("echo", "caf\udce9"), r"command is not UTF-8: b'caf\xe9'"),
         (("--name", "x\udce9", "a", "b"), r"name is not UTF-8: b'x\xe9'"),
@@ -197,7 +197,7 @@ def test_a_variable_that_is_not_utf8_is_left_out_and_named(
     roost: Roost, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ODD", "\udce9")
-    assert roost("submit", "x", "y").err == "roost: left out of the environment, not UTF-8: 'ODD'\n"
+    assert roost("submit", "x", "y").err == "roost: variables dropped because they are not UTF-8: 'ODD'\n"
     assert "ODD" not in sent(server)["env"]
 
 
@@ -233,7 +233,7 @@ def test_a_job_that_the_server_refuses_is_named_by_its_line(roost: Roost, server
 def test_a_file_that_is_not_utf8_is_named_by_its_line(roost: Roost, tmp_path: Path) -> None:
     path = tmp_path / "jobs.txt"
     path.write_bytes(b"a b\nc \xff\n")
-    assert roost("submit", "--from", str(path)).err.startswith(f"roost: {path}:2: not UTF-8\n")
+    assert roost("submit", "--from", str(path)).err.startswith(f"roost: {path}:2: must be UTF-8\n")
 
 
 def test_a_file_without_jobs(roost: Roost, tmp_path: Path) -> None:
@@ -263,4 +263,4 @@ def test_without_a_server_and_without_autostart(roost: Roost, server: FakeServer
     assert (ran.code, ran.out) == (69, "")
     first, second = ran.err.splitlines()
     assert first.startswith("roost: no server answers at ")
-    assert second == "hint: start one: roost up --detach"
+    assert second == "hint: start the server: roost up --detach"

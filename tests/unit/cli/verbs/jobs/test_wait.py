@@ -44,9 +44,9 @@ def test_of_many_only_those_are_told_that_did_not_succeed(roost: Roost, server: 
 
 def test_nothing_to_wait_for(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /jobs"] = {"jobs": [], "next": None}
-    assert roost("wait", "all") == (0, "", "roost: nothing to wait for: all have ended\n")
+    assert roost("wait", "all") == (0, "", "roost: nothing to wait for: all jobs have ended\n")
     assert roost("wait", "all", "-q") == (0, "", "")
-    assert roost("wait", "--state", "running") == (0, "", "roost: nothing to wait for: none is running\n")
+    assert roost("wait", "--state", "running") == (0, "", "roost: nothing to wait for: no job is running\n")
     assert roost("wait", "--label", "x").code == 2
 
 

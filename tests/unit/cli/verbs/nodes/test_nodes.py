@@ -59,14 +59,14 @@ GPUS = [
 def test_one_node() -> None:
     assert nodes.lines(FIVE[2:3], GPUS[:4], NOW, Screen(80)) == [
         "NODE  STATE  FREE  JOBS  CPUS  LOAD  ADDRESS",
-        "box   up      2/4     1    64   3.2  the server itself",
+        "box   up      2/4     1    64   3.2  the server's machine",
     ]
 
 
 def test_some_nodes_and_why_one_is_gone() -> None:
     assert nodes.lines(FIVE, GPUS, NOW, Screen(80)) == [
         "NODE   STATE        FREE  JOBS  CPUS  LOAD  ADDRESS",
-        "box    up            2/4     1    64   3.2  the server itself",
+        "box    up            2/4     1    64   3.2  the server's machine",
         "lab1   up            4/4     1    64   512  root@lab1.example.org:2222",
         "lab2   drained       0/4     1    64   3.2  root@lab2.example.org:2222",
         "lab3   unreachable   -/4    3?    64     -  root@lab3.example.org:2222",
@@ -110,7 +110,7 @@ def test_a_reason_without_spaces_is_broken_where_it_may_be() -> None:
 def test_what_a_node_had_free_is_not_said_once_it_is_gone() -> None:
     found = node_show.lines({**GONE, "jobs": 12_000, "clock_ms": 3_600_000}, GPUS[12:], NOW, Screen(80))
     assert "  memory:    251.0G" in found and "  clock:     1h00m ahead of the server's" in found
-    assert "  jobs:      12,000, unknown until it is reached again" in found
+    assert "  jobs:      12,000, unknown while it is unreachable" in found
 
 
 def test_the_state_of_a_node_is_painted() -> None:
@@ -129,7 +129,7 @@ def test_a_node_whole() -> None:
         "node lab1  up",
         "  address:   root@lab1.example.org:2222",
         f"  host key:  {KEY}",
-        "  accounts:  as root: jobs run as their users' accounts",
+        "  accounts:  as root: each job runs as its user's account",
         "  GPUs:      4 GPUs (A100-SXM4-80GB): 4 free",
         "  CPUs:      64, load 3.2",
         "  memory:    117.2G free of 251.0G",
@@ -146,7 +146,7 @@ def test_a_node_that_is_gone_whole() -> None:
         "  reason:    lab3 refused the connection: ssh: connect to host lab3.example.org",
         "             port 2222: Connection refused",
     ]
-    assert "  jobs:      3, unknown until it is reached again" in found
+    assert "  jobs:      3, unknown while it is unreachable" in found
     assert "  GPUs:      4 GPUs (A100-SXM4-80GB)" in found
     assert "  clock:     65.4s behind the server's" in found
     closed = {**GONE, "drained": True}
@@ -191,7 +191,7 @@ def test_the_gpus_of_many_nodes_are_below_their_node() -> None:
         "     lab3 refused the connection: ssh: connect to host lab3.example.org port",
         "     2222: Connection refused",
         "     A100-SXM4-80GB",
-        "     on them, unknown: job 12",
+        "     their jobs are unknown: 12",
         "lab10: 1 used",
         "0    A100-SXM4-80GB  used   [----------] 0.0/80.0G    0%   40C    60W  7",
         "     job 7  ana  x",
@@ -205,7 +205,7 @@ def test_the_gpus_of_one_node(roost: Roost, server: FakeServer) -> None:
     assert (found.code, len(found.out.splitlines())) == (0, 5)
     assert [one["node"] for one in json.loads(roost("gpus", "--node", "box", "--json").out)["gpus"]] == ["box"] * 4
     refused = roost("gpus", "--node", "lab9")
-    assert (refused.code, refused.err) == (2, "roost: no GPU is on a node named lab9\nhint: roost nodes\n")
+    assert (refused.code, refused.err) == (2, "roost: no GPU on a node named lab9\nhint: list nodes: roost nodes\n")
 
 
 def test_a_line_for_each_node() -> None:
@@ -254,7 +254,7 @@ def test_jobs_of_many_nodes() -> None:
     assert ls.lines(jobs, NOW, Screen(80), many_nodes=True) == [
         "ID  NAME   USER  STATE    GPU           TIME  COMMAND / WHY",
         "11  train  ana   running  lab1:0-7     2m00s  python train.py",
-        "12  train  ana   unknown  lab3:0,1     2m00s  was running; lab3 cannot be reach…",
+        "12  train  ana   unknown  lab3:0,1     2m00s  was running; lab3 is unreachable",
         "13  train  ana   running  gpu-node-17  2m00s  python train.py",
         "14  train  ana   queued   x1           5m00s  python train.py",
     ]
@@ -271,9 +271,9 @@ def test_ls_knows_whether_there_are_many(roost: Roost, server: FakeServer) -> No
 def test_why_a_job_is_unknown() -> None:
     assert why.lines(UNKNOWN, NOW, Screen(80)) == [
         "job 12 is unknown: it was running on lab3, GPU 0,1; it started 2m00s ago; the",
-        "  node cannot be reached: roost nodes",
+        "  node is unreachable: roost nodes",
     ]
-    assert "  unknown:   was running; lab3 cannot be reached" in show.lines(UNKNOWN, NOW, Screen(80))
+    assert "  unknown:   was running; lab3 is unreachable" in show.lines(UNKNOWN, NOW, Screen(80))
 
 
 def test_the_status_of_few_nodes_and_of_many() -> None:
@@ -282,7 +282,7 @@ def test_the_status_of_few_nodes_and_of_many() -> None:
         return status.lines(answer, NOW, Screen(200))
 
     few = lines(FIVE)
-    assert "jobs:       5 running, 1 ended (1 lost); 3 unknown, on nodes that cannot be reached" in few
+    assert "jobs:       5 running, 1 ended (1 lost); 3 unknown, on unreachable nodes" in few
     assert [line.split()[1] for line in few if line.startswith("node:")] == ["box", "lab1", "lab2", "lab3", "lab10"]
     assert f"node:       lab3 unreachable for 5m03s, pid 7, 4 GPUs, 64 CPUs, 3 jobs: {REFUSED}" in few
     many = lines([*FIVE, *(node(f"n{number}") for number in range(45))])
@@ -295,13 +295,13 @@ def test_the_status_of_few_nodes_and_of_many() -> None:
 
 def test_what_was_added() -> None:
     assert node_add.added(node("lab1"), GPUS[4:8]) == (
-        "added lab1: 4 GPUs (A100-SXM4-80GB), Python 3.11.2, as root: jobs run as their users' accounts"
+        "added lab1: 4 GPUs (A100-SXM4-80GB), Python 3.11.2, as root: each job runs as its user's account"
     )
     plain = node("lab9", target="ssh://gpu@lab9", runs_as="login", gpus=0)
     assert node_add.added(plain, []) == "added lab9: no GPU, Python 3.11.2, all jobs run as gpu"
     assert node_add.advice(node("lab1")) == []
     assert node_add.advice({**plain, "clock_ms": 9000}) == [
-        "roost: lab9: no GPU was found there",
+        "roost: lab9: no GPU was found",
         "roost: lab9: its clock is 9.0s ahead of the server's",
         "hint: roost node check lab9",
     ]
@@ -342,7 +342,7 @@ def test_on_a_terminal_the_key_is_asked_about(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal(typed))
     found = roost(*words)
-    assert found.code == code and "Is that the key of lab3? [y/N] " in found.err
+    assert found.code == code and "Is this the host key of lab3? [y/N] " in found.err
     assert found.err.startswith(f"roost: the host key of lab3 is {KEY} (ED25519)")
     assert sent(strange) == ([None, KEY] if code == 0 else [None])
     assert bool(found.out) == (code == 0) and found.err.endswith("[y/N] roost: nothing was done\n") == (code != 0)
@@ -435,7 +435,7 @@ def test_one_node_is_checked(roost: Roost, server: FakeServer) -> None:
     assert roost("node", "check", "lab4").out == "✓ reachable: as root, in 40 ms\n? shared home: not known\n"
     assert json.loads(roost("node", "check", "lab4", "--json").out) == checked("lab4", GOOD, OPEN)
     refused = roost("node", "check", "lab4", "lab9")
-    assert (refused.code, refused.err) == (2, "roost: there is no node lab9\nhint: roost nodes\n")
+    assert (refused.code, refused.err) == (2, "roost: no such node: lab9\nhint: list nodes: roost nodes\n")
 
 
 def test_all_nodes_are_checked_and_one_that_cannot_be_does_not_hide_the_others(roost: Roost, server: FakeServer) -> None:
@@ -458,7 +458,7 @@ def test_all_nodes_are_checked_and_one_that_cannot_be_does_not_hide_the_others(r
 def test_the_servers_own_machine_alone_has_nothing_to_check(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /nodes"] = {"version": 1, "nodes": [node("box", target=None)]}
     refused = roost("node", "check")
-    assert refused.code == 2 and refused.err.splitlines()[1] == "hint: roost node add lab3 ssh://root@10.0.0.3"
+    assert refused.code == 2 and refused.err.splitlines()[1] == "hint: add one: roost node add lab3 ssh://root@10.0.0.3"
 
 
 # Going
@@ -473,8 +473,8 @@ def test_removing_and_giving_up(roost: Roost, server: FakeServer) -> None:
     assert roost("node", "rm", "lab3") == (1, "", "roost: lab3 has 3 jobs\n")
     assert roost("node", "rm", "lab3", "--force").out == "removed lab3; 3 jobs are lost: 4-6\n"
     assert roost("node", "remove", "-f", "lab3", "--json").out == '{"version":1,"node":"lab3","lost":[4,5,6]}\n'
-    assert roost("node", "lost", "lab3").out == "lab3 is given up: 1 job is lost: 7\n"
-    assert roost("node", "lost", "lab4").out == "lab4 is given up: no job was on it\n"
+    assert roost("node", "lost", "lab3").out == "lab3: 1 job is lost: 7\n"
+    assert roost("node", "lost", "lab4").out == "lab4: it had no jobs\n"
 
 
 # Logins
@@ -506,7 +506,7 @@ def test_logins_are_set_listed_and_taken_back(roost: Roost, server: FakeServer) 
         "jobs of ana run on lab3 through ssh://ana@10.0.0.3:2222 with /home/ana/.ssh/lab\n"
     )
     assert roost("node", "login", "lab3", "--rm").out == (
-        "no longer: jobs of ana run on lab3 through ssh://ana@10.0.0.3:2222\n"
+        "removed: jobs of ana run on lab3 through ssh://ana@10.0.0.3:2222\n"
     )
     assert roost("node", "login").out.splitlines() == [
         "USER  NODE  TARGET                   KEY",

@@ -40,7 +40,7 @@ def trace(tmp_path: Path) -> str:
 
 def test_numbers_for_programs(roost: Roost, trace: str) -> None:
     shown = roost("simulate", trace, "--nodes", "1", "--gpus", "2", "--policy", "fifo", "--json")
-    assert (shown.code, shown.err) == (0, "roost: left out: 1 job wider than the whole cluster\n")
+    assert (shown.code, shown.err) == (0, "roost: skipped 1 job that needs more GPUs than the cluster has\n")
     found = json.loads(shown.out)
     assert list(found) == ["fifo", "first-fit"] and all(set(each) == KEYS for each in found.values())
     measures = found["first-fit"]
@@ -54,7 +54,7 @@ def test_what_forecasts_were_worth(roost: Roost, trace: str) -> None:
     assert list(found) == ["swift", "first-fit", "eta"]
     assert set(found["eta"]) == {"forecasts", "before_p50", "before_p90"} and found["eta"]["forecasts"] == 1
     lines = roost(*words).out.splitlines()
-    assert lines[-2] == "forecasts: 1 job that waited"
+    assert lines[-2] == "estimates: 1 waiting job"
     assert re.fullmatch(r"  \d+\.0% started before p50, \d+\.0% before p90", lines[-1])
     assert roost(*words[:-1], "0").err.startswith("roost: --eta-every 0: ")
 
@@ -106,23 +106,23 @@ def test_shaken_and_side_by_side(trace: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("", "on how many nodes?"),
-        ("--nodes 0", "--nodes 0: it lies between 1 and 100,000"),
-        ("--nodes 100000 --gpus 100", "100,000 nodes with 100 GPUs are too many: 1,000,000 GPUs at most"),
+        ("", "no number of nodes given"),
+        ("--nodes 0", "--nodes 0: must be between 1 and 100,000"),
+        ("--nodes 100000 --gpus 100", "too many GPUs: 100,000 nodes with 100 each, the limit is 1,000,000"),
         ("--nodes 1 --policy best", "no policy named 'best'"),
-        ("--nodes 1 --seeds 0", "--seeds 0: it lies between 1 and 1,000"),
-        ("--nodes 1 --squeeze 0", "--squeeze 0: it lies between 0.001 and 1000"),
-        ("--nodes 1 --squeeze nan", "--squeeze nan: it lies between 0.001 and 1000"),
-        ("--nodes 1 --jitter much", "--jitter much: a number is meant"),
-        ("--nodes 1 --jitter -1", "--jitter -1: it lies between 0 and 1e+09"),
-        ("--nodes 1 --from 5 --to 5", "nothing lies between --from 5 and --to 5"),
+        ("--nodes 1 --seeds 0", "--seeds 0: must be between 1 and 1,000"),
+        ("--nodes 1 --squeeze 0", "--squeeze 0: must be between 0.001 and 1000"),
+        ("--nodes 1 --squeeze nan", "--squeeze nan: must be between 0.001 and 1000"),
+        ("--nodes 1 --jitter much", "--jitter much: must be a number"),
+        ("--nodes 1 --jitter -1", "--jitter -1: must be between 0 and 1e+09"),
+        ("--nodes 1 --from 5 --to 5", "--from 5 must be less than --to 5"),
         ("--nodes 1 --from 1000", "{trace} has no job in that window"),
-        ("--nodes 1 --only vc", "--only vc: COLUMN=VALUE is meant, like vc=lab"),
+        ("--nodes 1 --only vc", "--only vc: expected COLUMN=VALUE, like vc=lab"),
         ("--nodes 1 --only team=a", "{trace} has no column team; its columns: submit_time, duration, gpus, user, name, "
          "vc, status, req_time"),
         ("--nodes 1 --gpus 1 --only gpus=2", "every job needs more than the 1 GPU of the cluster"),
-        ("--nodes 1 --since 3d", "--since goes with --history; --from and --to cut a trace"),
-        ("--history", "a trace or --history is meant"),
+        ("--nodes 1 --since 3d", "--since needs --history; use --from and --to for a trace"),
+        ("--history", "expected a trace file or --history"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense(roost: Roost, trace: str, words: str, said: str) -> None:
@@ -154,7 +154,7 @@ def test_the_servers_own_history_on_its_own_nodes(roost: Roost, server: FakeServ
     server.routes["GET /history"] = history
     server.routes["GET /status"] = {"version": 1, "nodes": [{"gpus": 2}, {"gpus": 0}]}
     shown = roost("simulate", "--history", "--since", "2d", "--policy", "fifo", "--json")
-    assert (shown.code, shown.err) == (0, "roost: left out: 1 job without a GPU\n")
+    assert (shown.code, shown.err) == (0, "roost: skipped 1 job without GPUs\n")
     assert json.loads(shown.out)["first-fit"]["wait_max"] == 60
     assert {"since", "limit"} <= set(server.queries("GET /history")[0])
     roomy = roost("simulate", "--history", "--nodes", "2", "--gpus", "2", "--policy", "fifo", "--json")
@@ -165,7 +165,7 @@ def test_no_history_yet(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /history"] = {"version": 1, "history": [], "next": None}
     assert roost("simulate", "--history").err == "roost: the history has no job in that window\n"
     refused = roost("simulate", "--history", "--from", "3")
-    assert refused.err.splitlines()[0] == "roost: --from is about a trace; --since cuts the history"
+    assert refused.err.splitlines()[0] == "roost: --from needs a trace; use --since for the history"
 
 
 def test_the_example_in_the_documents_is_what_comes(roost: Roost, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ OWN = [line.replace("systemctl", "systemctl --user") for line in ALL]
 def test_written_enabled_and_started(roost: Roost, machine: Systemd, home: Path) -> None:
     ran = roost("install", "--sim", "4x24G", "--host", "::", "--host", "0.0.0.0", "--port", "7667")
     assert (ran.code, ran.out) == (0, "")
-    assert f"roost.service is installed and runs; state in {home}, unit in {machine.units}/roost.service" in ran.err
+    assert f"roost.service is installed and running; state in {home}, unit in {machine.units}/roost.service" in ran.err
     assert machine.said() == ALL
     text = (machine.units / "roost.service").read_text()
     assert f"--home {home} --sim 4x24G --host :: --host 0.0.0.0 --port 7667\n" in text
@@ -83,9 +83,9 @@ def test_again_restarts_only_when_something_changed(roost: Roost, machine: Syste
     roost("install", "--sim", "4x24G")
     machine.active.write_text("active\n")
     machine.said()
-    assert "nothing changed" in roost("install", "--sim", "4x24G").err
+    assert "has not changed" in roost("install", "--sim", "4x24G").err
     assert machine.said() == ["systemctl enable roost.service"]
-    assert "nothing changed" not in roost("install", "--sim", "2x24G").err
+    assert "has not changed" not in roost("install", "--sim", "2x24G").err
     assert machine.said() == ALL
     machine.active.write_text("failed\n")
     roost("install", "--sim", "2x24G")
@@ -95,7 +95,7 @@ def test_again_restarts_only_when_something_changed(roost: Roost, machine: Syste
 def test_for_one_user(roost: Roost, machine: Systemd) -> None:
     ran = roost("install", "--user")
     assert (ran.code, machine.said()) == (0, OWN)
-    assert "warning: server and jobs end with your last login, unless you linger" in ran.err
+    assert "warning: server and jobs end when you log out" in ran.err
     assert (machine.own_units / "roost.service").exists()
     assert not machine.units.exists()
     ran = roost("install", "--user", "--linger")
@@ -111,7 +111,7 @@ def test_uninstall_takes_away_what_install_made_and_no_more(roost: Roost, machin
         machine.said()
         ran = roost("uninstall", *user)
         assert ran.code == 0
-        assert f"jobs run on, state and logs stay in {home}" in ran.err
+        assert f"jobs continue, state and logs stay in {home}" in ran.err
         prefix = " ".join(["systemctl", *user])
         assert machine.said() == [
             f"{prefix} disable --now roost.service",
@@ -143,7 +143,7 @@ def test_it_takes_root(roost: Roost, machine: Systemd, monkeypatch: pytest.Monke
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     ran = roost("install")
     assert ran.code == 77
-    assert ran.err.splitlines()[1] == "hint: sudo roost install, or for you alone: roost install --user"
+    assert ran.err.splitlines()[1] == "hint: sudo roost install, or only for you: roost install --user"
     assert roost("uninstall").code == 77
     assert machine.said() == []
     assert roost("install", "--user").code == 0
@@ -154,7 +154,7 @@ def test_without_systemd_the_way_to_do_without(roost: Roost, machine: Systemd, m
     for words in (("install",), ("install", "--user"), ("uninstall",)):
         ran = roost(*words)
         assert ran.code == 69
-        assert ran.err.startswith("roost: this machine was not started by systemd\nhint: roost up --detach does without it")
+        assert ran.err.startswith("roost: this machine does not run systemd\nhint: use roost up --detach")
         assert "@reboot" in ran.err
     assert not machine.units.exists()
 
@@ -197,7 +197,7 @@ def test_a_server_that_systemd_did_not_start_is_in_the_way(roost: Roost, machine
     server.routes["GET /status"] = {"server_pid": 4711}
     ran = roost("install")
     assert ran.code == 75
-    assert "that systemd did not start (pid 4711)\nhint: `roost down`, then again; jobs run on" in ran.err
+    assert "(pid 4711)\nhint: run `roost down`, then this command again; jobs continue" in ran.err
     assert machine.said() == []
     machine.pid.write_text("4711\n")
     assert roost("install").code == 0
@@ -218,7 +218,7 @@ def test_a_python_that_does_not_find_roost_is_refused(
     monkeypatch.delenv("PYTHONPATH")
     ran = roost("install")
     assert ran.code == 1
-    assert "does not find this Roost by itself" in ran.err
+    assert "cannot import Roost in a clean environment" in ran.err
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     assert "cannot run /no/such/python: No such file or directory" in roost("install").err
     assert not machine.units.exists()

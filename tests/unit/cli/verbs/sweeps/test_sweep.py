@@ -93,7 +93,7 @@ def test_one_word_is_a_shell_line(roost: Roost, server: FakeServer) -> None:
 
 def test_a_parameter_that_is_nowhere_is_worth_a_word(roost: Roost) -> None:
     ran = roost("sweep", "-p", "b=1", "t", "x")
-    assert ran.err == "roost: {b} is not in the command; jobs find it in ROOST_PARAM_B\n"
+    assert ran.err == "roost: {b} is not used in the command; jobs get it as ROOST_PARAM_B\n"
 
 
 def test_directories_are_made_when_all_is_known_to_be_good(roost: Roost, server: FakeServer, tmp_path: Path) -> None:
@@ -118,7 +118,12 @@ def test_a_table_of_points(roost: Roost, server: FakeServer, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("lr\n", "a line of names"), ("", "a line of names"), ("a,b\n1\n", "row 2 has 1 cells"), ("a,a\n1,2\n", "same name")],
+    [
+        ("lr\n", "a line of parameter names"),
+        ("", "a line of parameter names"),
+        ("a,b\n1\n", "row 2 has 1 cells"),
+        ("a,a\n1,2\n", "same name"),
+    ],
 )
 def test_a_table_that_is_none(roost: Roost, tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "points.csv"
@@ -130,10 +135,10 @@ def test_a_table_that_is_none(roost: Roost, tmp_path: Path, text: str, said: str
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-p", "a"], "-p a: NAME=VALUES is meant"),
+        (["-p", "a"], "-p a: expected NAME=VALUES"),
         (["-p", "a=1", "-p", "a=2"], "-p a is given twice"),
         (["--csv", "/nowhere"], "cannot read /nowhere: No such file or directory"),
-        (["-p", "a=1", "--samples", "x"], "--samples x: a whole number is meant"),
+        (["-p", "a=1", "--samples", "x"], "--samples x: must be a whole number"),
     ],
 )
 def test_mistakes_are_one_line(roost: Roost, words: list[str], said: str) -> None:
@@ -149,11 +154,11 @@ def test_quiet_and_json(roost: Roost) -> None:
 def test_extend_limit_and_at_sign(roost: Roost, server: FakeServer) -> None:
     assert roost("sweep", "extend", "3", "-p", "a=3..4").out == "sweep 3: 2 more jobs, 41, 42\n"
     assert roost("sweep", "extend", "3").code == 2
-    assert roost("sweep", "limit", "@", "4").out == "sweep 3: at most 4 at once\n"
+    assert roost("sweep", "limit", "@", "4").out == "sweep 3: at most 4 running at the same time\n"
     assert roost("sweep", "limit", "3", "none").out == "sweep 3: no limit\n"
     assert [body["max_running"] for body in server.bodies("POST /sweeps/3/limit")] == [4, None]
     assert roost("sweep", "limit", "3", "few").code == 2
-    assert roost("sweep", "limit", "x", "4").err.startswith("roost: x: not a sweep")
+    assert roost("sweep", "limit", "x", "4").err.startswith("roost: x: must be a sweep's number")
 
 
 def test_kill_and_rerun_select_by_sweep(roost: Roost, server: FakeServer) -> None:
@@ -171,14 +176,14 @@ def test_kill_and_rerun_select_by_sweep(roost: Roost, server: FakeServer) -> Non
 def test_nothing_to_rerun(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /jobs"] = {"jobs": [], "next": None}
     ran = roost("sweep", "rerun", "3")
-    assert ran.code == 1 and ran.err.startswith("roost: no job of sweep 3 has ended like that")
+    assert ran.code == 1 and ran.err.startswith("roost: sweep 3 has no job with this outcome")
 
 
 def test_show(roost: Roost) -> None:
     assert roost("sweep", "show").out == (
         "sweep 3  t.py  python t.py --lr {lr}\n"
         "[##################------] 3 of 4: 2 succeeded, 1 failed, 0 running, 1 queued,\n"
-        "                           at most 2 at once\n"
+        "                           at most 2 running\n"
         "\n"
         "LR    MODEL     JOB  STATE        TIME      LOSS  NOTE\n"
         "1e-3  resnet50   41  succeeded   1m05s       0.5  -\n"
@@ -195,7 +200,7 @@ def test_what_never_changes_makes_room_first_and_results_stay(
     ran = roost("sweep", "show", "3")
     assert ran.out.splitlines()[-5] == "LR    JOB  STATE           LOSS  NOTE"
     assert ran.out.splitlines()[-6] == "all with model=resnet50"
-    assert ran.err == "… not shown: time; all of it: --wide, --csv\n"
+    assert ran.err == "… not shown: time; show all: --wide or --csv\n"
     assert max(map(len, ran.out.splitlines())) <= 40
     assert "MODEL" in roost("sweep", "show", "3", "--wide").out
 
@@ -211,7 +216,7 @@ def test_sorting_puts_numbers_first_and_nothing_last() -> None:
 
 def test_a_column_that_is_not_there(roost: Roost) -> None:
     ran = roost("sweep", "show", "--sort", "los")
-    assert ran == (2, "", "roost: no column named los\nhint: there are: loss, note, lr, model, job, state, time\n")
+    assert ran == (2, "", "roost: no column named los\nhint: columns: loss, note, lr, model, job, state, time\n")
 
 
 def test_csv_has_everything_exactly(roost: Roost) -> None:
@@ -313,7 +318,7 @@ def test_in_python_it_is_the_same(far: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_report_from_outside_says_for_which_job(roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ROOST_JOB_ID", raising=False)
     assert roost("report", "loss=1").err.startswith("roost: this is not inside a job\nhint: ")
-    assert roost("report", "--job", "12", "loss").err.startswith("roost: loss: NAME=VALUE is meant")
+    assert roost("report", "--job", "12", "loss").err.startswith("roost: loss: expected NAME=VALUE")
 
 
 def test_what_is_the_same_everywhere_goes_before_what_tells_points_apart(
@@ -337,4 +342,4 @@ def test_what_is_the_same_everywhere_goes_before_what_tells_points_apart(
 
 def test_a_sweep_without_jobs_says_so(roost: Roost, server: FakeServer) -> None:
     server.routes["GET /sweeps/3"] = {**SHOWN, "points": [], "keys": [], "counts": {}, "jobs": 0}
-    assert "its jobs were removed" in roost("sweep", "show", "3").out
+    assert "all jobs of this sweep were removed" in roost("sweep", "show", "3").out

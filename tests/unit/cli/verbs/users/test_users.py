@@ -42,26 +42,26 @@ def test_a_user_is_shown_and_ruled(roost: Roost, server: FakeServer) -> None:
     assert json.loads(roost("user", "show", "ana", "--json").out) == {"version": 1, **ANA}
     server.routes["PATCH /users/eve"] = {"version": 1, **user("eve", account=False)}
     shown = roost("user", "set", "eve", "--weight", "-1.5", "--max-gpus", "none", "--max-queued", "0")
-    assert (shown.code, shown.err) == (0, "roost: eve has no account on this machine (yet)\n")
+    assert (shown.code, shown.err) == (0, "roost: eve has no account on this machine yet\n")
     assert server.bodies("PATCH /users/eve") == [{"weight": -1.5, "max_gpus": None, "max_queued": 0}]
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("set ana", "set what? --weight, --max-gpus, --max-jobs, --max-queued, --unix"),
-        ("set ana bob --unix lab", "one UNIX account is for one user"),
+        ("set ana", "nothing to set: pass --weight, --max-gpus, --max-jobs, --max-queued or --unix"),
+        ("set ana bob --unix lab", "a UNIX account can be linked to one user only"),
         ("set --weight 2", "NAME is missing"),
         ("show ana --weight 2", "unknown option --weight"),
-        ("set a/b --weight 2", "not a name of a user: 'a/b'"),
-        ("set ana --weight nan", "--weight nan: a weight lies between -1,000,000 and 1,000,000"),
-        ("set ana --weight=-inf", "--weight -inf: a weight lies between -1,000,000 and 1,000,000"),
-        ("set ana --weight much", "--weight much: a number is meant, like 2 or 0.5"),
-        ("set ana --max-jobs -1", "--max-jobs -1: it cannot be negative"),
+        ("set a/b --weight 2", "invalid user name: 'a/b'"),
+        ("set ana --weight nan", "--weight nan: must be between -1,000,000 and 1,000,000"),
+        ("set ana --weight=-inf", "--weight -inf: must be between -1,000,000 and 1,000,000"),
+        ("set ana --weight much", "--weight much: must be a number, like 2 or 0.5"),
+        ("set ana --max-jobs -1", "--max-jobs -1: must not be negative"),
         ("give ana", "no such verb: user give"),
-        ("add", "whom?"),
-        ("add -- -x", "not a name of a user: '-x'"),
-        ("lock ana a/b", "not a name of a user: 'a/b'"),
+        ("add", "no user given"),
+        ("add -- -x", "invalid user name: '-x'"),
+        ("lock ana a/b", "invalid user name: 'a/b'"),
     ],
 )
 def test_a_user_cannot_be_ruled_like_that(roost: Roost, server: FakeServer, words: str, said: str) -> None:
@@ -110,4 +110,4 @@ def test_usage_asks_for_what_was_typed(roost: Roost, server: FakeServer) -> None
     assert json.loads(roost("usage", "--weeks", "6", "--user", "ana", "--json").out) == USAGE
     assert server.asked[-1][:2] == ("GET /usage", {"weeks": "6", "user": "ana"})
     server.routes["GET /usage"] = {**USAGE, "users": []}
-    assert roost("usage") == (0, "", "nobody has used a GPU in that time\n")
+    assert roost("usage") == (0, "", "no GPU usage in this time\n")
