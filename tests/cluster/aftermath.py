@@ -17,6 +17,7 @@ from tests.hosts.host import command_lines
 
 PATIENCE_S = 120
 REFUSED = "refused"
+WAKE = {"paused": "resume", "held": "release"}
 OF_THE_HOST = ("tini ", "cat", "sshd")
 
 
@@ -49,8 +50,8 @@ def _not_members(sky: Sky) -> list[str]:
 def _all_ended(sky: Sky) -> bool:
     unended = _unended(sky)
     for job in unended:
-        if job["state"] == "paused":
-            sky.ask("POST", "/jobs/actions", {"action": "resume", "select": {"ids": [job["id"]]}})
+        if job["state"] in WAKE:
+            sky.act(WAKE[job["state"]], job["id"])
     time.sleep(0.2)
     return not unended
 
@@ -65,7 +66,8 @@ def _unended(sky: Sky) -> list[Json]:
 
 def aftermath(sky: Sky) -> list[str]:
     """All that is not as it must be."""
-    jobs = {job: sky.box.http("GET", f"/jobs/{job}").json for job in sorted(sky.asked)}
+    answers = {job: sky.box.http("GET", f"/jobs/{job}") for job in sorted(sky.asked)}
+    jobs = {job: answer.json for job, answer in answers.items() if answer.status == 200 or job not in sky.removed}
     found = evidence.read(sky.lines.read_text())
     deaths = {host.name: host.power_offs for host in sky.hosts}
     sky.given_up |= {job for job, view in jobs.items() if any(_is_given_up(sky, each) for each in view["attempts"])}
@@ -169,7 +171,7 @@ def _left_behind(sky: Sky) -> list[str]:
         until("no process of a job is left", lambda: not _of_jobs(sky), within_s=20, shown=lambda: _of_jobs(sky))
         until("every GPU is free", lambda: not _in_use(sky), within_s=20, shown=lambda: _in_use(sky))
         sky.box.do("down")
-        until("the hosts are left", lambda: not _unwanted(sky), within_s=20, shown=lambda: _unwanted(sky))
+        until("the hosts are left", lambda: not _unwanted(sky), within_s=20, shown=lambda: _explained(sky))
     except AssertionError as problem:
         return [str(problem)]
     return []
@@ -197,6 +199,17 @@ def _unwanted(sky: Sky) -> dict[str, list[str]]:
     leaves by itself ten minutes later."""
     kept = {host: [line for line in lines if "--identity" not in line] for host, lines in _strays(sky).items()}
     return {host: lines for host, lines in kept.items() if lines}
+
+
+def _explained(sky: Sky) -> dict[str, list[str]]:
+    """The same, with the last that each node program wrote of itself."""
+    found = _unwanted(sky)
+    for host in sky.hosts:
+        for pid, line in host.processes().items() if host.name in found else ():
+            _, _, state = line.partition(" --state ")
+            log = Path(f"/proc/{pid}/root{state.split(' ')[0]}/node.log") if state else Path()
+            found[host.name] += [f"{pid}: {said}" for said in (log.read_text().splitlines()[-8:] if log.is_file() else ())]
+    return found
 
 
 def _strays(sky: Sky) -> dict[str, list[str]]:

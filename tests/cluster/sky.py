@@ -46,6 +46,8 @@ class Sky:
     asked: dict[int, Asked] = field(default_factory=dict)
     killed: set[int] = field(default_factory=set)
     """Jobs that somebody has asked to end, perhaps in vain."""
+    removed: set[int] = field(default_factory=set)
+    """Jobs that somebody has asked to remove, perhaps in vain."""
     given_up: set[int] = field(default_factory=set)
     """Jobs that an administrator has declared lost, or has removed with their node."""
     unheard: set[str] = field(default_factory=set)
@@ -85,6 +87,12 @@ class Sky:
             return self.box.http(method, path, body)
         except (OSError, ValueError, HTTPException):
             return None
+
+    def act(self, action: str, job: int) -> None:
+        """Ask something of a job; that it is not possible now, or that there is no server, is no matter."""
+        answer = self.ask("POST", "/jobs/actions", {"action": action, "select": {"ids": str(job)}})
+        if answer is not None and answer.status not in (200, 404, 503):
+            self.problems.append(f"{action} of job {job}: {answer.status} {answer.body[:500]!r}")
 
     def ask_aside(self, method: str, path: str, body: Any, then: Callable[[Answer | None], None]) -> None:
         """The same, while the storm goes on; `then` is done with the answer."""

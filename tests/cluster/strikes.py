@@ -194,22 +194,18 @@ def add_twice(sky: Sky) -> None:
 
 def kill_job(sky: Sky) -> None:
     """Somebody does not want a job any more."""
-    if job := _some_job(sky, "running", "pending"):
+    if job := _some_job(sky, "running", "queued"):
         sky.killed.add(job)
-        sky.ask("POST", "/jobs/actions", {"action": "kill", "select": {"ids": [job]}})
+        sky.act("kill", job)
         sky.struck["kill of a job"] += 1
 
 
 def pause_job(sky: Sky) -> None:
     """Somebody lets a job rest for a while."""
     if job := _some_job(sky, "running"):
-        sky.ask("POST", "/jobs/actions", {"action": "pause", "select": {"ids": [job]}})
+        sky.act("pause", job)
         sky.struck["pause of a job"] += 1
-        sky.later(sky.chance.uniform(0.5, 5), lambda: _resume(sky, job))
-
-
-def _resume(sky: Sky, job: int) -> None:
-    sky.ask("POST", "/jobs/actions", {"action": "resume", "select": {"ids": [job]}})
+        sky.later(sky.chance.uniform(0.5, 5), lambda: sky.act("resume", job))
 
 
 def _some_job(sky: Sky, *states: str) -> int | None:

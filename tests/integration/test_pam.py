@@ -15,8 +15,8 @@ from tests.stores import fresh_store
 from roost.core.errors import BadRequest, NotKnown, NotPermitted
 from roost.core.settings import DEFAULTS
 from roost.messages import Message
+from roost.server.identity import account_state, unix_accounts
 from roost.server.identity import pam as adapter
-from roost.server.identity import unix_accounts
 from roost.server.identity.login import Login
 from roost.server.identity.pam import Pam
 from roost.server.identity.people import People
@@ -216,3 +216,35 @@ async def test_names_that_no_account_has_do_not_reach_pam(door: Door) -> None:
 
 def test_we_are_root() -> None:
     assert os.geteuid() == 0
+
+
+# -- the account phase ----------------------------------------------------------------------------------------------------
+
+
+def test_an_account_that_pam_refuses_may_run_nothing(account: Account) -> None:
+    """A service of Roost's own goes before what all services include."""
+    service = Path("/etc/pam.d/roost")
+    assert not service.exists()
+    try:
+        for rule, state in (("deny", "refused"), ("permit", "open")):
+            service.write_text(f"account required pam_{rule}.so\n")
+            assert account_state.state_of(account.name) == state, rule
+    finally:
+        service.unlink()
+    assert account_state.state_of(account.name) == "open"
+    assert account_state.state_of("no-such-account") == "open"  # its start says what is wrong
+
+
+def test_a_locked_password_and_a_date_that_has_passed(
+    account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the file of locks says it, and without PAM: an account that never had a password is not a locked one."""
+    monkeypatch.setattr(account_state, "_library", lambda: None)
+    monkeypatch.setattr(account_state, "SHADOW", str(file := tmp_path / "shadow"))
+    lines = {"!$6$x$y": "locked", "!!$y$x": "locked", **dict.fromkeys(("!", "!!", "*", "!*", "$6$x$y", ""), "open")}
+    for password, state in lines.items():
+        file.write_text(f"other:!$6$x:1:0:9:7:::\n{account.name}:{password}:20000:0:99999:7:::\n")
+        assert account_state.state_of(account.name) == state, password
+    for day, state in ((0, "expired"), (1, "expired"), (10**6, "open"), ("", "open")):
+        file.write_text(f"{account.name}:$6$x:20000:0:99999:7::{day}:\n")
+        assert account_state.state_of(account.name) == state, day

@@ -19,6 +19,7 @@ class Reason(msgspec.Struct, kw_only=True, omit_defaults=True):
     job: int | UnsetType = UNSET
     jobs: int | UnsetType | None = UNSET
     user: str | UnsetType = UNSET
+    account: str | UnsetType = UNSET
     sweep: int | UnsetType = UNSET
     state: str | UnsetType = UNSET
     wants: str | UnsetType = UNSET

@@ -1,6 +1,6 @@
 """One request on its way to a route: who makes it, and the server that it is made of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from starlette.requests import Request
@@ -10,6 +10,7 @@ from roost.api.edge.authentication import address_of, scheme_of
 from roost.api.edge.forms import Form
 from roost.api.edge.language import language_for
 from roost.api.edge.peer_credentials import SCOPE_KEY
+from roost.core.accounts import Account
 from roost.core.errors import NotKnown
 from roost.messages import Language
 from roost.server.identity.people import Caller
@@ -48,6 +49,12 @@ class Call:
     async def ask(self, command: Command) -> Any:
         """Have the caller's command obeyed: it is known whose it is, and what they did is in the audit."""
         return await self.server.engine.ask(command, self.caller.who)
+
+    async def accounts(self, owners: Iterable[str | None]) -> dict[str, Account]:
+        """The UNIX accounts that the jobs of these users run as; None is the caller. It is known then whether they may."""
+        found = self.server.people.accounts_for(self.caller, owners)
+        await self.server.accounts.know(found.values())
+        return found
 
     @property
     def form(self) -> Form:

@@ -67,12 +67,14 @@ def server_command(home: str, arguments: tuple[str, ...]) -> list[str]:
 
 
 def _for_the_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def _make_home(home: str) -> None:
     try:
         os.makedirs(home, mode=0o700, exist_ok=True)
+        if os.stat(home).st_uid not in (0, os.geteuid()):
+            raise PermissionError(errno.EPERM, "it belongs to another account")
     except OSError as error:
         raise StartFailed("cli.cannot_make_home", home=home, strerror=error.strerror) from None
 

@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from roost.core import events as ev
+from roost.core.accounts import Account
 from roost.core.model import (
     AbandonedHold,
     Active,
@@ -71,6 +72,8 @@ class Cluster(Machines):
         self.users: dict[str, UserRules] = {}
         self.groups: dict[int, int] = {}
         self.settings: dict[str, Value] = dict(DEFAULTS)
+        self.account_states: dict[Account, str] | None = None
+        """`open`, or why nothing of a UNIX account may start; nor may it while that is unknown. None: nobody asks."""
         self.is_paused = False
         self.counts: Counter[str] = Counter()
         self.learned = Learned()
@@ -349,6 +352,9 @@ class Cluster(Machines):
     def _measured(self, e: ev.Measured) -> None:
         pass  # for those who watch: nothing is placed by it
 
+    def _accounts_known(self, e: ev.AccountsKnown) -> None:
+        self.account_states = e.states
+
     def _time_came(self, e: ev.TimeCame) -> None:
         self._let_in(e.now_ms)
         while self.later and self.later[0][0] <= e.now_ms:
@@ -356,6 +362,20 @@ class Cluster(Machines):
             conditions = self.conditions.get(job)
             if conditions is not None and conditions.begin_ms == begin_ms:
                 self._set_conditions(job, Conditions(conditions.after, None), begin_ms)
+
+    def _clock_stepped(self, e: ev.ClockStepped) -> None:
+        """A pause before a further attempt is as long as before; a `begin` time is what people's clocks say."""
+        self._shift_clock(e.by_ms)
+        for job, conditions in list(self.conditions.items()):
+            if conditions.begin_ms is not None and self.jobs[job].attempts:
+                begin_ms = conditions.begin_ms + e.by_ms
+                self.conditions[job] = Conditions(conditions.after, begin_ms)
+                heappush(self.later, (begin_ms, job))
+        if (hold := self.node_hold) is not None:
+            moved = {name: getattr(hold, name) + e.by_ms for name in ("since_ms", "chosen_ms", "until_ms")}
+            self.node_hold = msgspec.structs.replace(hold, **moved)
+        self.allowance_ms = None if self.allowance_ms is None else self.allowance_ms + e.by_ms
+        self.hold_again_ms += e.by_ms
 
     def _hold_changed(self, e: ev.HoldChanged) -> None:
         if e.abandoned is not None:

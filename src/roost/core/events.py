@@ -5,7 +5,7 @@ Those above the line are kept in the store; those below are about the moment (a 
 
 import msgspec
 
-from roost.core.accounts import Channel
+from roost.core.accounts import Account, Channel
 from roost.core.model import (
     Access,
     Conditions,
@@ -273,6 +273,12 @@ class Barred(Event, frozen=True):
     until_ms: int = 0
 
 
+class AccountsKnown(Event, frozen=True):
+    """The UNIX accounts of jobs that wait: `open`, or why nothing may run as them."""
+
+    states: dict[Account, str]
+
+
 class Sampled(Event, frozen=True):
     node: str
     host: Host
@@ -291,6 +297,12 @@ class TimeCame(Event, frozen=True):
     now_ms: int
 
 
+class ClockStepped(Event, frozen=True):
+    """The server's wall clock was set: what lies so many milliseconds ahead by it lies as far ahead in truth as before."""
+
+    by_ms: int
+
+
 class HoldChanged(Event, frozen=True):
     """What is held for a wide job now, what is left of the allowance, and for which job a hold was abandoned."""
 
@@ -305,6 +317,9 @@ class HoldChanged(Event, frozen=True):
     """GPU seconds that stood idle for the job whose hold was abandoned."""
 
 
-MOMENTARY = (NodeAttached, NodeDetached, Orphaned, Laid, Barred, Sampled, Measured, TimeCame, HoldChanged)
+MOMENTARY = (
+    *(NodeAttached, NodeDetached, Orphaned, Laid, Barred, AccountsKnown),
+    *(Sampled, Measured, TimeCame, ClockStepped, HoldChanged),
+)
 LAZY = (Started, FilesGone)
 """Facts that the node keeps on disk as well: their commit may wait for the next batch."""

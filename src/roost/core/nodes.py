@@ -180,6 +180,13 @@ class Machines:
         else:
             self.barred[e.node, e.channel] = (e.why, e.until_ms)
 
+    def _shift_clock(self, by_ms: int) -> None:
+        """The wall clock was set: durations that are measured by it are as long as before."""
+        for node in self.nodes.values():
+            node.away_ms = None if node.away_ms is None else node.away_ms + by_ms
+            node.skew_ms += by_ms if node.access is not None else 0
+        self.barred = {key: (why, until_ms + by_ms) for key, (why, until_ms) in self.barred.items()}
+
     def _let_in(self, now_ms: int) -> None:
         """What barred somebody from a node may be mended by now: it is tried again."""
         for key in [key for key, (_, until_ms) in self.barred.items() if until_ms <= now_ms]:

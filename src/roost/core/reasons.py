@@ -91,6 +91,17 @@ class NodeHeld(Reason, frozen=True, tag="node_kept"):
     until_ms: int
 
 
+class AccountClosed(Reason, frozen=True, tag="account_closed"):
+    """Nothing may run as the UNIX account of the job."""
+
+    account: str
+    state: str
+    """`locked`, `expired`, `refused` (by PAM), or `unknown` as long as nobody has answered."""
+
+    def message(self) -> Message:
+        return self._said(f"_{self.state}")
+
+
 class QuotaReached(Reason, frozen=True, tag="quota"):
     """The user has as much as they may have at once."""
 
@@ -172,9 +183,12 @@ class GpuMemory(GpuReason, frozen=True, tag="gpu_memory"):
     total_mib: int
     holders: tuple[Holder, ...] = ()
     procs: tuple[Process, ...] = ()
+    floor_mib: int = 0
+    """What must stay free besides, by `safety.gpu_mem`."""
 
     def message(self) -> Message:
-        return self._said("_of" if self.holders or self.procs else "", by=_users(self.holders, self.procs))
+        is_held = "_of" if self.holders or self.procs else ""
+        return self._said(f"{is_held}_floor" if self.floor_mib else is_held, by=_users(self.holders, self.procs))
 
 
 class GpuBusy(GpuReason, frozen=True, tag="gpu_utilization"):

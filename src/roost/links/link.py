@@ -222,6 +222,8 @@ class Link:
                 raise ValueError("it said hello more than once")
             self.hello = message
             self._pass_gate()
+        if isinstance(message, m.Inventory) and self.hello is not None:
+            self.hello = msgspec.structs.replace(self.hello, gpus=message.gpus, gpus_known=True)
         if self.hello is None:  # nor does it answer: nothing was asked
             raise ValueError("it spoke before saying hello")
         if isinstance(message, (m.Log, m.LogData, m.LogEnd, m.Pong, m.NodeError)):

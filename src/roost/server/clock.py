@@ -1,15 +1,38 @@
 """Time at the edge: the clock, and RFC 3339 for people and programs. Inside, times are UTC milliseconds."""
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import overload
 
 from roost.core.errors import BadRequest
 
+STEP_MS = 1_000
+"""A clock that is set by less is taken for one that is kept right."""
+
 
 def now_ms() -> int:
-    """The wall clock."""
+    """The wall clock. For people and for times that they name; how long something takes is never measured by it alone."""
     return time.time_ns() // 1_000_000
+
+
+class Steps:
+    """Notices when the wall clock is set. Durations that were begun by it are corrected by what it says."""
+
+    def __init__(self, wall_ms: Callable[[], int] = now_ms, steady_s: Callable[[], float] = time.monotonic) -> None:
+        self._wall_ms, self._steady_s = wall_ms, steady_s
+        self._ahead_ms = self._now_ahead_ms()
+
+    def last_ms(self) -> int:
+        """How far it was set since the last call; 0 for less than `STEP_MS`, which adds up until it is more."""
+        ahead_ms = self._now_ahead_ms()
+        if abs(step_ms := ahead_ms - self._ahead_ms) < STEP_MS:
+            return 0
+        self._ahead_ms = ahead_ms
+        return step_ms
+
+    def _now_ahead_ms(self) -> int:
+        return self._wall_ms() - int(1000 * self._steady_s())
 
 
 @overload

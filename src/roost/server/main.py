@@ -183,12 +183,14 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     server = assemble(home, store, engine, links)
     node = _local_node(store, controller)
     rounds = asyncio.create_task(engine.run())
+    await server.accounts.begin()
     links.begin()
     rounds.add_done_callback(lambda task: _must_leave(task, server.shutdown))
     eviction = Eviction(engine, ways.evict_command)
     for name, work in {
         "archive": lambda: server.archive.keep_bounded(server.people.itself),
         "disk watch": lambda: _watch_disk(store, engine),
+        "accounts": server.accounts.run,
         "users": lambda: _tidy(server.people),
         "node links": links.tend,
         "nodes": server.fleet.tend,

@@ -14,6 +14,7 @@ from roost.server.identity.people import People
 from roost.server.logs.archived_logs import ArchivedLogs
 from roost.server.logs.collector import LogCollector
 from roost.server.logs.reader import LogReader
+from roost.server.nodes.account_watch import AccountWatch
 from roost.server.nodes.fleet import Fleet
 from roost.server.nodes.node_links import NodeLinks
 from roost.server.notify.notifier import Notifier
@@ -49,6 +50,7 @@ class Parts:
     people: People
     login: Login
     pam: Pam
+    accounts: AccountWatch
     recorder: Recorder
     forecasts: JobForecasts
     etas: StartEstimates
@@ -95,6 +97,7 @@ def assemble(home: Path, store: Store, engine: Engine, links: NodeLinks) -> Part
         people=people,
         login=Login(people, pam),
         pam=pam,
+        accounts=AccountWatch(engine),
         recorder=recorder,
         forecasts=forecasts,
         etas=etas,

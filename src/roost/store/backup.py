@@ -17,6 +17,7 @@ class Damaged(Exception):
 
 def back_up(source: Path, path: Path) -> None:
     """A verified copy of what is committed, under a new name. Raises `FileExistsError` when there is such a file."""
+    files.check_way(path)
     with _partial(path) as partial:
         copy(source, partial)
         files.keep(partial, path)

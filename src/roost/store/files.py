@@ -8,11 +8,13 @@ from pathlib import Path
 
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PIECE = 1 << 20
+MAX_LINKS = 40
 
 
 def append(path: Path, data: bytes) -> None:
     """Add these lines to a file of the server's own account. When this returns they are on the disk and were read back; when
     it raises `OSError` the file is as long as it was. A half line that an earlier process left is ended first."""
+    check_way(path)
     descriptor = os.open(path, _APPEND, 0o600)
     try:
         _check(os.fstat(descriptor), path)
@@ -60,6 +62,38 @@ def keep(path: Path, target: Path) -> None:
     """A second name for a file, which must be free."""
     os.link(path, target)
     sync_directory(target.parent)
+
+
+def check_way(path: Path) -> None:
+    """Raise `OSError` when another account could lead this path elsewhere: by a link of its own, or, if this is root, in a
+    directory that it can change."""
+    left, at, links = list(path.absolute().parent.parts[:0:-1]), Path("/"), 0
+    while left:
+        name = left.pop()
+        if name == "..":
+            at = at.parent
+            continue
+        found = os.lstat(at / name)
+        if not stat.S_ISLNK(found.st_mode):
+            at = at / name
+            _check_directory(found, at)
+            continue
+        links += 1
+        if links > MAX_LINKS or found.st_uid not in (0, os.geteuid()):
+            raise OSError(errno.ELOOP, f"{at / name} is a link of another account")
+        to = Path(os.readlink(at / name))
+        at = Path("/") if to.is_absolute() else at
+        left += [part for part in reversed(to.parts) if part != "/"]
+
+
+def _check_directory(found: os.stat_result, path: Path) -> None:
+    """Raise when root would write where another account decides what a name is."""
+    others = (stat.S_IWGRP if found.st_gid else 0) | stat.S_IWOTH
+    is_shared = found.st_mode & others and not found.st_mode & stat.S_ISVTX
+    if os.geteuid() == 0 and (found.st_uid != 0 or is_shared):
+        raise OSError(
+            errno.EPERM, f"other accounts than root can change {path}; choose a directory that only root can change"
+        )
 
 
 def sync_directory(path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,46 @@ def program_of_all(lab: Lab) -> Path:
     """The node program that every account runs: it is put there when the first of them has a job."""
     lab.box.ends(submit(lab.bob), "succeeded")
     return next((lab.box.home / "program").glob("*.pyz"))
+
+
+# -- what root writes at a path that an administrator names -------------------------------------------------------------
+
+ROOTS = ("own/copy", "shared/copy", "link/copy", "file", "other-name", "pipe-2", "on/../own/copy")
+
+
+@pytest.mark.parametrize("place", ROOTS)
+@pytest.mark.parametrize("verb", ["archive", "backup"])
+def test_root_writes_nothing_where_another_account_decides_what_a_name_is(lab: Lab, verb: str, place: str) -> None:
+    """Each in a directory of ana's or that they may change: what they put there afterwards is theirs to say."""
+    lab.box.ends(submit(lab.ana), "succeeded")
+    home = lab.ana.account.home
+    target = home / "etc"
+    target.mkdir(exist_ok=True)
+    lab.ana.shell(
+        f"mkdir -p own shared on; chmod 777 shared; ln -sfn {target} link; ln -sf {target}/x file; rm -f other-name pipe-2; "
+        "echo x >mine; ln mine other-name; mkfifo pipe-2"
+    )
+    words = ("archive", "--to", str(home / place)) if verb == "archive" else ("backup", str(home / place))
+    ran = lab.box.run(*words)
+    assert ran.code != 0 and "Traceback" not in ran.err, ran
+    assert (str(home) in ran.err and "account" in ran.err) or "already" in ran.err, ran.err
+    assert list(target.iterdir()) == [] and not (home / "own" / "copy").exists()
+
+
+def test_a_link_in_a_directory_that_all_may_write_leads_root_nowhere(lab: Lab) -> None:
+    """`/tmp` is sticky: what root puts there stays, but names on the way may be anybody's."""
+    lab.box.ends(submit(lab.ana), "succeeded")
+    with tempfile.TemporaryDirectory() as name:
+        (shared := Path(name)).chmod(0o1777)
+        (aim := shared / "roots").mkdir(mode=0o700)
+        assert lab.ana.shell(f"ln -s {aim} {shared}/way; ln -s {aim}/x {shared}/file").code == 0
+        for file in (shared / "way" / "x", shared / "file"):
+            for words in (("archive", "--to"), ("backup",)):
+                ran = lab.box.run(*words, str(file))
+                assert ran.code != 0 and "Traceback" not in ran.err, ran
+        assert list(aim.iterdir()) == []
+        lab.root("backup", str(shared / "copy"))
+        assert (shared / "copy").stat().st_uid == 0
 
 
 # -- output files ---------------------------------------------------------------------------------------------------------

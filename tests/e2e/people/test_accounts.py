@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.accounts import needs_root, throw_away_accounts
+from tests.accounts import PATH, needs_root, throw_away_accounts
 from tests.box import until
 from tests.lab import PERMISSION, Lab, laboratory
 
@@ -116,6 +118,51 @@ def test_a_locked_account_is_shut_out_and_its_jobs_run_on(lab: Lab) -> None:
     assert lab.box.state(job) == "running"
     assert lab.box.http("PATCH", f"/users/{lab.bob.name}", {"locked": False}).status == 200
     lab.bob.do("kill", job)
+
+
+CLOSED = {
+    "locked": (("usermod", "-p", "!$6$salt$hash"), ("usermod", "-U")),
+    "expired": (("chage", "-E", "2000-01-01"), ("chage", "-E", "-1")),
+    "locked-with-a-shell-that-lets-nobody-in": (
+        ("usermod", "-s", "/usr/sbin/nologin", "-p", "!$6$salt$hash"),
+        ("usermod", "-s", "/bin/sh", "-U"),
+    ),
+}
+
+
+@pytest.mark.parametrize("how", CLOSED)
+def test_nothing_starts_as_an_account_that_is_locked_or_has_expired(lab: Lab, how: str) -> None:
+    """Its program is attached, and its jobs come over a token too: neither of them helps."""
+    close, reopen = CLOSED[how]
+    lab.ana.sh("true")
+    running = lab.ana.submit("-g", 0, "--", "sleep", 600)
+    lab.box.comes_to(running, "running")
+    token = {"Authorization": f"Bearer {lab.ana.do('token', 'new', 'x').strip()}"}
+    tool(*close, lab.ana.name)
+    try:
+        body: dict[str, list[dict[str, Any]]] = {"jobs": [{"command": ["true"], "gpus": 0, "cwd": "/tmp"}]}
+        by_token = lab.box.http("POST", "/jobs", body, tcp=True, **token).json["ids"][0]
+        body["jobs"][0]["user"] = lab.ana.name
+        waiting = [by_token, lab.box.http("POST", "/jobs", body).json["ids"][0], lab.ana.submit("-g", 0, "true")]
+        word = "expired" if how == "expired" else "locked"
+
+        def reasons() -> list[str]:
+            return [lab.box.http("GET", f"/jobs/{job}/why").json["text"] for job in waiting]
+
+        said = f"{lab.ana.name} {'has' if word == 'expired' else 'is'} {word}"
+        until("the reason is shown", lambda: all(said in reason for reason in reasons()))
+        assert lab.box.http("POST", "/jobs/actions", {"action": "start", "select": {"ids": str(by_token)}}).json["skipped"]
+        assert lab.bob.sh("echo others are not kept waiting")[1].startswith("others")
+        assert [lab.box.job(job)["state"] for job in (running, *waiting)] == ["running", "queued", "queued", "queued"]
+    finally:
+        tool(*reopen, lab.ana.name)
+    for job in waiting:
+        lab.box.ends(job, "succeeded")
+    lab.root("kill", running)
+
+
+def tool(*words: str) -> None:
+    subprocess.run(words, env={"PATH": PATH}, check=True, capture_output=True, timeout=60)
 
 
 def test_jobs_outlive_the_server_and_the_accounts_program(lab: Lab) -> None:

@@ -60,8 +60,10 @@ class Node:
         python: str = sys.executable,
         program: list[str] | None = None,
         claims: Path | None = None,
+        env: dict[str, str] | None = None,
     ) -> None:
         self.state = state
+        self.env = env or {}
         self.claims = claims or state.parent
         self.program = program or [python, "-m", "roost.node"]
         self.options = list(options)
@@ -82,6 +84,7 @@ class Node:
                 "LEAKED": "by the daemon",
                 "HOME": "/root",
                 "ROOST_CLAIMS": str(self.claims),
+                **self.env,
             },
         )
         self._attached.append(self.process)

@@ -25,6 +25,10 @@ EVERY: list[tuple[r.Reason, str]] = [
     (r.NotBefore(begin_ms=5, left_s=90, attempts=1), "waits 1 min 30 s before attempt 2"),
     (r.NodeUnreachable(node="n", why="cut"), "n cannot be reached: cut"),
     (r.NodeBarred(node="n", why="no account"), "n cannot run it: no account"),
+    (r.AccountClosed(account="ada", state="locked"), "the UNIX account ada is locked; unlock it with `usermod -U ada`"),
+    (r.AccountClosed(account="ada", state="expired"), "the UNIX account ada has expired; reopen it with `chage -E -1 ada`"),
+    (r.AccountClosed(account="ada", state="refused"), "PAM does not let the UNIX account ada in (its account phase)"),
+    (r.AccountClosed(account="ada", state="unknown"), "checking whether the UNIX account ada may run jobs"),
     (r.NodeDrained(node="n"), "n is drained; reopen it with `roost undrain n`"),
     (r.NodeHeld(node="n", job=3, until_ms=9), "n is held for job 3, which needs more GPUs at once and has waited long"),
     (
@@ -67,6 +71,14 @@ EVERY: list[tuple[r.Reason, str]] = [
     (
         r.GpuMemory(gpu="n:0", asked_mib=8192, free_mib=512, total_mib=24576, holders=HOLDERS[:1], procs=(PROC,)),
         "GPU n:0 has 512 MiB of 24 GiB free, 8 GiB needed; in use by job 1 of ada, pid 7 of eve (100 MiB, python)",
+    ),
+    (
+        r.GpuMemory(gpu="n:0", asked_mib=8192, free_mib=16384, total_mib=24576, floor_mib=12288),
+        "GPU n:0 has 16 GiB of 24 GiB free; 8 GiB needed, and 12 GiB must stay free (safety.gpu_mem)",
+    ),
+    (
+        r.GpuMemory(gpu="n:0", asked_mib=8192, free_mib=9216, total_mib=24576, floor_mib=12288, holders=HOLDERS[:1]),
+        "GPU n:0 has 9 GiB of 24 GiB free; 8 GiB needed, and 12 GiB must stay free (safety.gpu_mem); in use by job 1 of ada",
     ),
     (r.GpuBusy(gpu="n:0", util=50, max_util=5), "GPU n:0 is 50 % busy; this job accepts at most 5 %"),
     (r.GpuBusy(gpu="n:0", util=None, max_util=5), "GPU n:0 does not report its utilization; this job accepts at most 5 %"),

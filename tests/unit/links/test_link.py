@@ -72,6 +72,16 @@ async def test_reports_come_in_order_after_the_hello() -> None:
         assert link.hello is not None
 
 
+async def test_gpus_that_are_found_after_the_hello_are_known_of_the_link() -> None:
+    gpu = {"uuid": "g", "index": 0, "model": "T4", "mem_mib": 1, "mig": False}
+    later = {"op": "inventory", "gpus": [gpu]}
+    async with attached(says({**HELLO, "gpus_known": False}, later)) as (link, heard):
+        assert isinstance(await heard.report(), m.Hello)
+        assert isinstance(await heard.report(), m.Inventory)
+        assert link.hello is not None and link.hello.gpus_known
+        assert [known.uuid for known in link.hello.gpus] == ["g"]
+
+
 BAD: list[tuple[list[str], str]] = [
     (says(HELLO, "{broken"), "not the protocol"),
     (says({**HELLO, "protocol": 99}), "it speaks protocol 99, this server 1"),

@@ -49,7 +49,7 @@ async def submit(call: Call, body: SubmitBody) -> answers.Submitted | answers.Dr
     who, here = call.caller, call.server
     if not body.jobs:
         raise BadRequest("request.no_jobs")
-    accounts = here.people.accounts_for(who, {job.user for job in body.jobs})
+    accounts = await call.accounts({job.user for job in body.jobs})
     if body.dry_run:
         return call.veil.dry_run(await here.actions.dry_run(who, body.jobs))
     made: answers.Submitted = await call.ask(Submit(who.name, body.jobs, body.envs, who.home, body.key, accounts))
@@ -135,7 +135,7 @@ async def act(call: Call, body: ActionBody) -> answers.Acted:
     """Do something to the selected jobs, each for itself."""
     who, here = call.caller, call.server
     owner = body.changes.get("user")
-    accounts = here.people.accounts_for(who, [owner]) if isinstance(owner, str) else {}
+    accounts = await call.accounts([owner]) if isinstance(owner, str) else {}
     signal = body.signal.removeprefix("SIG") if body.signal else None
     how = (body.changes, body.grace_s, signal, body.position, body.gpu_ids, who.home, accounts)
     return await here.actions.act(who, Act(who.name, body.action, [], *how), body.select)

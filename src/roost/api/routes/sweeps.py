@@ -74,7 +74,7 @@ async def make(call: Call, body: SweepBody) -> SweepMade | SweepPlanned:
     check_no_point(body.job)
     design = Design(body.job, body.params, body.points, body.where, body.dir, body.samples, body.seed)
     who = call.caller
-    accounts = call.server.people.accounts_for(who, [body.job.user])
+    accounts = await call.accounts([body.job.user])
     asked = MakeSweep(
         who.name,
         [],
@@ -116,7 +116,7 @@ async def extend(call: Call, sweep: int, body: ExtendBody) -> SweepMade | SweepP
     # What is added belongs to the owner of the sweep, also when an administrator adds it.
     job = msgspec.structs.replace(design_of(row).job, user=row.user if row.user != who.name else None)
     more = Design(job, body.params, body.points, body.where, samples=body.samples)
-    accounts = call.server.people.accounts_for(who, [job.user])
+    accounts = await call.accounts([job.user])
     asked = MakeSweep(who.name, [], [], who.home, body.key, accounts, design=more, sweep=sweep, dry_run=body.dry_run)
     return await call.server.sweeps.make(who, asked)
 

@@ -9,7 +9,7 @@ import msgspec
 from roost.core.cluster import Cluster
 from roost.core.model import Job, Request
 from roost.core.plan.placement import Place, Space
-from roost.core.plan.planner import effective, first_users, over_quota, own_reasons
+from roost.core.plan.planner import effective, first_users, over_limit, own_reasons
 from roost.messages import Message
 
 SIZES_GIB = (64, 48, 40, 32, 24, 20, 16, 12, 10, 8, 6, 4, 2)
@@ -52,7 +52,7 @@ class _Trying:
     def place(self, request: Request) -> Place | None:
         """Where it would start now."""
         shape = msgspec.structs.replace(self.job.shape, request=request)
-        if over_quota(self.cluster, shape) is not None:
+        if over_limit(self.cluster, shape) is not None:
             return None
         return self.space.find(effective(self.cluster, shape))
 

@@ -10,7 +10,7 @@ import msgspec
 from roost.core.cluster import Cluster
 from roost.core.model import RANK_STEP, Job, Request
 from roost.core.plan.placement import may_use
-from roost.core.plan.planner import over_quota, policy_of
+from roost.core.plan.planner import over_limit, policy_of
 from roost.core.policy._weights import excess, share
 from roost.messages import Message
 
@@ -43,7 +43,7 @@ def ahead_of(cluster: Cluster, job: Job, now_ms: int) -> Queue:
         if not wanted.is_wanted_by(request):
             continue
         for shape, line in lines.items():
-            if over_quota(cluster, shape) is not None:
+            if over_limit(cluster, shape) is not None:
                 continue
             for nth, other in enumerate(cluster.in_line(line)):
                 if other.id == job.id or count >= MAX_COUNTED or (at := key(other, cluster, now_ms)) >= own:

@@ -444,7 +444,7 @@ class Space:
             if used + needed > rules.slots or (request.exclusive and claims):
                 return r.GpuTaken(gpu=name, slots=rules.slots, holders=self._holders(claims))
         asked = claim(0, request, gpu, rules).mem_mib
-        floor = int(self.cluster.number("safety.gpu_mem") * gpu.mem_mib) if request.is_shared else 0
+        floor = _floor_mib(self.cluster, gpu, request)
         if (free := self.free_mib(gpu)) < asked + floor:
             held = self._holders(claims)
             if rules.slots == 1 and not request.is_shared:
@@ -456,6 +456,7 @@ class Space:
                 total_mib=gpu.mem_mib,
                 holders=held,
                 procs=seen.foreign,
+                floor_mib=floor,
             )
         return None
 
@@ -541,8 +542,12 @@ MAX_NAMED = 8
 def _could_fit(cluster: Cluster, node: Node, gpu: Gpu, request: Request) -> bool:
     if (request.nodes and node.name not in request.nodes) or not may_use(cluster, node, gpu, request):
         return False
-    floor = cluster.number("safety.gpu_mem") if request.is_shared else 0
-    return request.mem_mib is None or request.mem_mib <= gpu.mem_mib - int(floor * gpu.mem_mib)
+    return request.mem_mib is None or request.mem_mib <= gpu.mem_mib - _floor_mib(cluster, gpu, request)
+
+
+def _floor_mib(cluster: Cluster, gpu: Gpu, request: Request) -> int:
+    """What jobs that share the GPU may not take of it."""
+    return int(cluster.number("safety.gpu_mem") * gpu.mem_mib) if request.is_shared else 0
 
 
 def _most(cluster: Cluster, gpus: list[tuple[Node, Gpu]], request: Request, best: int) -> Message:
@@ -554,11 +559,15 @@ def _most(cluster: Cluster, gpus: list[tuple[Node, Gpu]], request: Request, best
         return Message("gpu.named_do_not_fit", asked=asked, best=best, named=request.gpu_ids)
     if wanted := _wanted(request):
         return Message("gpu.no_such_gpus", asked=asked, wanted=wanted, best=best, kinds=_kinds(gpus))
-    most = max(g.mem_mib for _, g in gpus)
+    largest_gpu = max((g for _, g in gpus), key=lambda gpu: gpu.mem_mib)
+    most, floor_mib = largest_gpu.mem_mib, _floor_mib(cluster, largest_gpu, request)
     each, largest_mem = size(request.mem_mib or 0), size(most)
     if each == largest_mem:
         each, largest_mem = f"{request.mem_mib} MiB", f"{most} MiB"
-    return Message("gpu.too_little_memory", asked=asked, each=each, best=best, largest=largest_mem)
+    said = {"asked": asked, "each": each, "best": best, "largest": largest_mem}
+    if floor_mib:
+        return Message("gpu.too_little_memory_floor", **said, floor_mib=floor_mib)
+    return Message("gpu.too_little_memory", **said)
 
 
 def _wanted(request: Request) -> list[Message]:

@@ -16,6 +16,7 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core import reasons as r
+from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.cluster import NO_CONDITIONS, Cluster, Line
 from roost.core.model import Active, Conditions, Job, NodeHold, Request, Shape
 from roost.core.nodes import Node, nodes_barred
@@ -156,7 +157,9 @@ class _Planner:
             self.cluster.runs_in[shape.group] += sign
 
     def _over(self, shape: Shape) -> bool:
-        return bool(self.cluster.users or self.cluster.groups) and over_quota(self.cluster, shape) is not None
+        cluster = self.cluster
+        has_limits = cluster.users or cluster.groups or cluster.account_states is not None
+        return bool(has_limits) and over_limit(cluster, shape) is not None
 
     # -- the wide ---------------------------------------------------------------------------------------------------
 
@@ -278,13 +281,15 @@ def first_users(cluster: Cluster, started: Container[int] = ()) -> frozenset[str
         shape.user
         for shape, line in cluster.lines.items()
         if cluster.user(shape.user).weight < 0
-        and over_quota(cluster, shape) is None
+        and over_limit(cluster, shape) is None
         and any(job.id not in started for job in cluster.in_line(line))
     )
 
 
-def over_quota(cluster: Cluster, shape: Shape) -> r.Reason | None:
-    """The quota that such a job would exceed."""
+def over_limit(cluster: Cluster, shape: Shape) -> r.Reason | None:
+    """Why nothing more of that user, account or sweep may start: a quota that is reached, a locked account."""
+    if (closed := account_closed(cluster, shape)) is not None:
+        return closed
     rules, user = cluster.user(shape.user), shape.user
     if rules.max_gpus is not None and cluster.gpus_of[user] + shape.request.gpus > rules.max_gpus:
         asked = shape.request.gpus
@@ -295,6 +300,14 @@ def over_quota(cluster: Cluster, shape: Shape) -> r.Reason | None:
     if most is not None and cluster.runs_in[shape.group] >= most:
         return r.SweepFull(sweep=shape.group, running=cluster.runs_in[shape.group], most=most)
     return None
+
+
+def account_closed(cluster: Cluster, shape: Shape) -> r.Reason | None:
+    """Why nothing may run as the account of such a job."""
+    if cluster.account_states is None or shape.account == SERVER_ACCOUNT:
+        return None
+    state = cluster.account_states.get(shape.account, "unknown")
+    return None if state == "open" else r.AccountClosed(account=shape.account, state=state)
 
 
 def explain(
@@ -308,7 +321,9 @@ def explain(
     reasons: list[r.Reason] = list(own_reasons(cluster, job, now_ms) if own is None else own)
     if cluster.is_paused:
         reasons.append(r.SchedulingPaused())
-    if (over := over_quota(cluster, job.shape)) is not None:
+    over = over_limit(cluster, job.shape)
+    is_settled = not isinstance(over, r.AccountClosed) or over.state != "unknown"
+    if over is not None and (is_settled or not reasons):
         reasons.append(over)
     first = first_users(cluster)
     if first and job.shape.user not in first:

@@ -18,8 +18,7 @@ from typing import Any, Dict, List, Optional, Set, Tuple
 from roost.node.commands.attach_as import drop_rights, find_account, find_python
 from roost.node.commands.login_sessions import look_at_logout, max_sessions
 from roost.node.commands.questions import Question, ask
-from roost.node.gpus.driver import DriverError
-from roost.node.gpus.sampler import DRIVERS
+from roost.node.gpus.sampler import find_real_gpus
 from roost.node.state_dir import StateDir, StateError, connect, read_or_empty
 from roost.node.system.cgroup import open_cgroups
 from roost.node.system.home_dir import look_at_home
@@ -88,16 +87,9 @@ def _gpus(sim: Optional[str]) -> Facts:
         gpus = [{"model": "simulated", "mem_mib": mem_mib, "mig": False} for mem_mib in parse_sim_spec(sim)]
         return {"source": "sim", "gpus": gpus, "driver": None, "cards": 0, "error": None}
     version = read_or_empty("/sys/module/nvidia/version").strip() or None  # of the kernel's module
-    found: Facts = {"source": None, "gpus": [], "driver": version, "cards": _count_cards(), "error": None}
-    for source, open_driver in DRIVERS.items():
-        try:
-            listed = open_driver().list()
-        except DriverError as problem:
-            found["error"] = found["error"] or str(problem)
-            continue
-        gpus = [{"model": gpu.model, "mem_mib": gpu.mem_mib, "mig": gpu.mig} for gpu in listed]
-        return {**found, "source": source, "gpus": gpus}
-    return found
+    found = find_real_gpus()
+    gpus = [{"model": gpu.model, "mem_mib": gpu.mem_mib, "mig": gpu.mig} for gpu in found.gpus]
+    return {"source": found.source, "gpus": gpus, "driver": version, "cards": _count_cards(), "error": found.error}
 
 
 def _count_cards() -> int:

@@ -13,6 +13,9 @@ from typing import Callable, Optional
 from roost.node.runs.lifecycle import Lifecycle
 from roost.node.system.event_loop import Loop
 
+FIRST_LINK_S = 20.0
+"""The first link comes at once. An `attach` that was killed after it had started the daemon never makes one."""
+
 
 @dataclass(eq=False)
 class Departure:
@@ -21,6 +24,7 @@ class Departure:
     report: Callable[[str], None]
     _leaves_when_idle: bool = False
     _alone_since: Optional[float] = None
+    _was_linked: bool = False
     _otherwise: Optional[bool] = True
     """Whether it leaves when idle should the present link end without a word; None once a server has spoken."""
 
@@ -32,6 +36,7 @@ class Departure:
 
     def link_opened(self) -> None:
         """Stay for it, whatever the server before it wanted."""
+        self._was_linked = True
         if self._otherwise is None:
             self._otherwise = self._leaves_when_idle
         self._leaves_when_idle = False
@@ -57,6 +62,7 @@ class Departure:
             return
         now = time.monotonic()
         self._alone_since = self._alone_since if self._alone_since is not None else now
-        if now - self._alone_since > self.leave_s:
-            self.report(f"no server for {self.leave_s:.0f} s and nothing runs")
+        patience_s = self.leave_s if self._was_linked else min(self.leave_s, FIRST_LINK_S)
+        if now - self._alone_since > patience_s:
+            self.report(f"no server for {patience_s:.0f} s and nothing runs")
             self.loop.stop()

@@ -12,7 +12,7 @@ import os
 import select
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from roost.node.gpus.driver import Driver, DriverError, Gpu, GpuProcess, Reading
 from roost.node.gpus.nvidia_smi import SmiDriver
@@ -20,6 +20,7 @@ from roost.node.gpus.nvml import NvmlDriver
 from roost.node.system import cgroup, procfs
 
 _LIST_EVERY_S = 10.0
+_LIST_IN_VAIN_EVERY_S = 60.0
 _WAIT_FOR_ANSWERS_S = 0.1
 _FAULT_AFTER_S = 5.0
 
@@ -28,14 +29,30 @@ DRIVERS: Dict[str, Callable[[], Driver]] = {"nvml": NvmlDriver, "nvidia-smi": Sm
 """Of real GPUs, the better one first. Opening one raises `DriverError` where it cannot be used, and can hang."""
 
 
+class Found(NamedTuple):
+    """The way to the real GPUs of this machine; without a driver there is none, and `error` says why the best one failed."""
+
+    source: Optional[str]
+    driver: Optional[Driver]
+    gpus: List[Gpu]
+    error: Optional[str]
+
+
+def find_real_gpus() -> Found:
+    """The first driver that lists its devices. The daemon and `check` both ask here, so that they find the same."""
+    error = None
+    for source, open_driver in DRIVERS.items():
+        try:
+            driver = open_driver()
+            return Found(source, driver, driver.list(), error)
+        except DriverError as problem:
+            error = error or str(problem)
+    return Found(None, None, [], error)
+
+
 def open_real_driver() -> Optional[Driver]:
-    """NVML, else nvidia-smi; None on a machine without NVIDIA GPUs."""
-    if not any(os.path.exists(path) for path in ("/dev/nvidiactl", "/proc/driver/nvidia", "/dev/dxg")):
-        return None
-    try:
-        return NvmlDriver()
-    except DriverError:
-        return SmiDriver()
+    """NVML, else nvidia-smi; None where neither lists anything."""
+    return find_real_gpus().driver
 
 
 def serve(open_driver: Callable[[], Optional[Driver]], identity: str, orders: int, answers: int) -> None:
@@ -112,14 +129,16 @@ class Sampler:
             if gpus is not None:
                 self._fresh = gpus
                 os.write(self._tell, b"!")
-            time.sleep(_LIST_EVERY_S)
+            time.sleep(_LIST_EVERY_S if self._driver is not None or _has_card() else _LIST_IN_VAIN_EVERY_S)
 
     def _list(self) -> Optional[List[Gpu]]:
         """None when the driver fails now but has answered before: its devices show the fault, they do not vanish."""
         try:
             if self._driver is None:
                 self._driver = self._open_driver()
-            return [] if self._driver is None else self._driver.list()
+            if self._driver is None:
+                raise DriverError("no driver")
+            return self._driver.list()
         except DriverError:
             self._driver = None  # opened anew at the next look: the driver may have been exchanged
             return None if self.is_known else []
@@ -224,6 +243,11 @@ class Identifier:
             run, is_own = (name if owner == self._identity and name else None), procfs.owner_of(pid) == os.geteuid()
         command = procfs.command_of(pid)
         return {"pid": pid, "run": run, "user": procfs.user_of(pid), "command": command, "own": is_own}
+
+
+def _has_card() -> bool:
+    """Whether there are signs of a card here, whose driver may work soon."""
+    return any(os.path.exists(path) for path in ("/dev/nvidiactl", "/proc/driver/nvidia", "/dev/dxg"))
 
 
 def _write(out: Any, values: Dict[str, Any]) -> None:

@@ -15,18 +15,18 @@ import msgspec
 from roost.answers.nodes import Node, NodeCheck, NodeLogin
 from roost.core.accounts import NO_ACCOUNT, NODE_CHANNEL, SERVER_ACCOUNT, login_channel
 from roost.core.cluster import Cluster
-from roost.core.errors import Conflict, HostKeyUnknown, NotFound, NotPermitted, RoostError
+from roost.core.errors import Conflict, HostKeyUnknown, NotFound, NotPermitted, RoostError, TryLater
 from roost.core.model import Access, Login
 from roost.links import addresses, ssh
 from roost.links.addresses import PIPE
 from roost.links.link import LinkDown, plain
 from roost.messages import Message
-from roost.node.system.host import boot_id
-from roost.server.clock import now_ms
+from roost.node.system.host import boot_id, wall_ms
 from roost.server.identity.people import Caller, People
 from roost.server.nodes import contact
+from roost.server.nodes.absences import Absences
 from roost.server.nodes.account_checks import own_accounts
-from roost.server.nodes.former_nodes import former
+from roost.server.nodes.former_nodes import former, unanswered
 from roost.server.nodes.new_node import NewNode, check_new, check_path, check_pipe, refuse
 from roost.server.nodes.node_check import Contact, Known, checks
 from roost.server.nodes.node_links import NodeLinks
@@ -53,6 +53,8 @@ class Fleet:
         self, engine: Engine, people: People, links: NodeLinks, show: Callable[[str], Node], fetched: Fetched | None = None
     ) -> None:
         self._engine, self._people, self._links, self._show, self._fetched = engine, people, links, show, fetched
+        self._absences = Absences(lambda: engine.controller.cluster)
+        engine.watchers.add(self._absences.watch)
 
     @property
     def _cluster(self) -> Cluster:
@@ -95,6 +97,8 @@ class Fleet:
     async def _end_former(self, node: str, access: Access, found: Json) -> None:
         """End what the machine has of nodes that it was before. Its GPUs stay claimed until that is over."""
         ways = self._links.ways
+        if (why := unanswered(found)) is not None:
+            raise TryLater("node.former_unknown", node=node, why=plain(why))
         for was in former(found, self._cluster.nodes):
             words = ssh.become_words(was.channel, access.sim) if was.channel else ssh.attach_words(access.sim)
             command = ssh.command(ways.way(node, access), ways.wanted(was.node, access, words), ways.program)
@@ -114,13 +118,13 @@ class Fleet:
             raise Conflict("node.same_gpus", node=node, other=other)
 
     async def _come(self, node: str) -> None:
-        """Wait until it is attached, but not for ever."""
+        """Wait until it is attached and has found its GPUs, but not for ever: a driver may take its time."""
         self._links.open_needed()
         link = self._links.open(node, NODE_CHANNEL)
         with contextlib.suppress(LinkDown):
             if link is not None:
                 await link.attached(ATTACH_S)
-        for _ in range(200):
+        for _ in range(int(ATTACH_S / 0.01)):
             known = self._cluster.nodes.get(node)
             if known is None or (known.attached and (link is None or link.hello is None or link.hello.gpus_known)):
                 return
@@ -161,9 +165,9 @@ class Fleet:
         access = self._remote(name)
         users = {*self._people.accounts, *self._cluster.present} if access.each else ()
         people = await asyncio.to_thread(own_accounts, self._people, users)
-        before_ms = now_ms()
+        before_ms = wall_ms()
         said = await self._ask_there(name, access, sorted(people))
-        answer = Contact(name, access.target, said.code, said.err, said.facts, before_ms, now_ms())
+        answer = Contact(name, access.target, said.code, said.err, said.facts, before_ms, wall_ms())
         key = ssh.HostKey(access.host_key).fingerprint if access.host_key is not None else None
         if answer.told is not None:
             self._links.hurry(name)
@@ -231,12 +235,8 @@ class Fleet:
                     await self._engine.ask(LoseNode("", name, error))
 
     def _given_up(self, patience_s: float) -> list[str]:
-        before_ms = now_ms() - 1000 * patience_s
-        away = {
-            name
-            for name, node in self._cluster.nodes.items()
-            if node.access is not None and not node.attached and node.away_ms is not None and node.away_ms < before_ms
-        }
+        nodes = self._cluster.nodes
+        away = {name for name in self._absences.over(patience_s) if name in nodes and not nodes[name].attached}
         return sorted(away & {active.node for active in self._cluster.active.values()}) if away else []
 
     # -- users' own logins ------------------------------------------------------------------------------------------

@@ -30,6 +30,12 @@ class Former(msgspec.Struct, frozen=True):
         return [*stops, {"op": "shutdown", "when_idle": True}]
 
 
+def unanswered(facts: dict[str, Any]) -> str | None:
+    """Why the machine could not say what is left: too slow, perhaps. None when it said something."""
+    said = facts.get("leftovers")
+    return str(said["error"]) if isinstance(said, dict) and isinstance(said.get("error"), str) else None
+
+
 def former(facts: dict[str, Any], nodes: Container[str]) -> list[Former]:
     """Those of names that no node has now; a machine that says nothing sensible has none."""
     try:

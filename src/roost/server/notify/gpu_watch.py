@@ -52,6 +52,10 @@ class IdleWatch:
         else:
             still.seen_ms = now_ms
 
+    def begin_again(self) -> None:
+        """Nothing is known of any GPU: the clock was set."""
+        self._still.clear()
+
     def forget(self, uuids: set[str]) -> None:
         """Drop what is known of these: their node is away."""
         for uuid in uuids:

@@ -119,6 +119,8 @@ class Notifier:
             now = now_ms()
             for uuid, seen in event.gpus:
                 self._idle.see(uuid, seen, now)
+        elif isinstance(event, ev.ClockStepped):
+            self._idle.begin_again()
         elif isinstance(event, ev.NodeDetached):
             self._idle.forget(set(self._engine.cluster.nodes[event.node].gpus))
 

@@ -15,7 +15,7 @@ from roost.core.plan.placement import is_named
 from roost.core.settings import BY_KEY, BadSetting
 from roost.core.settings import check as check_setting
 from roost.core.users import changed_rules, check_user
-from roost.server.rounds.commands import ChangeSettings, Drain, RuleGpus, RuleUser, SwitchScheduling
+from roost.server.rounds.commands import ChangeSettings, Drain, KnowAccounts, RuleGpus, RuleUser, SwitchScheduling
 from roost.server.rounds.turn import Turn
 
 
@@ -104,6 +104,11 @@ def set_values(turn: Turn, command: ChangeSettings) -> None:
         if key == "node.sample_ms":
             for node in turn.cluster.nodes:
                 turn.send(node, NODE_CHANNEL, "configure", sample_ms=value)
+
+
+def know_accounts(turn: Turn, command: KnowAccounts) -> None:
+    """Take in what was found out about accounts."""
+    turn.record(ev.AccountsKnown(command.states))
 
 
 def switch(turn: Turn, command: SwitchScheduling) -> Scheduling:

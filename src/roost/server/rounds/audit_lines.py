@@ -14,7 +14,7 @@ MOST = 400
 def describe(command: c.Command, answer: Any) -> tuple[str, str, str] | None:
     """Action, target and detail of what was done; None when nothing was changed."""
     match command:
-        case c.Ask() | c.Report():
+        case c.Ask() | c.Report() | c.KnowAccounts():
             return None  # a question; what a job says of itself
         case c.MakeSweep():
             return None if command.dry_run else ("sweep", f"sweep {answer.sweep}", _jobs(answer.ids))

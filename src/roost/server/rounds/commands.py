@@ -170,6 +170,12 @@ class SwitchScheduling(Command, frozen=True):
     paused: bool
 
 
+class KnowAccounts(Command, frozen=True):
+    """Which UNIX accounts may run jobs now: the server has asked."""
+
+    states: dict[Account, str]
+
+
 class Ask(Command, frozen=True):
     """Would these start? Nothing is queued."""
 

@@ -70,7 +70,9 @@ class Controller:
 
     def reload(self) -> None:
         """Take the state from the store, as after a restart. Nodes must say hello again."""
+        before: Cluster | None = vars(self).get("cluster")
         self.cluster: Cluster = load(self.store)
+        self.cluster.account_states = before.account_states if before is not None else None
         self.interned = Interned()
         self.orphans = Orphans()
         self.last_job = int(self.store.meta().get("last_job", "0"))
@@ -80,10 +82,15 @@ class Controller:
 
     # -- a round ----------------------------------------------------------------------------------------------------
 
-    def decide(self, inputs: Sequence[Input], now_ms: int) -> Round:
-        """Let the inputs have their consequences and plan. The cluster is then ahead of the store until `commit`."""
+    def decide(self, inputs: Sequence[Input], now_ms: int, stepped_ms: int = 0) -> Round:
+        """Let the inputs have their consequences and plan. The cluster is then ahead of the store until `commit`.
+
+        `stepped_ms` is how far the wall clock was set since the last round.
+        """
         turn = Turn(self.cluster, self.store, self.interned, now_ms, self.last_job)
         turn.results, self._lazy_results = self._lazy_results, {}
+        if stepped_ms:
+            turn.record(ev.ClockStepped(stepped_ms))
         replies = [self._take(turn, item) for item in inputs]
         self.cluster.apply(ev.TimeCame(now_ms))
         if not self.is_leaving:

@@ -17,7 +17,7 @@ from roost.core import events as ev
 from roost.core.accounts import Channel
 from roost.core.cluster import Cluster
 from roost.links.link import Link
-from roost.server.clock import now_ms
+from roost.server.clock import Steps, now_ms
 from roost.server.rounds.commands import Command, Who
 from roost.server.rounds.controller import Controller, Round
 from roost.server.rounds.loop import RECOVER_MS, Inbox, RoundLoop
@@ -27,6 +27,8 @@ from roost.store.store import CommitFailed
 
 SMALL, QUICK_S = 64, 0.003
 """Commits of so few events, on a disk that has lately been so quick, are made in the loop itself."""
+LOOK_S = 10.0
+"""The longest pause before a time that is waited for is looked at again: somebody may set the clock."""
 
 _log = logging.getLogger("roost.engine")
 
@@ -62,6 +64,7 @@ class Engine:
         self._timer_ms = 0
         self._is_stopping = False
         self._commit_s = 0.0
+        self._steps = Steps()
 
     @property
     def cluster(self) -> Cluster:
@@ -101,7 +104,7 @@ class Engine:
     async def _round(self) -> None:
         """After the commit: nodes first, then the askers, then the watchers."""
         rounds = self.rounds
-        done = rounds.begin(now_ms())
+        done = rounds.begin(now_ms(), self._steps.last_ms())
         if not done.is_postponed:
             try:
                 self._send(rounds.finish(done, await self._commit(done)))
@@ -168,7 +171,7 @@ class Engine:
                 return
             self._timer.cancel()
         self._timer_ms = at_ms
-        delay = max(0.0, (at_ms - now_ms()) / 1000)
+        delay = min(max(0.0, (at_ms - now_ms()) / 1000), LOOK_S)
         self._timer = asyncio.get_running_loop().call_later(delay, self._ring)
 
     def _ring(self) -> None:

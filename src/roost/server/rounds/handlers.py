@@ -91,4 +91,5 @@ _OBEY: dict[type[c.Command], Callable[[Turn, Any], Any]] = {
     c.SetLogin: membership.set_login,
     c.ChangeSettings: administration.set_values,
     c.SwitchScheduling: administration.switch,
+    c.KnowAccounts: administration.know_accounts,
 }

@@ -107,13 +107,13 @@ class RoundLoop(Generic[Answer]):
         """Whether a round is under way or due."""
         return self._in_round or bool(self.inbox)
 
-    def begin(self, now_ms: int) -> Round:
+    def begin(self, now_ms: int, stepped_ms: int = 0) -> Round:
         """Take in what is there and decide. With an empty inbox all that was postponed is to be committed."""
         self._in_round, self._is_full = True, False
         self._taken = taken = self.inbox.take()
         self._decided = taken = _merged(_newest(taken)) if len(taken) > 1 else taken
         controller = self.controller
-        done = controller.decide([item for item, _ in taken], now_ms)
+        done = controller.decide([item for item, _ in taken], now_ms, stepped_ms)
         self._is_full = len(done.turn.starts) >= STARTS_A_ROUND
         # A lazy fact waits so long and no longer: a program that never stops talking must not hold up the others'.
         is_overdue = self._due_ms is not None and now_ms >= self._due_ms

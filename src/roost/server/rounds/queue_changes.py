@@ -8,6 +8,7 @@ from roost.core.errors import BadRequest, Impossible
 from roost.core.model import RANK_STEP, Conditions, Gpu, Job, Request
 from roost.core.nodes import Node
 from roost.core.plan.placement import Place, Space, impossible, is_named
+from roost.core.plan.planner import account_closed
 from roost.core.spec import JobSpec, changed
 from roost.core.states import Change, State, is_allowed
 from roost.server.rounds.actions import Skip, known, spec_of
@@ -55,6 +56,8 @@ def force_start(turn: Turn, job: int, command: Act) -> None:
         raise Skip(f"it is {state.value}: only a waiting job can be started")
     waiting = turn.cluster.jobs[job]
     request = waiting.shape.request
+    if (closed := account_closed(turn.cluster, waiting.shape)) is not None:
+        raise Skip(closed.text(), "account_closed")
     if command.gpu_ids:
         gpus = max(request.gpus, len(command.gpu_ids))
         request = msgspec.structs.replace(request, gpu_ids=tuple(command.gpu_ids), gpus=gpus)

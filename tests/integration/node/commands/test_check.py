@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.node.harness import SRC, alive, oldest_python, wait_until
+from tests.gpu.fake_nvml import fake_nvml
+from tests.integration.node.harness import SRC, Node, alive, oldest_python, wait_until
 
 from roost.node.build import build
 from roost.node.system.home_dir import look_at_home
@@ -119,6 +120,41 @@ def test_nvidia_smi_where_nvml_says_no(tmp_path: Path) -> None:
     told = ask([sys.executable, "-m", "roost.node"], tmp_path / "state", env=env)["gpus"]
     assert (told["source"], told["gpus"]) == ("nvidia-smi", [{"model": "Tesla T4", "mem_mib": 15360, "mig": False}])
     assert told["error"] == "no NVML bindings: none here"
+
+
+NO_NVML = "raise ImportError('none here')\n"
+SMI = "#!/bin/sh\necho '0, GPU-1, Tesla T4, 15360'\n"
+
+
+@pytest.mark.parametrize(
+    ("cards", "has_bindings", "has_smi", "found"),
+    [
+        ("0,2", True, True, [("NVIDIA Fake", False), *[("NVIDIA Fake MIG 1g.10gb", True)] * 2]),
+        ("fail", True, True, [("Tesla T4", False)]),
+        ("fail", True, False, []),
+        ("0", False, True, [("Tesla T4", False)]),
+        ("0", False, False, []),
+    ],
+)
+def test_the_check_and_the_node_program_find_the_same_gpus(
+    tmp_path: Path,
+    make_node: Callable[..., Node],
+    cards: str,
+    has_bindings: bool,
+    has_smi: bool,
+    found: list[tuple[str, bool]],
+) -> None:
+    env = fake_nvml(tmp_path, cards) | {"PYTHONPATH": f"{tmp_path}:{SRC}", "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    if not has_bindings:
+        (tmp_path / "pynvml.py").write_text(NO_NVML)
+    if has_smi:
+        (tmp_path / "nvidia-smi").write_text(SMI)
+        (tmp_path / "nvidia-smi").chmod(0o755)
+    told = ask([sys.executable, "-m", "roost.node"], tmp_path / "check", env=env)["gpus"]
+    assert [(gpu["model"], gpu["mig"]) for gpu in told["gpus"]] == found
+    hello = make_node(env=env).hello
+    assert hello["gpus_known"]
+    assert [(gpu["model"], gpu["mig"]) for gpu in hello["gpus"]] == found
 
 
 def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-from roost.node.daemon.departure import Departure
+import pytest
+
+from roost.node.daemon.departure import FIRST_LINK_S, Departure
 
 
 class Busy:
@@ -106,3 +109,21 @@ def test_alone_for_long_enough_it_leaves() -> None:
     assert loop.count == 0
     one.check_alone(is_needed=False)
     assert loop.count == 1
+
+
+def test_a_daemon_that_nobody_ever_attached_to_leaves_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    loops = Stopped(), Stopped()
+    never, once = (departure(loop) for loop in loops)
+    once.link_opened()
+    once.server_spoke()
+    once.link_closed()
+    for clock[0] in (0.0, FIRST_LINK_S - 1):
+        never.check_alone(is_needed=False)
+        once.check_alone(is_needed=False)
+    assert [loop.count for loop in loops] == [0, 0]
+    clock[0] = FIRST_LINK_S + 1
+    never.check_alone(is_needed=False)
+    once.check_alone(is_needed=False)
+    assert [loop.count for loop in loops] == [1, 0]

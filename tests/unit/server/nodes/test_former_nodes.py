@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from roost.core.accounts import NODE_CHANNEL, Channel
-from roost.server.nodes.former_nodes import MAX_PROGRAMS, Former, former
+from roost.core.errors import TryLater
+from roost.core.model import Access
+from roost.server.nodes.fleet import Fleet
+from roost.server.nodes.former_nodes import MAX_PROGRAMS, Former, former, unanswered
 
 
 def test_the_programs_of_names_that_no_node_has_are_told_to_end_their_runs() -> None:
@@ -30,3 +34,16 @@ def test_nobody_is_asked_without_end() -> None:
     many = {f"n{i}": {"": ["1.1"] * 9999} for i in range(999)}
     found = former({"leftovers": many}, ())
     assert len(found) == MAX_PROGRAMS and len(found[0].farewell) < 9999
+
+
+def test_a_machine_that_could_not_say_it_is_told_from_one_that_has_nothing() -> None:
+    assert unanswered({"leftovers": {"error": "no answer within 8 s"}}) == "no answer within 8 s"
+    assert unanswered({"leftovers": {}}) is unanswered({"leftovers": {"error": {"": ["7.1"]}}}) is unanswered({}) is None
+
+
+async def test_it_is_not_added_before_it_could() -> None:
+    engine = SimpleNamespace(watchers=set(), controller=SimpleNamespace(cluster=SimpleNamespace(nodes={})))
+    anything: Any = SimpleNamespace(ways=None)
+    fleet = Fleet(engine, anything, anything, anything)  # type: ignore[arg-type]
+    with pytest.raises(TryLater, match="could not find out what new still runs"):
+        await fleet._end_former("new", Access("ssh://new"), {"leftovers": {"error": "no answer within 8 s"}})

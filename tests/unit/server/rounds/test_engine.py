@@ -77,7 +77,7 @@ async def test_what_comes_while_a_round_runs_is_one_batch() -> None:
     async with running() as (engine, _):
         batches: list[int] = []
         decide = engine.controller.decide
-        engine.controller.decide = lambda inputs, now: batches.append(len(inputs)) or decide(inputs, now)  # type: ignore
+        engine.controller.decide = lambda inputs, *when: batches.append(len(inputs)) or decide(inputs, *when)  # type: ignore
         answers = await asyncio.gather(*(engine.ask(HELD) for _ in range(50)))
         assert sorted(answer.ids[0] for answer in answers) == list(range(1, 51))
         assert sum(batches) == 50 and len(batches) < 10
