@@ -3,8 +3,8 @@
 Under root there is one program more for every account that has jobs: `become` makes it the account's own.
 """
 
+import filecmp
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -52,9 +52,12 @@ def _shared_program(home: Path) -> str:
         directory.chmod(0o755)
     made = Path(build(str(home / "node")).path)
     shared = directory / made.name
-    if not shared.exists():
+    if not shared.exists() or not filecmp.cmp(made, shared, shallow=False):
         partial = directory / f"{made.name}.part"
-        shutil.copyfile(made, partial)
+        with partial.open("wb") as file:
+            file.write(made.read_bytes())
+            file.flush()
+            os.fsync(file.fileno())
         partial.chmod(0o644)
         partial.replace(shared)
     return str(shared)

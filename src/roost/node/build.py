@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import os
 import zipfile
+import zlib
 from typing import Dict, NamedTuple, Optional
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -26,14 +27,14 @@ class Archive(NamedTuple):
 
 
 def build(directory: str) -> Archive:
-    """The archive in this directory, made when it is not there yet."""
+    """The archive in this directory, made when it is not there, or not whole: a power failure may leave an empty one."""
     files = source_files()
     program = program_hash(files)
     files.update(_bindings())
     files["__main__.py"] = _MAIN.format(program=program).encode()
     content = _hash(files)
     path = os.path.join(directory, f"roost-node-{content[:12]}.pyz")
-    if not os.path.exists(path):
+    if not _has(path, files):
         _write(path, files)
     return Archive(path, content, program)
 
@@ -69,6 +70,15 @@ def _hash(files: Dict[str, bytes]) -> str:
     return total.hexdigest()
 
 
+def _has(path: str, files: Dict[str, bytes]) -> bool:
+    """Whether that archive holds exactly these."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name: archive.read(name) for name in archive.namelist()} == files
+    except (OSError, ValueError, EOFError, NotImplementedError, zlib.error, zipfile.BadZipFile):
+        return False
+
+
 def _write(path: str, files: Dict[str, bytes]) -> None:
     part = f"{path}.{os.getpid()}"
     with open(part, "wb") as out:
@@ -79,6 +89,8 @@ def _write(path: str, files: Dict[str, bytes]) -> None:
                 entry.external_attr = 0o644 << 16
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 archive.writestr(entry, files[name])
+        out.flush()
+        os.fsync(out.fileno())
     os.chmod(part, 0o755)
     os.replace(part, path)
 
