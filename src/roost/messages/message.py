@@ -5,7 +5,7 @@ A sentence holds its parameters in braces, with what they are after a colon:
     {job}  {names}             a text, a number, a message; a list becomes `a, b, c`
     {jobs:job|jobs}            a count and its noun: `1 job`, `3 jobs`; {jobs:?is|are}: the word alone
     {n:,}  {mib:size}  {s:span}               1,000 · 8 GiB · 2 h 10 min
-    {names:or}  {reasons:;}                   `a, b or c` · `a; b; c`
+    {names:or}  {reasons:;}  {phrases:,}      `a, b or c` · `a; b; c` · `a, b, c` as parts of a sentence
     {state:word}               a word of the catalogue: `word.queued`
     {{lr}}                     braces themselves
 
@@ -216,6 +216,8 @@ def _number(value: int | float, form: str, language: Language) -> str:
 def _listed(texts: list[str], form: str, language: Language) -> str:
     if form == ";":
         return ("；" if language == "zh" else "; ").join(texts)
+    if form == ",":
+        return ("，" if language == "zh" else ", ").join(texts)
     comma = "、" if language == "zh" else ", "
     if form == "or" and len(texts) > 1:
         return comma.join(texts[:-1]) + ("或" if language == "zh" else " or ") + texts[-1]

@@ -244,7 +244,13 @@ def check_text(spec: "Mapping[str, Any]") -> None:
 def minutes_said_back(args: Args) -> list[str]:
     """A line for each number without a unit: how it was interpreted."""
     return [
-        f"--{name} {value / 60:g} is {values.in_words(value)}"
+        _minutes(name, value)
         for name in ("time", "warn", "grace")
         if isinstance(value := args.__dict__.get(name), values.BareMinutes)
     ]
+
+
+def _minutes(name: str, value: int) -> str:
+    from roost.messages.terminal import say
+
+    return say("cli.minutes", name=name, n=f"{value / 60:g}", time=values.in_words(value))

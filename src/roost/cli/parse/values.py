@@ -51,7 +51,9 @@ def is_bare(text: str) -> bool:
 
 def in_words(total_s: int) -> str:
     """`2 hours 30 minutes`."""
-    return " ".join(f"{count} {name}{'s' if count > 1 else ''}" for count, name in in_units(total_s)) or "0 seconds"
+    from roost.messages.terminal import say
+
+    return " ".join(say(f"shown.unit_{name}", n=count) for count, name in in_units(total_s) or [(0, "second")])
 
 
 def in_units(total_s: int) -> list[tuple[int, str]]:

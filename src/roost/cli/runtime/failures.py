@@ -25,7 +25,7 @@ def report(error: Exception, as_json: bool = False) -> int:
         where = f": {error.filename}" if error.filename else ""
         say(f"{error.strerror}{where}")
         return EXIT_FAILED
-    say(f"internal error: {type(error).__name__}: {error}", "set ROOST_DEBUG=1 for a traceback, and please report it")
+    report(RoostError("cli.internal", what=f"{type(error).__name__}: {error}"))
     return EXIT_INTERNAL
 
 
@@ -33,7 +33,9 @@ def say(message: str, hint: str | None = None) -> None:
     """Print one line to stderr, and a hint below it."""
     print(f"roost: {clean(message)}", file=sys.stderr)
     if hint:
-        print(f"hint: {clean(hint)}", file=sys.stderr)
+        from roost.messages import terminal
+
+        print(terminal.say("cli.hint", hint=clean(hint)), file=sys.stderr)
 
 
 def _report_known(error: RoostError, as_json: bool) -> int:

@@ -105,20 +105,17 @@ class Waiting:
     def __init__(self, job: int, patience_s: float) -> None:
         self._job = job
         self._patience_s = patience_s
-        self._text = ""
-        self._said = ""
+        self._now = ("queued", "", False)
+        self._said: tuple[str, str, bool] | None = None
         self._due: float | None = None
 
     def hear(self, item: Json) -> None:
         """Note the job's state and reasons from the server."""
         reasons = item.get("reasons") or []
         state = item.get("state") or "queued"
-        self._text = f"{state}: {reasons[0]['text']}" if reasons else state
-        if item.get("retry"):
-            self._text = f"{state}: {item['retry'].removeprefix('queued again: ')}"
-        if len(reasons) > 1:
-            self._text += f"; more: roost why {self._job}"
-        if state not in ("held", "queued") or self._text == self._said:
+        why = (item.get("retry") or "").removeprefix("queued again: ") or (reasons[0]["text"] if reasons else "")
+        self._now = (state, why, len(reasons) > 1)
+        if state not in ("held", "queued") or self._now == self._said:
             self._due = None
         elif self._due is None:
             self._due = time.monotonic() + (0 if self._said else self._patience_s)
@@ -130,8 +127,14 @@ class Waiting:
     def say(self) -> None:
         """Print the line if it is due."""
         if self._due is not None and time.monotonic() >= self._due:
-            announce("cli.job_state", job=self._job, text=clean(self._text))
-            self._said = self._text
+            from roost.messages.terminal import say
+
+            state, why, has_more = self._now
+            text = say("cli.state_why" if why else "shown.state", state=state, why=clean(why))
+            announce(
+                "cli.job_state", job=self._job, text=say("cli.job_more", text=text, job=self._job) if has_more else text
+            )
+            self._said = self._now
             self._due = None
 
     def forget(self) -> None:

@@ -2,25 +2,29 @@
 
 import sys
 
-from roost.cli.parse.options import Any, Args, Json
+from roost.cli.parse.options import Any, Args, Json, Mapping
 from roost.cli.parse.values import compress
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import names_ids, selection
 from roost.cli.text.output import announce, clean, print_json
 from roost.client.errors import EXIT_FAILED, EXIT_NOT_PERMITTED, EXIT_TRY_LATER, EXIT_USAGE
+from roost.messages.terminal import say
 
 _EXIT = {"not_found": EXIT_USAGE, "not_permitted": EXIT_NOT_PERMITTED, "try_later": EXIT_TRY_LATER}
 _FEW = 10
+NOTHING: "Mapping[str, Any]" = {}
 
 
-def act(args: Args, action: str, done_word: str, select: Json | None = None, **parameters: "Any") -> int:
+def act(args: Args, action: str, done: str, select: Json | None = None, **parameters: "Any") -> int:
     """Act on `select`, or on the jobs that the command line selects; print the result and return the exit code."""
     answer = server().act(action, selection(args, action) if select is None else select, **parameters)
-    return tell(answer, [(done_word, answer.get("done") or [])], named=names_ids(args), as_json=args.json)
+    return tell(answer, [(done, answer.get("done") or [])], parameters, named=names_ids(args), as_json=args.json)
 
 
-def tell(answer: Json, said: "list[tuple[str, list[int]]]", *, named: bool, as_json: bool) -> int:
-    """Print what was done to which jobs, and return the exit code.
+def tell(
+    answer: Json, said: "list[tuple[str, list[int]]]", params: "Mapping[str, Any]" = NOTHING, *, named: bool, as_json: bool
+) -> int:
+    """Print what was done to which jobs, a code of the catalogue each, and return the exit code.
 
     It is a failure if a named job was skipped, or if nothing was done.
     """
@@ -30,9 +34,9 @@ def tell(answer: Json, said: "list[tuple[str, list[int]]]", *, named: bool, as_j
         print_json({"version": 1, **answer})
     else:
         tell_later(answer)
-        for word, ids in said:
+        for code, ids in said:
             if ids:
-                print(f"{word} {counted(ids)}")
+                print(say(code, **params, jobs=counted(ids)))
         for line in skipped_lines(skipped) if failed else ():
             print(f"roost: {line}", file=sys.stderr)
     if not failed:
@@ -51,7 +55,7 @@ def tell_later(answer: Json) -> None:
 
 def counted(ids: list[int]) -> str:
     """`12, 13`, or `120 jobs: 1-100, 105-124`."""
-    return ", ".join(map(str, ids)) if len(ids) <= _FEW else f"{len(ids):,} jobs: {compress(ids)}"
+    return ", ".join(map(str, ids)) if len(ids) <= _FEW else say("shown.many_jobs", n=len(ids), ids=compress(ids))
 
 
 def skipped_lines(skipped: list[Json]) -> list[str]:
@@ -59,7 +63,10 @@ def skipped_lines(skipped: list[Json]) -> list[str]:
     by_reason: dict[str, list[int]] = {}
     for entry in skipped:
         by_reason.setdefault(clean(entry.get("reason", "skipped")), []).append(entry["id"])
-    return [f"{counted(ids)}: {reason if len(ids) == 1 else _of_many(reason)}" for reason, ids in by_reason.items()]
+    return [
+        say("shown.skipped", jobs=counted(ids), reason=reason if len(ids) == 1 else _of_many(reason))
+        for reason, ids in by_reason.items()
+    ]
 
 
 def _of_many(reason: str) -> str:

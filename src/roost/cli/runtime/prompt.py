@@ -3,10 +3,12 @@
 import sys
 
 from roost.cli.parse.options import UsageError
+from roost.messages.terminal import say
 
 
-def secret(what: str) -> str:
-    """A password or token: typed without echo on a terminal, else the next line of stdin."""
+def secret(code: str, **params: object) -> str:
+    """A password or token, asked for by that message: typed without echo on a terminal, else the next line of stdin."""
+    what = say(code, **params)
     if sys.stdin.isatty():
         from getpass import getpass
 
@@ -21,10 +23,10 @@ def secret(what: str) -> str:
     return found
 
 
-def new_password(what: str = "New password") -> str:
+def new_password(code: str = "cli.ask_new_password") -> str:
     """A new password: typed twice on a terminal."""
-    found = secret(what)
-    if sys.stdin.isatty() and secret(f"Repeat {what.lower()}") != found:
+    found = secret(code)
+    if sys.stdin.isatty() and secret("cli.ask_repeat", what=say(code).lower()) != found:
         raise UsageError("cli.passwords_differ")
     return found
 

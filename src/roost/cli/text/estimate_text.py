@@ -3,9 +3,10 @@
 from datetime import datetime
 
 from roost.cli.parse.options import Json
-from roost.cli.parse.values import brief, plural
+from roost.cli.parse.values import brief
 from roost.cli.text.job_text import moment
 from roost.cli.text.output import Screen, clean, wrap
+from roost.messages.terminal import say
 
 _HOLDERS = 3
 _MAX_COUNTED = 1000
@@ -27,13 +28,15 @@ def _holders(estimate: Json, now: datetime) -> "list[Part]":
     found = []
     for holder in holders[:_HOLDERS]:
         since, until = moment(holder["since"]), moment(holder["probably_until"])
-        text = f"job {holder['job']} of {clean(holder['user'])}: {holder['state']}"
+        about: Json = {"job": holder["job"], "user": clean(holder["user"]), "state": holder["state"]}
         if since is not None and until is not None:
-            text += f" for {brief((now - since).total_seconds())}, estimated end {clock(until, now)}"
-        found.append(("    ", text))
+            time = brief((now - since).total_seconds())
+            found.append(("    ", say("shown.holder_until", **about, time=time, until=clock(until, now))))
+        else:
+            found.append(("    ", say("shown.holder", **about)))
     if len(holders) > _HOLDERS:
-        found.append(("    ", f"and {len(holders) - _HOLDERS} more"))
-    head = "using the GPUs it needs, first to end first:" if len(holders) > 1 else "using the GPUs it needs:"
+        found.append(("    ", say("shown.and_more", n=len(holders) - _HOLDERS)))
+    head = say("shown.holders_first" if len(holders) > 1 else "shown.holders")
     return [("  ", head), *found] if found else []
 
 
@@ -41,10 +44,11 @@ def _ahead(estimate: Json) -> "list[Part]":
     ahead = estimate.get("ahead") or {}
     if not ahead.get("count"):
         return []
-    count = "1,000 jobs or more" if ahead["count"] >= _MAX_COUNTED else plural(ahead["count"], "job")
-    jobs = [("    ", f"job {job['id']} of {clean(job['user'])}: {clean(job['why'])}") for job in ahead["jobs"]]
+    head = say("shown.ahead_many" if ahead["count"] >= _MAX_COUNTED else "shown.ahead", n=min(ahead["count"], _MAX_COUNTED))
+    about = [{"job": job["id"], "user": clean(job["user"]), "why": clean(job["why"])} for job in ahead["jobs"]]
+    jobs = [("    ", say("shown.ahead_job", **each)) for each in about]
     more = ahead["count"] - len(jobs)
-    return [("  ", f"ahead in the queue: {count}"), *jobs, *([("    ", "…")] if more > 0 else [])]
+    return [("  ", head), *jobs, *([("    ", "…")] if more > 0 else [])]
 
 
 def _eta(estimate: Json, now: datetime) -> "list[Part]":
@@ -53,31 +57,33 @@ def _eta(estimate: Json, now: datetime) -> "list[Part]":
     early, late = (moment(eta["p50_at"]), moment(eta["p90_at"])) if eta else (None, None)
     if eta is None or early is None or late is None:
         far = moment(estimate.get("not_before"))
-        return [("  ", f"estimated start: not before {clock(far, now)}")] if far else []
-    between = f"{clock(early, now)} to {clock(late, now)} (in {brief(eta['p50_s'])} to {brief(eta['p90_s'])})"
-    return [("  ", f"estimated start: {between}"), ("    ", _from(eta["from"]))]
+        return [("  ", say("shown.start_not_before", at=clock(far, now)))] if far else []
+    times = {"early": clock(early, now), "late": clock(late, now), "soon": brief(eta["p50_s"]), "later": brief(eta["p90_s"])}
+    return [("  ", say("shown.start", **times)), ("    ", _from(eta["from"]))]
 
 
 def _run(estimate: Json) -> "list[Part]":
     if estimate.get("predicted_run_s") is None or not estimate.get("eta"):
         return []
-    return [("  ", f"estimated run time: {brief(estimate['predicted_run_s'])}, {_from(estimate['predicted_from'])}")]
+    time, source = brief(estimate["predicted_run_s"]), _from(estimate["predicted_from"])
+    return [("  ", say("shown.run_time", time=time, source=source))]
 
 
 def _from(what: str) -> str:
     """The source of an estimate."""
-    return clean(what) if what.startswith("a guess") else f"from {clean(what)}"
+    return clean(what) if what.startswith("a guess") else say("shown.source", what=clean(what))
 
 
 def _instead(estimate: Json) -> "list[Part]":
     changes = estimate.get("instead") or []
-    return [("  ", "would start now:"), *(("    ", _change(change)) for change in changes)] if changes else []
+    return [("  ", say("shown.would_start")), *(("    ", _change(change)) for change in changes)] if changes else []
 
 
 def _change(change: Json) -> str:
     """`with 2 GPUs instead of 4: on lab3, GPU 0,1`."""
-    gpus = f", GPU {','.join(map(str, change['gpus']))}" if change["gpus"] else ""
-    return f"{clean(change['change'])}: on {clean(change['node'])}{gpus}"
+    gpus = ",".join(map(str, change["gpus"] or ()))
+    code = "shown.change_gpus" if gpus else "shown.change"
+    return say(code, change=clean(change["change"]), node=clean(change["node"]), gpus=gpus)
 
 
 def clock(at: datetime, now: datetime) -> str:

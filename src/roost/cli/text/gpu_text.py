@@ -3,6 +3,7 @@
 from roost.cli.parse.options import Json
 from roost.cli.parse.values import size
 from roost.cli.text.output import Cell, Column, Screen, bar, clean, cut, table
+from roost.messages.terminal import say
 
 _COLUMNS = (
     Column("GPU"),
@@ -66,7 +67,9 @@ def _outgrown(gpu: Json) -> dict[int, str]:
     """A note for each job that uses more memory than it requested."""
     taken = _taken(gpu)
     asked = {job["id"]: job.get("mem_mib") or 0 for job in gpu.get("jobs") or []}
-    return {job: f"  (requested {size(mem)})" for job, mem in asked.items() if 0 < mem < taken.get(job, 0)}
+    return {
+        job: "  " + say("shown.mem_requested", size=size(mem)) for job, mem in asked.items() if 0 < mem < taken.get(job, 0)
+    }
 
 
 def _below(gpu: Json) -> list[str]:
@@ -78,11 +81,11 @@ def _below(gpu: Json) -> list[str]:
     shown_jobs = {proc.get("job") for proc in procs}
     for job in gpu.get("jobs") or []:
         if job["id"] not in shown_jobs:
-            memory = f"  {size(job['mem_mib'])} reserved" if job.get("mem_mib") else ""
+            memory = "  " + say("shown.reserved", size=size(job["mem_mib"])) if job.get("mem_mib") else ""
             name = cut(clean(job.get("name") or "").strip(), _NAME)
-            found.append(f"     job {job['id']}  {clean(job.get('user') or '?')}{memory}  {name}".rstrip())
+            found.append(f"     {say('shown.job', job=job['id'])}  {clean(job.get('user') or '?')}{memory}  {name}".rstrip())
     for proc in procs:
-        whose = f"job {proc['job']}" if proc.get("job") else "foreign"
+        whose = say("shown.job", job=proc["job"]) if proc.get("job") else say("shown.foreign")
         memory = size(proc["mem_mib"]) if proc.get("mem_mib") is not None else "?"
         memory += outgrown.get(proc.get("job") or 0, "")
         found.append(

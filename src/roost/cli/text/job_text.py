@@ -2,9 +2,10 @@
 
 from datetime import UTC, datetime
 
-from roost.cli.parse.options import Json
+from roost.cli.parse.options import Iterable, Json
 from roost.cli.parse.values import brief, compress, lasted, size
-from roost.cli.text.output import clean
+from roost.cli.text.output import clean, phrases
+from roost.messages.terminal import say
 
 WAITING = ("held", "queued")
 _COLOURS = {"queued": "", "succeeded": "dim", "running": "green", "starting": "green"}
@@ -21,12 +22,24 @@ def state_text(job: Json) -> str:
     return f"{words} ({code})" if outcome == "failed" and code is not None else words
 
 
+def state_words(job: Json) -> str:
+    """The same in the terminal's language, for a sentence."""
+    if job["state"] == "ended" and job.get("outcome") == "failed" and job.get("exit_code") is not None:
+        return say("shown.state_code", state="failed", code=job["exit_code"])
+    return say("shown.state", state=job["state"] if job["state"] != "ended" else job.get("outcome") or "ended")
+
+
 def outcome_text(job: Json) -> str:
     """`job 12 failed (3): out of disk space`, `job 12 is running`."""
     if job["state"] != "ended":
-        return f"job {job['id']} is {job['state']}"
-    error = job.get("error")
-    return f"job {job['id']} {state_text(job)}" + (f": {clean(error)}" if error else "")
+        return say("shown.job_is", job=job["id"], state=job["state"])
+    code = "shown.job_ended_with" if job.get("error") else "shown.job_ended"
+    return say(code, job=job["id"], how=state_words(job), error=clean(job.get("error") or ""))
+
+
+def counts_text(counts: "Iterable[tuple[str, int]]") -> str:
+    """`3 running, 1 queued`: how many are in each state."""
+    return phrases([say("shown.count", n=count, state=clean(state)) for state, count in counts])
 
 
 def state_colour(job: Json) -> str:
@@ -65,15 +78,15 @@ def _marks(request: Json) -> list[str]:
 
 def constraints(request: Json) -> list[str]:
     """A phrase for each constraint and preference of a request."""
-    found = ["memory: auto (what similar jobs used)"] if request.get("mem_auto") else []
+    found = [say("shown.mem_auto")] if request.get("mem_auto") else []
     if request.get("gpu_models"):
-        found.append(f"model {' or '.join(request['gpu_models'])}")
+        found.append(say("shown.models", names=request["gpu_models"]))
     if request.get("min_gpu_mem_mib"):
-        found.append(f"at least {size(request['min_gpu_mem_mib'])} each")
+        found.append(say("shown.min_gpu_mem", size=size(request["min_gpu_mem_mib"])))
     if request.get("nodes"):
-        found.append(f"only on {' or '.join(request['nodes'])}")
+        found.append(say("shown.only_on", names=request["nodes"]))
     if request.get("prefer_nodes"):
-        found.append(f"preferably on {' or '.join(request['prefer_nodes'])}")
+        found.append(say("shown.preferably_on", names=request["prefer_nodes"]))
     return [clean(phrase) for phrase in found]
 
 
@@ -104,8 +117,10 @@ def about_text(job: Json) -> str:
 
 def out_of_sight(job: Json) -> str:
     """For a job on an unreachable node: `was running; lab3 is unreachable`."""
-    last = f"was {clean(job['last_state'])}; " if job.get("last_state") else ""
-    return f"{last}{clean(job.get('node') or 'its node')} is unreachable"
+    node = clean(job.get("node") or say("shown.its_node"))
+    if job.get("last_state"):
+        return say("shown.out_of_sight_was", state=clean(job["last_state"]), node=node)
+    return say("shown.out_of_sight", node=node)
 
 
 def command_text(job: Json) -> str:
@@ -144,7 +159,7 @@ def away(text: "str | None", now: datetime) -> str:
     if at is None:
         return ""
     distance = (now - at).total_seconds()
-    return f"{brief(distance)} ago" if distance >= 0 else f"in {brief(-distance)}"
+    return say("shown.ago" if distance >= 0 else "shown.in", time=brief(abs(distance)))
 
 
 def utc_now() -> datetime:

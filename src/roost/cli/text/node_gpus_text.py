@@ -5,6 +5,7 @@ from roost.cli.parse.values import compress, size
 from roost.cli.text.gpu_text import below, rows
 from roost.cli.text.node_text import in_order, models_text, states_text
 from roost.cli.text.output import Cell, Column, Screen, clean, cut, table, wrap
+from roost.messages.terminal import say
 
 _SIGNS = {"free": "-", "used": "#", "foreign": "f", "claimed": "c", "drained": "d", "disabled": "d"}
 _COLUMNS = (
@@ -58,7 +59,7 @@ def _unreachable(members: list[Json], shown: Screen) -> list[str]:
     jobs = sorted({job["id"] for gpu in members for job in gpu.get("jobs") or []})
     found = wrap(clean(reason), shown.width, "     ", "     ") if reason else []
     found.append(cut(f"     {models_text(members)}", shown.width))
-    return found + ([cut(f"     their jobs are unknown: {compress(jobs)}", shown.width)] if jobs else [])
+    return found + ([cut("     " + say("shown.jobs_unknown", jobs=compress(jobs)), shown.width)] if jobs else [])
 
 
 def node_lines(gpus: list[Json], shown: Screen, most: int) -> list[str]:
@@ -66,7 +67,7 @@ def node_lines(gpus: list[Json], shown: Screen, most: int) -> list[str]:
     groups = by_node(gpus)
     found = table(_COLUMNS, [_row(name, members) for name, members in groups], shown)
     left = len(found) - most
-    return found if left <= 0 else [*found[: most - 1], f"… and {left + 1} more nodes: roost nodes"]
+    return found if left <= 0 else [*found[: most - 1], say("shown.more_nodes", n=left + 1)]
 
 
 def _row(name: str, members: list[Json]) -> "tuple[str | Cell, ...]":

@@ -3,9 +3,10 @@
 from datetime import datetime
 
 from roost.cli.parse.options import Json, Sequence
-from roost.cli.parse.values import brief, plural, size
-from roost.cli.text.job_text import moment
-from roost.cli.text.output import clean
+from roost.cli.parse.values import brief, size
+from roost.cli.text.job_text import counts_text, moment
+from roost.cli.text.output import clean, phrases
+from roost.messages.terminal import say
 
 COLOURS = {"up": "green", "drained": "yellow"}
 _PIPE = "pipe:"
@@ -33,7 +34,7 @@ def address(node: Json) -> str:
     """`root@10.0.0.3:2222`, or a phrase for the server's own machine."""
     target = node.get("target")
     if not target or target == _PIPE:
-        return "the server's machine"
+        return say("shown.server_machine")
     return clean(str(target).removeprefix("ssh://").rstrip("/"))
 
 
@@ -41,9 +42,13 @@ def gone_for(node: Json, now: datetime) -> str:
     """`unreachable for 5m03s, drained`, or its state alone."""
     since = moment(node.get("since"))
     if node["state"] != "unreachable":
-        return str(node["state"])
-    span = f" for {brief((now - since).total_seconds())}" if since is not None else ""
-    return f"unreachable{span}{', drained' if node.get('drained') else ''}"
+        return say("shown.state", state=node["state"])
+    gone = (
+        say("shown.unreachable_for", time=brief((now - since).total_seconds()))
+        if since is not None
+        else say("shown.state", state="unreachable")
+    )
+    return phrases([gone, *([say("shown.drained")] if node.get("drained") else [])])
 
 
 def account_text(node: Json) -> str:
@@ -51,11 +56,11 @@ def account_text(node: Json) -> str:
     runs_as = node.get("runs_as")
     login = str(node.get("target") or "").removeprefix("ssh://").rpartition("@")[0].partition(":")[0]
     if runs_as == "each":
-        return f"{f'as {clean(login)}: ' if login else ''}each job runs as its user's account"
+        return say("shown.each_account_login" if login else "shown.each_account", login=clean(login))
     if runs_as == "login":
-        own = "the account that logs in" if node.get("target") not in (None, _PIPE) else "the server's own account"
-        return f"all jobs run as {clean(login) or own}"
-    return f"jobs run as {clean(runs_as)}" if runs_as else ""
+        own = say("shown.login_account" if node.get("target") not in (None, _PIPE) else "shown.server_account")
+        return say("shown.all_run_as", account=clean(login) or own)
+    return say("shown.run_as", account=clean(runs_as)) if runs_as else ""
 
 
 def models_text(gpus: "Sequence[Json]") -> str:
@@ -78,21 +83,20 @@ def model(gpu: Json) -> str:
 
 def gpus_text(node: Json, gpus: "Sequence[Json]") -> str:
     """`4 GPUs (A100-SXM4-80GB)`."""
-    count = plural(int(node.get("gpus") or 0), "GPU") if node.get("gpus") else "no GPU"
+    count = say("shown.gpus", n=int(node["gpus"])) if node.get("gpus") else say("shown.no_gpu")
     return f"{count} ({models_text(gpus)})" if gpus else count
 
 
 def states_text(gpus: "Sequence[Json]") -> str:
     """`3 free, 1 used`: the number of GPUs in each state."""
     states = [str(gpu["state"]) for gpu in gpus]
-    counts = [(state, states.count(state)) for state in ("free", *_NOT_FREE)]
-    return ", ".join(f"{count} {state}" for state, count in counts if count)
+    return counts_text((state, states.count(state)) for state in ("free", *_NOT_FREE) if state in states)
 
 
 def memory_text(node: Json) -> str:
     """`120.0G free of 251.5G`; without the free part if the node is unreachable."""
     whole, free = node.get("mem_mib"), node.get("mem_available_mib") if node["state"] != "unreachable" else None
-    return "" if not whole else f"{size(free)} free of {size(whole)}" if free is not None else size(whole)
+    return "" if not whole else say("shown.free_of", free=size(free), whole=size(whole)) if free is not None else size(whole)
 
 
 def clock_text(node: Json) -> str:
@@ -101,6 +105,5 @@ def clock_text(node: Json) -> str:
     if ahead_ms is None or abs(ahead_ms) < 500:
         return ""
     seconds = abs(ahead_ms) / 1000
-    return (
-        f"{f'{seconds:.1f}s' if seconds < 100 else brief(seconds)} {'ahead of' if ahead_ms > 0 else 'behind'} the server's"
-    )
+    time = f"{seconds:.1f}s" if seconds < 100 else brief(seconds)
+    return say("shown.clock_ahead" if ahead_ms > 0 else "shown.clock_behind", time=time)

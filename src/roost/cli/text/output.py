@@ -251,8 +251,22 @@ def note(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def announce(code: str, /, **params: object) -> None:
+def phrases(parts: "Sequence[str]") -> str:
+    """Parts of a sentence, with the comma of the terminal's language between them."""
+    from roost.messages.terminal import say
+
+    return say("shown.phrases", phrases=parts)
+
+
+def note_of(code: str, /, **params: object) -> None:
     """A message of the catalogue on stderr, after everything printed so far."""
+    from roost.messages.terminal import say
+
+    note(say(code, **params))
+
+
+def announce(code: str, /, **params: object) -> None:
+    """The same with the program's name before it."""
     from roost.messages.terminal import say
 
     note(f"roost: {say(code, **params)}")
@@ -306,7 +320,9 @@ def notice_line(notice: "Json") -> str:
 def tell_notice(notice: "Json | None") -> None:
     """Print the notice to stderr, if there is one."""
     if notice is not None:
-        note(f"notice: {notice_line(notice)}")
+        from roost.messages.terminal import say
+
+        note(say("shown.notice", text=notice_line(notice)))
 
 
 def write(lines: "Sequence[str]") -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from roost.cli.parse.options import Iterator, Json
 from roost.cli.text.job_text import state_colour, state_text, time_text
 from roost.cli.text.output import Cell, Column, Screen, clean, cut, table, width_of
+from roost.messages.terminal import say
 
 _NO_NUMBERS = ("nan", "inf", "-inf")
 _WIDEST = 16
@@ -43,7 +44,7 @@ class Part:
 def table_lines(sweep: Json, now: datetime, shown: Screen) -> "tuple[list[str], list[str]]":
     """The lines of the table, and the names of columns that did not fit."""
     if not sweep["points"]:
-        return ["all jobs of this sweep were removed"], []
+        return [say("shown.sweep_empty")], []
     parts = _parts(sweep, now)
     hidden = _hidden(parts, shown.width)
     kept = [part for part in parts if part not in hidden]
@@ -53,7 +54,7 @@ def table_lines(sweep: Json, now: datetime, shown: Screen) -> "tuple[list[str], 
         f"{part.name}={part.texts[0]}" for part in parts if part in hidden and part.is_constant and part.kind != "state"
     )
     missing = [part.name for part in parts if part in hidden and not part.is_constant]
-    return [*([cut(f"all with {same}", shown.width)] if same else []), *table(columns, rows, shown)], missing
+    return [*([cut(say("shown.all_with", values=same), shown.width)] if same else []), *table(columns, rows, shown)], missing
 
 
 def value_text(value: object) -> str:

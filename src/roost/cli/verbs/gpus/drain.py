@@ -4,6 +4,7 @@ from roost.cli.parse.options import JSON, Args, Operand, TableVerb, Verb
 from roost.cli.parse.values import items
 from roost.cli.runtime.connect import server
 from roost.cli.text.output import clean, print_answer
+from roost.messages.terminal import say
 
 _TARGETS = Operand("targets", "+", "TARGET", "a node, a GPU (2 or box:2), or all")
 
@@ -14,7 +15,7 @@ def _drain(name: str, summary: str, *examples: tuple[str, str]) -> TableVerb:
     def run(args: Args) -> int:
         targets = [target for word in args.targets for target in items(word)]
         answer = server().drain(targets, undrain=name == "undrain")
-        return print_answer(args, answer, f"{name}ed {clean(', '.join(targets))}")
+        return print_answer(args, answer, say(f"shown.node_{name}", names=clean(", ".join(targets))))
 
     return TableVerb(Verb(name, summary, operands=(_TARGETS,), options=(JSON,), examples=examples), run)
 

@@ -4,20 +4,14 @@ from roost.cli.parse import values
 from roost.cli.parse.options import JSON, ONE, Args, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.text.output import clean, print_answer
+from roost.messages.terminal import say
 
-_DONE = {
-    "disable": "disabled",
-    "enable": "enabled",
-    "drain": "drained",
-    "undrain": "undrained",
-    "release": "released",
-    "set": "set",
-}
+_ACTIONS = ("disable", "enable", "drain", "undrain", "release", "set")
 VERB = Verb(
     "gpu",
     "disable or enable GPUs, or set how they are shared",
     operands=(
-        Operand("action", "1", "ACTION", ", ".join(_DONE), tuple(_DONE)),
+        Operand("action", "1", "ACTION", ", ".join(_ACTIONS), _ACTIONS),
         Operand("gpus", "+", "GPU", "index, UUID, alias, box:2, or all"),
     ),
     options=(
@@ -42,4 +36,4 @@ def run(args: Args) -> int:
         raise UsageError("cli.gpu_set" if args.action == "set" else "cli.gpu_no_set")
     names = [name for word in args.gpus for name in values.items(word)]
     answer = server().gpu_action(args.action, names, **parameters)
-    return print_answer(args, answer, f"{_DONE[args.action]} GPU {clean(', '.join(names))}")
+    return print_answer(args, answer, say(f"shown.gpu_{args.action}", names=clean(", ".join(names))))

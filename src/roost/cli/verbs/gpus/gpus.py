@@ -4,6 +4,7 @@ from roost.cli.parse.options import JSON, ONE, Args, Json, Option, UsageError, V
 from roost.cli.runtime.connect import server
 from roost.cli.text.gpu_text import below, rows
 from roost.cli.text.output import Screen, print_shown
+from roost.messages.terminal import say
 
 VERB = Verb(
     "gpus",
@@ -34,7 +35,7 @@ def lines(answer: Json, shown: Screen) -> list[str]:
     gpus = answer.get("gpus") or []
     cpu = answer.get("cpu") or {}
     if not gpus:
-        found = ["no GPU found; to simulate some: roost down; roost up --sim 4x24G --detach"]
+        found = [say("shown.no_gpus")]
     elif len({gpu["node"] for gpu in gpus}) > 1:
         from roost.cli.text.node_gpus_text import grouped_lines
 
@@ -42,4 +43,4 @@ def lines(answer: Json, shown: Screen) -> list[str]:
     else:
         head, *found = rows(gpus, shown)
         found = [head, *(line for gpu, row in zip(gpus, found, strict=True) for line in (row, *below(gpu, shown)))]
-    return [*found, f"CPU slots: {cpu.get('used', 0)} of {cpu.get('slots', 0)} used"] if cpu else found
+    return [*found, say("shown.cpu_slots", used=cpu.get("used", 0), slots=cpu.get("slots", 0))] if cpu else found

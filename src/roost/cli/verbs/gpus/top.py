@@ -13,6 +13,7 @@ from roost.cli.verbs.gpus import gpus
 from roost.cli.verbs.jobs import ls
 from roost.client.client import Roost
 from roost.client.errors import ServerUnreachable
+from roost.messages.terminal import say
 
 VERB = Verb(
     "top",
@@ -65,7 +66,7 @@ def _draw(roost: Roost) -> None:
     try:
         found = frame(roost, screen(), height)[: height - 1]
     except ServerUnreachable:
-        found = ["the server does not answer; reconnecting"]
+        found = [say("cli.reconnecting")]
     sys.stdout.write(_HOME_AND_CLEAR)
     write(found)
     sys.stdout.flush()

@@ -8,6 +8,7 @@ from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import IDS, LABEL, USER, joined_ids, narrowed
 from roost.cli.text.output import clean, print_answer
 from roost.client.client import Roost
+from roost.messages.terminal import say
 
 VERB = Verb(
     "archive",
@@ -39,10 +40,8 @@ def run(args: Args) -> int:
     if args.limit is not None:
         select = {"ids": ",".join(map(str, _first(roost, select, args.limit)))}
     answer = {"archived": 0, "path": path} if select.get("ids") == "" else roost.archive(path, select)
-    words = f"archived {values.plural(answer['archived'], 'job')} to {clean(path)}"
-    if answer.get("left"):
-        words += f"; {values.plural(answer['left'], 'job')} kept: their nodes are unreachable, so their logs cannot be read"
-    return print_answer(args, answer, words)
+    code = "shown.archived_left" if answer.get("left") else "shown.archived"
+    return print_answer(args, answer, say(code, n=answer["archived"], path=clean(path), left=answer.get("left")))
 
 
 def _first(roost: Roost, select: Json, count: int) -> list[int]:

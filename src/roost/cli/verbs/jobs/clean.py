@@ -37,4 +37,4 @@ def run(args: Args) -> int:
         answer = {"done": [], "skipped": []}
     if not answer["done"] and not args.json:
         announce("cli.nothing_to_remove")
-    return tell(answer, [("removed", answer.get("done") or [])], named=False, as_json=args.json)
+    return tell(answer, [("shown.removed", answer.get("done") or [])], named=False, as_json=args.json)

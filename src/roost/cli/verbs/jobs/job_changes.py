@@ -40,7 +40,7 @@ def edit(args: Args) -> int:
     changes = changes_of(args)
     if not changes:
         raise UsageError("cli.nothing_to_change")
-    return act(args, "edit", "changed", selection(args, "edit", by_label=False), changes=changes)
+    return act(args, "edit", "shown.changed", selection(args, "edit", by_label=False), changes=changes)
 
 
 def clone(args: Args) -> int:

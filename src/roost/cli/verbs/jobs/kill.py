@@ -36,7 +36,7 @@ def run(args: Args) -> int:
     if args.signal:
         if args.wait:
             raise UsageError("cli.wait_signal")
-        return act(args, "kill", f"sent {args.signal} to", signal=args.signal.upper().removeprefix("SIG"))
+        return act(args, "kill", "shown.signalled", signal=args.signal.upper().removeprefix("SIG"))
     parameters: Json = {}
     if args.now or args.grace is not None:
         parameters["grace_s"] = 0 if args.now else args.grace
@@ -50,7 +50,7 @@ def run(args: Args) -> int:
         ids = values.compress(done).replace(" ", "")
         persist(lambda: roost.wait(ids))
     ending = _ending(roost, set(done)) if done and not (args.wait or args.json) else set()
-    said = [("killed", [job for job in done if job not in ending]), ("ending", sorted(ending))]
+    said = [("shown.killed", [job for job in done if job not in ending]), ("shown.ending", sorted(ending))]
     return tell(answer, said, named=names_ids(args), as_json=args.json)
 
 

@@ -8,6 +8,7 @@ from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import IDS, LABEL, NODE, STATE, SWEEP, USER, joined_ids
 from roost.cli.text.job_text import about_text, gpus_text, state_colour, state_text, time_text, utc_now
 from roost.cli.text.output import Cell, Column, Screen, listed, note, print_json, screen, tell_notice, write
+from roost.messages.terminal import say
 
 DEFAULT_LIMIT = 50
 _LARGEST_PAGE = 10_000
@@ -131,10 +132,10 @@ def lines(jobs: list[Json], now: datetime, shown: Screen, many_nodes: bool = Fal
 def nothing(args: Args) -> str:
     """The message for an empty list."""
     if args.ids:
-        return f"no job {joined_ids(args.ids)}"
+        return say("shown.no_job", ids=joined_ids(args.ids))
     if is_narrow(args):
-        return "no matching jobs" + ("" if args.all or args.state else "; add --all to include all ended jobs")
-    return "no jobs" + ("" if args.all else " queued or running; ended jobs: roost ls --all")
+        return say("shown.no_matching" if args.all or args.state else "shown.no_matching_now")
+    return say("shown.no_jobs" if args.all else "shown.no_jobs_now")
 
 
 def is_narrow(args: Args) -> bool:
@@ -149,9 +150,9 @@ def footer(page: Json, args: Args) -> str:
     further = max(2 * len(page["jobs"]), 1000)
     command = "roost ls" + (" --all" if args.all else "") + f" --limit {further}"
     if args.ids or is_narrow(args):
-        return f"… and more: add --limit {further}"
+        return say("shown.more_add", n=further)
     left = dict(page.get("counts") or {})
     for job in page["jobs"]:
         left[job["state"]] = left.get(job["state"], 0) - 1
-    parts = [f"{left[state]:,} more {state}" for state in _UNENDED if left.get(state, 0) > 0]
-    return f"… {', '.join(parts) or 'and more'}: {command}"
+    parts = [say("shown.more_in_state", n=left[state], state=state) for state in _UNENDED if left.get(state, 0) > 0]
+    return say("shown.footer" if parts else "shown.footer_more", parts=parts, command=command)

@@ -24,4 +24,4 @@ def run(args: Args) -> int:
     except ValueError:
         raise UsageError("cli.position", position=args.position) from None
     answer = server().act("move", {"ids": joined_ids([args.ids])}, position=position)
-    return tell(answer, [("moved", answer.get("done") or [])], named=True, as_json=args.json)
+    return tell(answer, [("shown.moved", answer.get("done") or [])], named=True, as_json=args.json)

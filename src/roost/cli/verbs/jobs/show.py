@@ -14,10 +14,12 @@ from roost.cli.text.job_text import (
     out_of_sight,
     state_colour,
     state_text,
+    state_words,
     utc_now,
 )
-from roost.cli.text.output import Screen, clean, cut, fields, print_each, screen, wrap
+from roost.cli.text.output import Screen, clean, cut, fields, phrases, print_each, screen, wrap
 from roost.client.client import Roost
+from roost.messages.terminal import say
 
 VERB = Verb(
     "show",
@@ -61,13 +63,13 @@ def lines(job: Json, now: datetime, shown: Screen) -> list[str]:
         *fields(pairs, "  ", shown.width),
     ]
     if job.get("reasons"):
-        found.append("  reasons for waiting:")
+        found.append("  " + say("shown.reasons"))
         for reason in job["reasons"]:
             found += wrap(clean(reason["text"]), shown.width, "    ", "      ")
     for attempt in attempts:
         found.extend(_attempt(attempt, now, shown.width))
     if "env" in job:
-        found.append("  environment:")
+        found.append("  " + say("shown.environment"))
         found.extend(f"    {clean(name)}={clean(value)}" for name, value in sorted(job["env"].items()))
     return found
 
@@ -75,7 +77,7 @@ def lines(job: Json, now: datetime, shown: Screen) -> list[str]:
 def _about(job: Json, command: str) -> list[tuple[str, str]]:
     return [
         ("command", command),
-        ("script", "stored with the job" if job.get("script") else ""),
+        ("script", say("shown.stored") if job.get("script") else ""),
         ("directory", clean(job.get("cwd") or "")),
         ("user", clean(job.get("user") or "")),
         ("submitted by", _unless(job.get("submitter"), job.get("user"))),
@@ -90,7 +92,7 @@ def _about(job: Json, command: str) -> list[tuple[str, str]]:
         ("after", _after(job.get("after"))),
         ("time limit", in_words(job["time_limit_s"]) if job.get("time_limit_s") else ""),
         ("retries", _retries(job)),
-        ("preemptible", "yes" if job.get("preemptible") else ""),
+        ("preemptible", say("shown.yes") if job.get("preemptible") else ""),
         ("output", clean(job.get("stdout") or "")),
         ("errors", clean(job.get("stderr") or "")),
         ("now", clean(job.get("retry") or "")),
@@ -104,8 +106,9 @@ def _unless(name: str | None, user: str | None) -> str:
 
 def _retries(job: Json) -> str:
     """`1 of 2 used; after out of memory: 0 of 3 used`."""
-    kinds = (("", "retries", "retried"), ("after out of memory: ", "retry_oom", "oom_retried"))
-    return "; ".join(f"{what}{job.get(used) or 0} of {job[most]} used" for what, most, used in kinds if job.get(most))
+    kinds = (("shown.retries_used", "retries", "retried"), ("shown.oom_retries_used", "retry_oom", "oom_retried"))
+    parts = [say(code, n=job.get(used) or 0, most=job[most]) for code, most, used in kinds if job.get(most)]
+    return say("shown.parts", parts=parts)
 
 
 def _sweep(job: Json) -> str:
@@ -118,38 +121,39 @@ def _peak(peak_mib: int | None, granted_mib: int | None) -> str:
     """The peak memory on a GPU, and whether it exceeded the request."""
     if not peak_mib:
         return ""
-    return f"peak {size(peak_mib)}" + (
-        f", more than the requested {size(granted_mib)}" if granted_mib and peak_mib > granted_mib else ""
-    )
+    if granted_mib and peak_mib > granted_mib:
+        return say("shown.peak_over", size=size(peak_mib), asked=size(granted_mib))
+    return say("shown.peak", size=size(peak_mib))
 
 
 def _place(position: int | None) -> str:
     """The position as `move` counts it."""
-    return "" if position is None else f"{position}" + (" (next)" if position == 0 else "")
+    return "" if position is None else str(position) if position else say("shown.next", position=position)
 
 
 def _request(job: Json) -> str:
     request = job.get("request") or {}
     count = request.get("gpus", job.get("gpus"))
-    text = str(len(count) if isinstance(count, list) else count)
+    parts = [str(len(count) if isinstance(count, list) else count)]
     if request.get("mem_mib"):
-        text += f", {size(request['mem_mib'])} of memory each"
+        parts.append(say("shown.mem_each", size=size(request["mem_mib"])))
     if request.get("max_util") is not None:
-        text += f", utilization at most {request['max_util']}%"
+        parts.append(say("shown.max_util", util=request["max_util"]))
     if request.get("exclusive"):
-        text += ", exclusive"
-    if request.get("gpu_ids"):
-        text += f", only {','.join(map(str, request['gpu_ids']))}"
-    if request.get("prefer_gpus"):
-        text += f", preferably {','.join(map(str, request['prefer_gpus']))}"
-    return ", ".join([clean(text), *constraints(request)])
+        parts.append(say("shown.exclusive"))
+    for code, gpus in (("shown.only_gpus", "gpu_ids"), ("shown.preferably_gpus", "prefer_gpus")):
+        if request.get(gpus):
+            parts.append(say(code, gpus=clean(",".join(map(str, request[gpus])))))
+    return phrases([*parts, *constraints(request)])
 
 
 _WANTS = {"success": "succeeded", "any": "ended", "failure": "failed"}
 
 
 def _after(after: list[Json] | None) -> str:
-    return ", ".join(f"{each['job']} {_WANTS.get(each['wants'], each['wants'])}" for each in after or [])
+    return phrases(
+        [say("shown.after", job=each["job"], state=_WANTS.get(each["wants"], each["wants"])) for each in after or []]
+    )
 
 
 def _times(job: Json, now: datetime) -> list[tuple[str, str]]:
@@ -159,24 +163,25 @@ def _times(job: Json, now: datetime) -> list[tuple[str, str]]:
 
 
 def _attempt(attempt: Json, now: datetime, width: int) -> list[str]:
-    head = f"  attempt {attempt['attempt']}: {state_text(attempt)}"
-    if attempt.get("node"):
-        head += f" on {clean(attempt['node'])}"
+    code = "shown.attempt_on" if attempt.get("node") else "shown.attempt"
+    head = [say(code, attempt=attempt["attempt"], state=state_words(attempt), node=clean(attempt.get("node") or ""))]
     if attempt.get("gpu_indices") and attempt.get("outcome") != "cannot_start":
-        head += f", GPU {','.join(map(str, attempt['gpu_indices']))}"
+        head.append(f"GPU {','.join(map(str, attempt['gpu_indices']))}")
     if attempt.get("pid"):
-        head += f", pid {attempt['pid']}"
+        head.append(f"pid {attempt['pid']}")
     start, end = moment(attempt.get("started_at")), moment(attempt.get("ended_at"))
-    took = f", took {lasted((end - start).total_seconds())}" if start and end else ""
+    until = local_time(attempt.get("ended_at"), now)
+    if start and end:
+        until = say("shown.took", at=until, time=lasted((end - start).total_seconds()))
     pairs = [
         ("started", local_time(attempt.get("started_at"), now) if start else ""),
-        ("ended", local_time(attempt.get("ended_at"), now) + took if end else ""),
+        ("ended", until if end else ""),
         ("exit code", "" if attempt.get("exit_code") is None else str(attempt["exit_code"])),
         ("GPU memory", _peak(attempt.get("peak_mem_mib"), attempt.get("granted_mib"))),
-        ("host memory", f"peak {size(attempt['peak_rss_mib'])}" if attempt.get("peak_rss_mib") else ""),
+        ("host memory", _peak(attempt.get("peak_rss_mib"), None)),
         ("CPU time", lasted(attempt["cpu_s"]) if attempt.get("cpu_s") else ""),
         ("error", clean(attempt.get("error") or "")),
         ("output", clean(attempt.get("stdout") or "")),
         ("errors", clean(attempt.get("stderr") or "")),
     ]
-    return [head, *fields(pairs, "    ", width)]
+    return ["  " + phrases(head), *fields(pairs, "    ", width)]

@@ -6,7 +6,7 @@ import sys
 from roost.cli.parse import job_options, values
 from roost.cli.parse.options import COMMAND, JSON, ONE, Args, Json, Operand, Option, UsageError, Verb, option_table, parse
 from roost.cli.runtime.connect import reach
-from roost.cli.text.output import announce
+from roost.cli.text.output import announce, note_of
 from roost.client import jsontext
 from roost.client.client import Roost, new_key
 from roost.client.errors import ApiError
@@ -167,22 +167,26 @@ def _dry_run(args: Args, jobs: list[Json], envs: "list[dict[str, str]]", lines: 
     if args.json:
         print(jsontext.dumps({"version": 1, "jobs": answers}))
         return 0
+    from roost.messages.terminal import say
+
     for position, answer in enumerate(answers):
-        where = f"line {lines[position]}: " if lines else ""
-        print(where + _would(answer))
+        print(say("shown.at_line", line=lines[position], text=_would(answer)) if lines else _would(answer))
         if not lines:
             _print_further(answer)
     return 0
 
 
 def _would(answer: Json) -> str:
+    from roost.messages.terminal import say
+
     if answer["would"] == "start":
         gpus = answer.get("gpus") or []
         if not gpus:
-            return "would start now on a CPU slot"
-        return f"would start now on GPU {','.join(map(str, gpus))}" + (f" of {answer['node']}" if answer.get("node") else "")
+            return say("shown.would_start_cpu")
+        code = "shown.would_start_gpu_of" if answer.get("node") else "shown.would_start_gpu"
+        return say(code, gpus=",".join(map(str, gpus)), node=answer.get("node"))
     reasons = answer.get("reasons") or []
-    return "would wait" + (f": {reasons[0]['text']}" if reasons else "")
+    return say("shown.would_wait_for", why=reasons[0]["text"]) if reasons else say("shown.would_wait")
 
 
 def _print_further(answer: Json) -> None:
@@ -204,10 +208,10 @@ def _print_ids(args: Args, roost: Roost, ids: list[int]) -> int:
         out.write("\n".join(map(str, ids)) + "\n")
     elif len(ids) == 1:
         print(ids[0])
-        print(f"follow the output: roost log -f {ids[0]}", file=sys.stderr)
+        note_of("shown.follow", job=ids[0])
     else:
         print(values.compress(ids))
-        print(f"{len(ids):,} jobs queued; list them: roost ls", file=sys.stderr)
+        note_of("shown.queued", n=len(ids))
     if roost.notice is not None and not (args.quiet or args.json):
         from roost.cli.text.output import tell_notice
 

@@ -96,9 +96,11 @@ def _tell(jobs: list[Json]) -> None:
 
 def _summary(jobs: list[Json]) -> str:
     """`90 succeeded, 8 failed, 2 running`."""
+    from roost.cli.text.job_text import counts_text
+
     counts: dict[str, int] = {}
     for job in jobs:
-        name = str(job.get("outcome") or job["state"]).replace("_", " ")
+        name = str(job.get("outcome") or job["state"])
         counts[name] = counts.get(name, 0) + 1
     ordered = sorted(counts.items(), key=lambda item: (item[0] != "succeeded", -item[1]))
-    return ", ".join(f"{count:,} {name}" for name, count in ordered)
+    return counts_text(ordered)

@@ -3,12 +3,13 @@
 from datetime import datetime
 
 from roost.cli.parse.options import JSON, Args, Json, UsageError, Verb
-from roost.cli.parse.values import brief, plural
+from roost.cli.parse.values import brief
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.selection import IDS, joined_ids
 from roost.cli.text.estimate_text import estimate_lines
-from roost.cli.text.job_text import WAITING, constraints, gpus_text, moment, state_text, time_text, utc_now
-from roost.cli.text.output import Screen, clean, print_json, screen, wrap, write
+from roost.cli.text.job_text import WAITING, constraints, gpus_text, moment, state_words, time_text, utc_now
+from roost.cli.text.output import Screen, clean, phrases, print_json, screen, wrap, write
+from roost.messages.terminal import say
 
 MAX_REASONS = 16
 VERB = Verb(
@@ -45,7 +46,7 @@ def lines(job: Json, now: datetime, shown: Screen, estimate: Json | None = None)
     reasons = job.get("reasons") or []
     if not reasons:
         return wrap(_active(job, now), shown.width, indent="  ")
-    found = [f"job {job['id']} is {job['state']}:", *_asked(job, shown)]
+    found = [say("shown.job_is_why", job=job["id"], state=job["state"]), *_asked(job, shown)]
     if job.get("retry"):
         found += wrap(clean(job["retry"]).removeprefix("queued again: "), shown.width, "  ", "    ")
     found += reason_lines(reasons, shown)
@@ -65,43 +66,43 @@ def reason_lines(reasons: list[Json], shown: Screen) -> list[str]:
     found = []
     for reason in reasons:
         found += wrap(clean(reason["text"]), shown.width, "  ", "    ")
-    return [*found, f"  and {left:,} more nodes; --json lists all"] if left else found
+    return [*found, "  " + say("shown.more_reasons", n=left)] if left else found
 
 
 def _asked(job: Json, shown: Screen) -> list[str]:
     """`requested: 2 GPUs, model A100 or H100, only on lab3`; nothing without constraints."""
     request = job.get("request") or {}
-    phrases = constraints(request)
-    if not phrases:
+    found = constraints(request)
+    if not found:
         return []
-    what = plural(request["gpus"], "GPU") if request.get("gpus") else "no GPU"
-    return wrap(", ".join([f"requested: {what}", *phrases]), shown.width, "  ", "    ")
+    what = say("shown.gpus", n=request["gpus"]) if request.get("gpus") else say("shown.no_gpu")
+    return wrap(say("shown.requested", phrases=[what, *found]), shown.width, "  ", "    ")
 
 
 def _active(job: Json, now: datetime) -> str:
     """`job 5 is running on box, GPU 1,2, for 3s`."""
-    text = f"job {job['id']} is {job['state']}"
     is_unknown = job["state"] == "unknown"
-    if is_unknown:
-        text += f": it was {clean(job.get('last_state') or 'running')}"
-    if job.get("node"):
-        text += f" on {clean(job['node'])}"
+    codes = ("shown.job_unknown", "shown.job_unknown_on") if is_unknown else ("shown.job_is", "shown.job_is_on")
+    about = {"state": job["state"], "was": job.get("last_state") or "running", "node": clean(job.get("node") or "")}
+    head = [say(codes[bool(job.get("node"))], job=job["id"], **about)]
     attempts = job.get("attempts") or []
     if attempts and attempts[-1].get("gpu_indices"):
-        text += f", GPU {gpus_text(job)}"
+        head.append(f"GPU {gpus_text(job)}")
     start = moment(job.get("started_at"))
-    if start is not None:
-        passed = brief((now - start).total_seconds())
-        text += f", for {passed}" if job["state"] == "running" else f"; it started {passed} ago"
-    return text + ("; the node is unreachable: roost nodes" if is_unknown else "")
+    passed = brief((now - start).total_seconds()) if start is not None else ""
+    if passed and job["state"] == "running":
+        head.append(say("shown.for", time=passed))
+    ago = [say("shown.started_ago", time=passed)] if passed and job["state"] != "running" else []
+    return say("shown.parts", parts=[phrases(head), *ago, *([say("shown.node_away")] if is_unknown else [])])
 
 
 def _ended(job: Json, now: datetime, shown: Screen) -> list[str]:
     """`job 11 has ended: timed out (ran 1m00s, ended 2h01m ago)`, and the error below."""
     end = moment(job.get("ended_at"))
-    about = [f"ran {time_text(job, now)}"] if job.get("started_at") else []
-    about += [f"ended {brief((now - end).total_seconds())} ago"] if end else []
-    found = [f"job {job['id']} has ended: {state_text(job)}" + (f" ({', '.join(about)})" if about else "")]
+    about = [say("shown.ran", time=time_text(job, now))] if job.get("started_at") else []
+    about += [say("shown.ended_ago", time=brief((now - end).total_seconds()))] if end else []
+    code = "shown.has_ended_about" if about else "shown.has_ended"
+    found = [say(code, job=job["id"], how=state_words(job), about=about)]
     if job.get("error"):
         found += wrap(clean(job["error"]), shown.width, "  ", "    ")
     return found

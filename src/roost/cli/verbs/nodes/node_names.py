@@ -48,7 +48,8 @@ def _ask(node: str, refusal: ApiError) -> None:
     if not sys.stdin.isatty():
         raise refusal
     from roost.cli.runtime.prompt import confirmed
+    from roost.messages import terminal
 
     say(refusal.message, (refusal.hint or "").partition(", then say:")[0])
-    if not confirmed(f"Is this the host key of {node}?"):
+    if not confirmed(terminal.say("cli.ask_host_key", node=node)):
         raise RoostError("cli.nothing_done")

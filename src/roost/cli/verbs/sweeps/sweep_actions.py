@@ -39,7 +39,7 @@ RERUN = Verb(
 
 def kill(args: Args) -> int:
     """End the jobs of a sweep."""
-    return act(args, "kill", "killed", {"sweep": sweep_id(server(), args.sweep)})
+    return act(args, "kill", "shown.killed", {"sweep": sweep_id(server(), args.sweep)})
 
 
 def limit(args: Args) -> int:
@@ -62,7 +62,7 @@ def rerun(args: Args) -> int:
     if not roost.jobs(sweep=number, state=states, limit=1)["jobs"]:
         outcomes = ", ".join(states).replace("_", " ")
         raise UsageError("cli.no_outcome", sweep=number, outcomes=outcomes, exit_code=EXIT_FAILED)
-    return act(args, "rerun", "queued again:", {"sweep": number, "states": states})
+    return act(args, "rerun", "shown.rerun", {"sweep": number, "states": states})
 
 
 def _states(args: Args) -> list[str]:

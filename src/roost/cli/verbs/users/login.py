@@ -10,6 +10,7 @@ from roost.client import logins, paths
 from roost.client.client import Roost
 from roost.client.errors import RoostError
 from roost.client.server_api import server_address
+from roost.messages.terminal import say
 
 VERB = Verb(
     "login",
@@ -54,13 +55,13 @@ def run(args: Args) -> int:
 def _by_password(url: str, user: str | None) -> Json:
     from getpass import getuser
 
-    name = user or prompt.answer(f"User at {url}", getuser())
-    found = Roost(url, token="").people.login(name, prompt.secret("Password"), os.uname().nodename or "a computer")
+    name = user or prompt.answer(say("cli.ask_user", url=url), getuser())
+    found = Roost(url, token="").people.login(name, prompt.secret("cli.ask_password"), os.uname().nodename or "a computer")
     return {"user": found["user"], "token": found["token"], "id": found["id"]}
 
 
 def _by_token(url: str, user: str | None) -> Json:
-    token = prompt.secret("Token").strip()
+    token = prompt.secret("cli.ask_token").strip()
     me = Roost(url, token=token).people.me()
     if user not in (None, me["user"]):
         raise UsageError("cli.token_of_another", user=me["user"], user2=user)

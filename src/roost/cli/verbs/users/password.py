@@ -19,7 +19,7 @@ def run(args: Args) -> int:
     people = (roost := server()).people
     me = people.me()
     needs_old = me["via"] != "socket" and roost.user(me["user"])["password"]
-    old = prompt.secret("Old password") if needs_old else None
+    old = prompt.secret("cli.ask_old_password") if needs_old else None
     people.set_password(prompt.new_password(), old)
     announce("cli.password_set", user=me["user"])
     return 0

@@ -1,10 +1,9 @@
 """roost user del: delete users and end their jobs; the history stays."""
 
 from roost.cli.parse.options import JSON, Args, Json, Option, Verb
-from roost.cli.parse.values import plural
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.prompt import confirmed
-from roost.cli.text.output import announce, clean, note, print_json
+from roost.cli.text.output import announce, clean, note_of, print_json
 from roost.cli.verbs.users.user_names import NAMES, known
 from roost.client.errors import EXIT_FAILED
 from roost.messages.terminal import say
@@ -26,8 +25,7 @@ def run(args: Args) -> int:
     users = known(roost, args.names)
     jobs = sum(user["running"] + user["queued"] for user in users)
     names = ", ".join(clean(user["user"]) for user in users)
-    ends = f" and end {plural(jobs, 'job')}" if jobs else ""
-    if not args.yes and not confirmed(f"delete {names}{ends}?"):
+    if not args.yes and not confirmed(say("cli.ask_delete_jobs" if jobs else "cli.ask_delete", names=names, jobs=jobs)):
         announce("cli.nothing_done")
         return EXIT_FAILED
     gone = [roost.people.delete(user["user"]) for user in users]
@@ -45,4 +43,4 @@ def tell(gone: Json) -> None:
     announce("cli.user_deleted", name=name, jobs=ended)
     if gone["admitted"]:
         announce("cli.still_admitted", name=name)
-        note(f"hint: {say('cli.still_admitted.hint', name=name)}")
+        note_of("cli.hint", hint=say("cli.still_admitted.hint", name=name))
