@@ -21,7 +21,8 @@ from roost.server.rounds.node_reports import LinkLost, NodeReport
 from roost.server.rounds.turn import Reply
 from roost.store import reads
 from roost.store.rows import JobRow, ResultRow
-from roost.store.store import CommitFailed, Store
+from roost.store.store import Store
+from roost.store.store_errors import CommitFailed
 
 NOW = 1_800_000_000_000
 MEM = 24_000

@@ -15,7 +15,8 @@ from roost.server.rounds.commands import Command
 from roost.server.rounds.controller import Controller, Round
 from roost.server.rounds.loop import RECOVER_MS, Inbox, RoundLoop
 from roost.server.rounds.turn import Reply, Send
-from roost.store.store import CommitFailed, Store
+from roost.store.store import Store
+from roost.store.store_errors import CommitFailed
 
 OnReply = Callable[[Reply], None]
 

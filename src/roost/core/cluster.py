@@ -64,6 +64,9 @@ class Cluster(Machines):
         self.runs_of: Counter[str] = Counter()
         self.runs_in: Counter[int] = Counter()
         """GPUs and jobs that a user has, and jobs that a sweep has, from the intent to start until nothing is left."""
+        self.served: Counter[str] = Counter()
+        """Users by when they were last given something: the number of that start among all."""
+        self.starts = 0
         self.yielding: set[int] = set()
         """Jobs that have GPUs and would make room for others."""
         self.present: set[str] = set()
@@ -155,6 +158,11 @@ class Cluster(Machines):
         self.active[active.job.id] = active
         self._claim(active)
         self.counts[active.state] += 1
+
+    def serve(self, user: str) -> None:
+        """Note that this user was given something, after all others that were."""
+        self.starts += 1
+        self.served[user] = self.starts
 
     def ran(self, event: ev.Ended | ev.Requeued) -> Ran | None:
         """What an end teaches; None when nothing ran. To be asked before it is applied."""
@@ -257,6 +265,7 @@ class Cluster(Machines):
         job = Job(job.id, job.shape, job.rank, job.submitted_ms, e.attempt)
         self.active[e.id] = Active(job, State.STARTING, e.attempt, e.node, e.gpus, e.at_ms, granted_mib=e.granted_mib)
         self.abandoned_holds.pop(e.id, None)
+        self.serve(job.shape.user)
         self._claim(self.active[e.id])
 
     def _started(self, e: ev.Started) -> None:

@@ -47,17 +47,19 @@ class Bounds(msgspec.Struct, frozen=True):
     lasting_s: float = 0.3
     """An attachment that ended sooner is followed by a longer pause, up to `longest_pause_s`."""
     longest_pause_s: float = 5.0
-    silent_s: float | None = None
-    """Seconds of silence before the other side is asked whether it is alive; after three times as long the link ends."""
     first_pause_s: float = 0.02
+    silent_s: float = 2.5
+    """A program that has said nothing for so long is asked whether it is there; three times as long, and the link ends."""
+    hello_s: float = 60.0
+    """How long the first word may take: ssh, a slow login, the push of the program."""
 
 
 TRUSTED = Bounds()
 WARY = Bounds(4 << 20, 32 << 20, (60, 1 << 20), 1, 10.0, 1.0)
 """For a program that is its user's, who may have put anything in its place."""
-REMOTE = Bounds(16 << 20, 64 << 20, (200, 8 << 20), 1, 10.0, 30.0, 20.0, 0.25)
+REMOTE = Bounds(16 << 20, 64 << 20, (200, 8 << 20), 1, 10.0, 30.0, 0.25)
 """For another machine: it may be broken, and the way to it may be cut without a word."""
-WARY_REMOTE = msgspec.structs.replace(WARY, longest_pause_s=30.0, silent_s=20.0, first_pause_s=0.25)
+WARY_REMOTE = msgspec.structs.replace(WARY, longest_pause_s=30.0, first_pause_s=0.25)
 SLICE_S = 0.05
 
 
@@ -93,7 +95,6 @@ class Link:
         is_behind: Callable[[], bool] = lambda: False,
     ) -> None:
         self.node, self.route, self._bounds = node, route, route.bounds
-        self._heard_s = 0.0
         self._is_pushed = self._has_gate = False
         self._hurry = asyncio.Event()
         self._hellos = self._complaints = 0
@@ -168,7 +169,6 @@ class Link:
             wire = _Wire(self._take_line, self._bounds, self._is_behind)
             self._hellos = self._complaints = 0
             self._is_pushed = False
-            self._heard_s = time.monotonic()
             await asyncio.get_running_loop().create_connection(lambda: wire, sock=ours)
             self._wire = wire
             if self._closing.is_set():  # while it was on its way
@@ -191,15 +191,15 @@ class Link:
         return self.route.explain(words) if self.route.explain is not None else lines[-1]
 
     async def _listen_for_silence(self, wire: _Wire) -> None:
-        """A machine that is switched off says nothing; a daemon that hangs says nothing either."""
-        if (patience_s := self._bounds.silent_s) is None:
-            return
+        """A machine that is switched off says nothing; a daemon that hangs says nothing either. Time in which this server
+        itself stood still does not count, nor what waits to be read here."""
+        step_s, silent_s = self._bounds.silent_s / 2, 0.0
         while True:
-            await asyncio.sleep(patience_s / 2)
-            silent_s = time.monotonic() - self._heard_s
-            if silent_s > 3 * patience_s:
+            await asyncio.sleep(step_s)
+            silent_s = 0.0 if wire.was_heard() else silent_s + step_s
+            if silent_s >= (self._bounds.hello_s if self.hello is None else 3 * self._bounds.silent_s):
                 wire.fail("it does not answer" if self.hello is not None else "it did not say hello")
-            elif silent_s > patience_s:
+            elif silent_s >= self._bounds.silent_s:
                 self.send([{"op": "ping", "id": 0}])
 
     def _push(self) -> None:
@@ -209,7 +209,6 @@ class Link:
         self._wire.write(self.route.program)
 
     def _take_line(self, line: bytes) -> None:
-        self._heard_s = time.monotonic()
         if line == PUSH and self.hello is None:
             self._push()
             return
@@ -309,12 +308,19 @@ class _Wire(asyncio.Protocol):
         self._lines: deque[bytes] = deque()
         self._left = bounds.a_slice or (0, 0)
         self._slice: asyncio.TimerHandle | None = None
+        self._is_heard = False
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
 
+    def was_heard(self) -> bool:
+        """Whether anything came since this was last asked, be it half a line, or waits to be taken."""
+        heard, self._is_heard = self._is_heard, False
+        return heard or bool(self._lines)
+
     def data_received(self, data: bytes) -> None:
+        self._is_heard = True
         self._buffer += data
         if b"\n" not in data:
             if len(self._buffer) > self._bounds.line:

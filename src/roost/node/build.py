@@ -34,6 +34,7 @@ def build(directory: str) -> Archive:
     files["__main__.py"] = _MAIN.format(program=program).encode()
     content = _hash(files)
     path = os.path.join(directory, f"roost-node-{content[:12]}.pyz")
+    os.makedirs(directory, 0o700, exist_ok=True)
     if not _has(path, files):
         _write(path, files)
     return Archive(path, content, program)

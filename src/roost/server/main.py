@@ -8,9 +8,7 @@ import json
 import logging
 import logging.handlers
 import os
-import shutil
 import socket
-import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +18,7 @@ import roost
 from roost.client import paths
 from roost.core.errors import RoostError
 from roost.links.link import plain
+from roost.messages import Message, hint_of
 from roost.node.gpus.simulated import parse_sim_spec
 from roost.server.clock import now_ms
 from roost.server.history.recorder import record, write
@@ -36,8 +35,9 @@ from roost.server.process.sockets import CannotListen, check_own
 from roost.server.rounds.controller import Controller
 from roost.server.rounds.engine import Engine, EngineInbox
 from roost.server.shutdown import Shutdown
-from roost.store.backup import Damaged
-from roost.store.store import Store, WrongVersion
+from roost.store.restore import finish, restore
+from roost.store.store import Store
+from roost.store.store_errors import StoreError
 
 EXIT_TRY_LATER, EXIT_USAGE, EXIT_ERROR = 75, 2, 1
 ATTACH_S = 10.0
@@ -87,11 +87,10 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(str(error), error.hint, EXIT_USAGE)
     except CannotListen as error:
         return _fail(str(error), error.hint, EXIT_ERROR)
-    except Damaged as error:
-        return _fail(str(error), "put a backup in its place: roost restore --force FILE", EXIT_ERROR)
-    except WrongVersion as error:
-        return _fail(str(error), "install that release, or name another ROOST_HOME", EXIT_ERROR)
-    except (OSError, sqlite3.Error) as error:
+    except StoreError as error:
+        _log.error("%s", error)
+        return _fail(str(error), str(hint_of(error.said) or f"see {home / 'server.log'}"), EXIT_ERROR)
+    except OSError as error:
         _log.exception("the server ends")
         return _fail(f"cannot serve {home}: {error}", f"see {home / 'server.log'}", EXIT_ERROR)
     finally:
@@ -172,6 +171,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor: Supervisor) -> int:
+    finish(home / "roost.db")
     store = Store(home / "roost.db")
     store.forget_submissions(now_ms() - KEYS_KEPT_MS)
     store.forget_history(RUNS_KEPT)
@@ -189,7 +189,8 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     eviction = Eviction(engine, ways.evict_command)
     for name, work in {
         "archive": lambda: server.archive.keep_bounded(server.people.itself),
-        "disk watch": lambda: _watch_disk(store, engine),
+        "store watch": server.store_watch.look,
+        "store check": server.store_watch.check,
         "accounts": server.accounts.run,
         "users": lambda: _tidy(server.people),
         "node links": links.tend,
@@ -274,40 +275,29 @@ async def _tidy(people: People) -> None:
             _log.warning("cannot keep what is known of people: %s", error.message)
 
 
-async def _watch_disk(store: Store, engine: Engine) -> None:
-    """Refuse new jobs before the disk is so full that a commit would fail; keep the write-ahead log short."""
-    while True:
-        await asyncio.to_thread(store.checkpoint)
-        floor = engine.cluster.number("disk.min_mib")
-        free = await asyncio.to_thread(store.free_mib)
-        engine.controller.disk_is_full = free < floor
-        await asyncio.sleep(1)
-
-
 def _restore(home: Path, source: Path, force: bool) -> int:
-    """Begin from a backup: the database is copied; ids that runs on this machine have used are not given again."""
+    """Begin from a backup; ids that runs on this machine have used are not given again."""
     target = home / "roost.db"
     if target.exists() and not force:
-        return _fail(f"{home} has a state already", "--force replaces it, or name another ROOST_HOME", EXIT_ERROR)
-    try:
-        with contextlib.closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as db:
-            db.execute("SELECT count(*) FROM jobs")
-    except sqlite3.Error as error:
-        return _fail(f"{source} is not a backup of Roost: {error}", "roost backup FILE makes one", EXIT_USAGE)
-    for suffix in ("-wal", "-shm"):
-        (home / f"roost.db{suffix}").unlink(missing_ok=True)
-    partial = home / "roost.db.part"
-    shutil.copyfile(source, partial)
-    os.chmod(partial, 0o600)
-    partial.replace(target)
+        raise StoreError("store.has_database", home=str(home))
     known = [*(home / "node" / "runs").glob("*.*"), *(home / "logs").glob("*")]
     used = [int(number) for path in known if (number := path.name.partition(".")[0]).isdigit()]
-    store = Store(target)
-    last = max([int(store.meta().get("last_job", "0")), *used])
-    store.set_meta("last_job", str(last))
-    store.close()
-    sys.stderr.write(f"restored {source} into {home}\n")
+
+    def raise_ids(store: Store) -> None:
+        store.set_meta("last_job", str(max([int(store.meta().get("last_job", "0")), *used])))
+
+    try:
+        former = restore(source, target, raise_ids)
+    except OSError as error:
+        raise StoreError("store.cannot_restore", path=str(source), home=str(home), why=str(error.strerror)) from None
+    _say(Message("store.restored", path=str(source), home=str(home)))
+    if former is not None:
+        _say(Message("store.former_kept", path=str(former)))
     return 0
+
+
+def _say(message: Message) -> None:
+    sys.stderr.write(f"{message}\n")
 
 
 if __name__ == "__main__":

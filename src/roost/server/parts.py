@@ -26,6 +26,7 @@ from roost.server.operations.user_admin import UserAdmin
 from roost.server.rounds.engine import Engine
 from roost.server.shutdown import Shutdown
 from roost.server.store_reader import StoreReader
+from roost.server.store_watch import StoreWatch
 from roost.server.views.dashboard_feed import DashboardFeed
 from roost.server.views.forecasts import JobForecasts
 from roost.server.views.job_reader import JobReader
@@ -46,6 +47,7 @@ class Parts:
     address: Address
     shutdown: Shutdown
     background: Background
+    store_watch: StoreWatch
     reader: StoreReader
     people: People
     login: Login
@@ -83,7 +85,10 @@ def assemble(home: Path, store: Store, engine: Engine, links: NodeLinks) -> Part
     selector = JobSelector(engine, reader)
     jobs = JobReader(engine, reader, people, selector, forecasts, etas)
     actions = JobActions(engine, reader, selector, forecasts)
-    status = ServerStatus(home, engine, reader, links, people, pam, address, background)
+    watch = StoreWatch(
+        store, lambda: engine.cluster.number("disk.min_mib"), lambda full: setattr(engine.controller, "disk_is_full", full)
+    )
+    status = ServerStatus(home, engine, reader, links, people, pam, address, [background, watch])
     notifier = Notifier(store, engine, reader, people, logs)
     return Parts(
         home=home,
@@ -93,6 +98,7 @@ def assemble(home: Path, store: Store, engine: Engine, links: NodeLinks) -> Part
         address=address,
         shutdown=shutdown,
         background=background,
+        store_watch=watch,
         reader=reader,
         people=people,
         login=Login(people, pam),

@@ -9,6 +9,7 @@ from roost.core.errors import NotFound
 from roost.store import reads
 from roost.store.rows import JobRow, SweepRow
 from roost.store.store import Store
+from roost.store.store_errors import StoreError
 
 T = TypeVar("T")
 READERS = 2
@@ -25,11 +26,17 @@ class StoreReader:
 
     async def read(self, question: Callable[..., T], *arguments: Any) -> T:
         """Ask the store."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._store.read, question, *arguments)
+        return await self._ask(self._readers, question, *arguments)
 
     async def search(self, question: Callable[..., T], *arguments: Any) -> T:
         """Ask the store what may take long: it waits behind others like it, and holds up no short question."""
-        return await asyncio.get_running_loop().run_in_executor(self._searcher, self._store.read, question, *arguments)
+        return await self._ask(self._searcher, question, *arguments)
+
+    async def _ask(self, threads: ThreadPoolExecutor, question: Callable[..., T], *arguments: Any) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(threads, self._store.read, question, *arguments)
+        except StoreError as error:
+            raise error.refusal() from error
 
     async def environment(self, env: int | None) -> dict[str, str]:
         """An environment that is kept, by its number."""

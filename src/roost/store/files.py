@@ -38,11 +38,7 @@ def append(path: Path, data: bytes) -> None:
 
 def replace(partial: Path, path: Path) -> None:
     """Put a finished file in the place of `path`: after a crash there is the one or the other, whole."""
-    descriptor = os.open(partial, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(partial)
     os.rename(partial, path)
     sync_directory(path.parent)
 
@@ -98,7 +94,12 @@ def _check_directory(found: os.stat_result, path: Path) -> None:
 
 def sync_directory(path: Path) -> None:
     """Have the names in it on the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    sync(path, os.O_DIRECTORY)
+
+
+def sync(path: Path, flags: int = 0) -> None:
+    """Have what is in it on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | flags | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

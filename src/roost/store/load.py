@@ -40,10 +40,14 @@ def load(store: Store) -> Cluster:
     cluster, interned = Cluster(), Interned()
     cluster.is_paused = store.meta().get("paused") == "1"
     with store.reader() as db:
-        for load_part in (_load_settings, _load_devices, _load_rules, _load_history):
+        for load_part in (_load_settings, _load_devices, _load_rules):
             load_part(db, cluster)
-    for row, attempt in store.read(reads.active):
+        starts = _load_history(db, cluster)
+    actives = store.read(reads.active)
+    for row, attempt in actives:
         cluster.restore(_active(row, attempt, interned))
+    for _, user in sorted([*starts, *((attempt.intended_ms, row.user) for row, attempt in actives)]):
+        cluster.serve(user)
     _load_waiting(store, cluster, interned)
     for outcome, count in store.read(reads.outcomes).items():
         cluster.counts[Outcome(outcome)] += count
@@ -86,13 +90,16 @@ def _load_rules(db: Connection, cluster: Cluster) -> None:
         cluster.apply(ev.GroupLimited(sweep, max_running))
 
 
-def _load_history(db: Connection, cluster: Cluster) -> None:
-    """What earlier runs taught, as far as they are remembered."""
-    for user, work, gpus, limit_s, waited_ms, run_ms, peak_mib in reads.remembered(db, REMEMBERED):
+def _load_history(db: Connection, cluster: Cluster) -> list[tuple[int, str]]:
+    """What earlier runs taught, as far as they are remembered; when each began, and whose it was."""
+    starts = []
+    for user, work, gpus, limit_s, waited_ms, run_ms, peak_mib, started_ms in reads.remembered(db, REMEMBERED):
         waited_s = None if waited_ms is None else waited_ms / 1000
         cluster.learned.take(Ran(user, work, gpus, limit_s, waited_s, run_ms / 1000, peak_mib))
         if waited_s is not None:
             cluster.learned.waited(waited_s)
+        starts.append((started_ms, user))
+    return starts
 
 
 def _active(row: JobRow, attempt: AttemptRow, interned: Interned) -> model.Active:

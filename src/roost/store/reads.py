@@ -116,7 +116,8 @@ def waiting(db: Connection) -> Iterator[Any]:
 def remembered(db: Connection, most: int) -> list[Any]:
     """The newest runs that ended, the oldest of them first, as predictions need them."""
     run = t.history.c
-    columns = (run.user, run.work, run.gpus, run.limit_s, run.waited_ms, run.ended_ms - run.started_ms, run.peak_mem_mib)
+    run_ms = run.ended_ms - run.started_ms
+    columns = (run.user, run.work, run.gpus, run.limit_s, run.waited_ms, run_ms, run.peak_mem_mib, run.started_ms)
     return list(db.execute(select(*columns).order_by(run.id.desc()).limit(most)))[::-1]
 
 

@@ -16,55 +16,60 @@ from typing import Any, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, Engine, Executable, create_engine, event, select
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from roost.store import reads, schema
-from roost.store.backup import back_up, copy_aside
+from roost.store.backup import copy_aside
 from roost.store.rows import JOB_COLUMNS, JobRow
+from roost.store.store_errors import DRIVER_ERRORS, CommitFailed, WrongVersion, failure, undone
 from roost.store.writes import Batch, Writer
 
 T = TypeVar("T")
 
 
-class CommitFailed(Exception):
-    """The transaction was undone. `disk_full` tells the ordinary cause."""
-
-    def __init__(self, message: str, disk_full: bool) -> None:
-        super().__init__(message)
-        self.disk_full = disk_full
-
-
-class WrongVersion(Exception):
-    """The database was written by a newer release."""
-
-
 class Store:
     """The port to the database. `commit` belongs to one thread at a time; reading is for everybody."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, keeps_former: bool = True) -> None:
+        """Open it, and bring it to the present schema; `keeps_former`: a copy of an older one is put aside first."""
         self.path = path
         self._writing = _engine(path, NullPool)
-        _migrate(self._writing, path)
-        self._reading = _engine(path, QueuePool)
-        self._connection = self._writing.raw_connection()
+        try:
+            _migrate(self._writing, path, keeps_former)
+            self._found = path.stat()
+            self._reading = _engine(path, QueuePool, self.check_in_place)
+            self._connection = self._writing.raw_connection()
+        except DRIVER_ERRORS as error:
+            raise failure(error, path) from error
         self._driver: Any = self._connection.driver_connection
         self._writer = Writer(self._writing.dialect)
         self._lock = threading.Lock()
 
     def commit(self, batch: Batch) -> dict[int, JobRow]:
         """Write the batch in one transaction; answers with the rows named in `batch.fetch`, as they are then."""
+        with self._committing() as cursor:
+            self._writer.write(cursor, batch)
+            return self._fetch(cursor, batch.fetch)
+
+    def _write(self, *statements: tuple[str, tuple[Any, ...]]) -> None:
+        """A transaction of these."""
+        with self._committing() as cursor:
+            for statement, values in statements:
+                cursor.execute(statement, values)
+
+    @contextmanager
+    def _committing(self) -> Iterator[Any]:
+        """A cursor in a transaction, which is committed at the end; raises `CommitFailed` when it was undone."""
         with self._lock:
+            self.check_in_place()
             cursor = self._driver.cursor()
             try:
                 cursor.execute("BEGIN IMMEDIATE")
-                self._writer.write(cursor, batch)
-                fetched = self._fetch(cursor, batch.fetch)
+                yield cursor
                 cursor.execute("COMMIT")
-                return fetched
             except sqlite3.Error as error:
                 self._undo(cursor)
-                raise CommitFailed(_words(error), _is_disk_full(error)) from error
+                raise undone(error, self.path) from error
             except BaseException:
                 self._undo(cursor)
                 raise
@@ -86,9 +91,12 @@ class Store:
 
     @contextmanager
     def reader(self) -> Iterator[Connection]:
-        """A connection that sees what is committed."""
-        with self._reading.connect() as connection:
-            yield connection
+        """A connection that sees what is committed. Raises `StoreError` where that cannot be read."""
+        try:
+            with self._reading.connect() as connection:
+                yield connection
+        except DRIVER_ERRORS as error:
+            raise failure(error, self.path) from error
 
     def read(self, question: Callable[..., T], *arguments: Any) -> T:
         """Ask one of the questions of `reads`. All that it looks at is of one moment; the pool ends the transaction."""
@@ -104,7 +112,23 @@ class Store:
         """The same for what may be lost at a power cut: it does not wait for the disk, and nobody waits long for it."""
         return self._transact("NORMAL", change, *arguments)
 
+    def check_in_place(self) -> None:
+        """Raise `CommitFailed` when the file was deleted or replaced since it was opened: what is written now is lost."""
+        try:
+            if os.path.samestat(self.path.stat(), self._found):
+                return
+        except OSError:
+            pass
+        raise CommitFailed("store.replaced", path=str(self.path))
+
     def _transact(self, synchronous: str, change: Callable[..., T], *arguments: Any) -> T:
+        self.check_in_place()
+        try:
+            return self._in_transaction(synchronous, change, *arguments)
+        except DRIVER_ERRORS as error:
+            raise undone(error, self.path) from None
+
+    def _in_transaction(self, synchronous: str, change: Callable[..., T], *arguments: Any) -> T:
         with self._writing.connect() as db:
             db.exec_driver_sql(f"PRAGMA synchronous={synchronous}")
             with self._lock:
@@ -113,10 +137,8 @@ class Store:
                     answer = change(db, *arguments)
                     db.exec_driver_sql("COMMIT")
                     return answer
-                except BaseException as error:
+                except BaseException:
                     db.rollback()
-                    if isinstance(error, DBAPIError):
-                        raise CommitFailed(_words(error.orig), _is_disk_full(error.orig)) from None
                     raise
 
     def tell(self, wanted: dict[str, frozenset[str]]) -> None:
@@ -135,8 +157,7 @@ class Store:
 
     def set_meta(self, key: str, value: str) -> None:
         """Keep a small fact."""
-        with self._lock:
-            self._driver.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        self._write(("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value)))
 
     def change(self, *statements: Executable) -> None:
         """Write these in one transaction, between two commits of the controller's. For what is rare: people, not jobs."""
@@ -157,26 +178,21 @@ class Store:
 
     def rename_node(self, old: str, new: str) -> None:
         """The machine has another name now, or the state another machine: what was there is here."""
-        with self._lock:
-            self._driver.execute("UPDATE attempts SET node = ? WHERE node = ? AND ended_ms IS NULL", (new, old))
-            self._driver.execute(f"UPDATE jobs SET node = ? WHERE node = ? AND {schema.ACTIVE}", (new, old))
-            self._driver.execute("UPDATE OR REPLACE nodes SET name = ? WHERE name = ?", (new, old))
-            self._driver.execute("UPDATE gpus SET node = ? WHERE node = ?", (new, old))
-            self._driver.execute("UPDATE OR REPLACE samples SET series = ? WHERE series = ?", (f"node:{new}", f"node:{old}"))
+        self._write(
+            ("UPDATE attempts SET node = ? WHERE node = ? AND ended_ms IS NULL", (new, old)),
+            (f"UPDATE jobs SET node = ? WHERE node = ? AND {schema.ACTIVE}", (new, old)),
+            ("UPDATE OR REPLACE nodes SET name = ? WHERE name = ?", (new, old)),
+            ("UPDATE gpus SET node = ? WHERE node = ?", (new, old)),
+            ("UPDATE OR REPLACE samples SET series = ? WHERE series = ?", (f"node:{new}", f"node:{old}")),
+        )
 
     def forget_submissions(self, before_ms: int) -> None:
         """Drop the keys of old submits: nobody repeats those."""
-        with self._lock:
-            self._driver.execute("DELETE FROM submissions WHERE at_ms < ?", (before_ms,))
+        self._write(("DELETE FROM submissions WHERE at_ms < ?", (before_ms,)))
 
     def forget_history(self, keep: int) -> None:
         """Drop the oldest runs but so many: predictions need no more, and a replay of months seldom does."""
-        with self._lock:
-            self._driver.execute("DELETE FROM history WHERE id <= (SELECT max(id) FROM history) - ?", (keep,))
-
-    def backup(self, path: Path) -> None:
-        """A consistent, verified copy of everything, made while the server runs. The file must not exist."""
-        back_up(self.path, path)
+        self._write(("DELETE FROM history WHERE id <= (SELECT max(id) FROM history) - ?", (keep,)))
 
     def checkpoint(self) -> None:
         """Fold the write-ahead log into the database, without making any commit wait."""
@@ -216,7 +232,7 @@ _PRAGMAS = (
 )
 
 
-def _engine(path: Path, pool: Any) -> Engine:
+def _engine(path: Path, pool: Any, check: Callable[[], None] = lambda: None) -> Engine:
     engine = create_engine(
         f"sqlite:///{path}",
         poolclass=pool,
@@ -226,13 +242,14 @@ def _engine(path: Path, pool: Any) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: Any, _: object) -> None:
+        check()
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
 
     return engine
 
 
-def _migrate(engine: Engine, path: Path) -> None:
+def _migrate(engine: Engine, path: Path, keeps_former: bool) -> None:
     """Make the tables, or bring them to this version: in one transaction, after a copy of what is there was put aside.
 
     The tool for it is imported only when there is something to do.
@@ -245,10 +262,10 @@ def _migrate(engine: Engine, path: Path) -> None:
     if version == schema.VERSION:
         return
     if version is not None and version > schema.VERSION:
-        raise WrongVersion(f"{path} was written by a newer Roost (schema {version}, this one knows {schema.VERSION})")
-    if tables:
+        raise WrongVersion("store.newer", path=str(path), version=version, known=schema.VERSION)
+    if tables and keeps_former:
         copy_aside(path, path.with_name(f"{path.name}.schema-{version}"))
-    else:
+    elif not tables:
         os.chmod(path, 0o600)
     from alembic import command
     from alembic.config import Config
@@ -259,12 +276,3 @@ def _migrate(engine: Engine, path: Path) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")  # the driver begins none by itself, and Alembic none inside of one
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
-
-
-def _words(error: BaseException | None) -> str:
-    return "the disk is full" if _is_disk_full(error) else f"the database refused: {error}"
-
-
-def _is_disk_full(error: BaseException | None) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)

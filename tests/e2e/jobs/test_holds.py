@@ -77,7 +77,7 @@ def test_a_backup_is_restored_into_this_home_and_into_another(own: Box, new_box:
     running = own.submit("while [ ! -e go ]; do sleep 0.02; done")
     own.comes_to(running, "running")
     own.do("backup", "copy.db")
-    assert "there already" in own.refused(1, "backup", "copy.db")
+    assert "already exists" in own.refused(1, "backup", "copy.db")
     later = own.submit("true")
     own.ends(later)
 
@@ -85,6 +85,7 @@ def test_a_backup_is_restored_into_this_home_and_into_another(own: Box, new_box:
     own.do("down")
     own.refused(1, "restore", "copy.db")
     own.do("restore", "--force", "copy.db")
+    assert len(list(own.home.glob("roost.db.replaced-*"))) == 1, "what was there is kept"
     own.up()
     assert own.state(running) == "running"
     own.file("go").touch()

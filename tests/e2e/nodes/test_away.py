@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 from tests.box import Box, until
@@ -52,6 +54,34 @@ def test_files_of_a_job_that_was_removed_meanwhile_are_deleted_when_the_node_is_
     far.heal()
     until("they are deleted", lambda: not files(far.directory, job))
     assert files(far.directory, kept)
+
+
+def test_programs_that_stand_still_are_noticed_and_what_was_sent_to_them_is_unknown(own: Box) -> None:
+    """The local one and another: stopped, as by a debugger or a machine that hangs."""
+    far = PipeNode(own)
+    local = own.json("status")["node_pid"]
+    here = next(node["name"] for node in own.http("GET", "/nodes").json["nodes"] if node["name"] != "far")
+    stopped = [local, far.shown()["pid"]]
+    assert local != far.shown()["pid"]
+
+    def shown(field: str) -> list[str]:
+        return [node[field] for node in own.http("GET", "/nodes").json["nodes"]]
+
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        jobs = {node: own.submit("--node", node, "true") for node in ("far", here)}
+        until("both are unreachable", lambda: set(shown("state")) == {"unreachable"}, shown=lambda: shown("state"))
+        assert all("does not answer" in why for why in shown("reason"))
+        until(
+            "their jobs are unknown",
+            lambda: own.do("ls", "-q", "--state", "unknown").split() == list(map(str, jobs.values())),
+        )
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+    for job in jobs.values():
+        own.ends(job, "succeeded")
 
 
 def files(directory: Path, job: int) -> list[Path]:

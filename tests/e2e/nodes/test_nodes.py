@@ -92,7 +92,7 @@ def test_what_a_person_gets_wrong_is_said(lab: Lab) -> None:
     host, own = lab.hosts[0], lab.box.json("nodes")["nodes"][0]["name"]
     name = lab.add(host, name="lab1")
     more = ("--key", str(lab.hosts.key), "--sim", SIM)
-    assert "a node already: lab1\n" in lab.box.refused(1, "node", "add", "twice", host.url("root"), "--yes", *more)
+    assert "already a node: lab1\n" in lab.box.refused(1, "node", "add", "twice", host.url("root"), "--yes", *more)
     assert lab.node(name)["state"] == "up"
     assert "(a-z, A-Z, 0-9, " in lab.box.refused(2, "node", "add", "实验室", host.url("root"))
     assert lab.box.refused(2, "drain", "lab9").splitlines()[0] == "roost: there is no node or GPU lab9"
@@ -118,7 +118,7 @@ def test_a_host_is_a_node_once_somebody_said_that_its_key_is_right(lab: Lab) -> 
     assert host.host_key in said and "--host-key" in said
     assert lab.box.http("GET", "/nodes/lab1").status == 404
     wrong = "SHA256:" + "A" * 43
-    assert "somebody else answers there" in lab.box.refused(1, *words, "--host-key", wrong)
+    assert "another machine answers there" in lab.box.refused(1, *words, "--host-key", wrong)
     lab.box.do(*words, "--host-key", host.host_key)
     found = lab.node("lab1")
     assert (found["state"], found["gpus"], found["runs_as"]) == ("up", 2, "each")
@@ -187,7 +187,7 @@ def test_what_was_given_up_runs_elsewhere_and_is_ended_before_its_gpu_is_given_o
     assert f"{job}" in lab.box.do("node", "lost", here)
     moved = until("it runs elsewhere", lambda: (f := lab.job(job))["state"] == "running" and f)
     assert [a["node"] for a in moved["attempts"]] == [here, there]
-    assert moved["attempts"][0]["outcome"] == "lost" and "given up" in moved["attempts"][0]["error"]
+    assert moved["attempts"][0]["outcome"] == "lost" and "gave up node" in moved["attempts"][0]["error"]
     assert _loops(first), "the old attempt runs on, cut off"
     waiting = lab.submit("--node", here, "sleep 0.1; true")
     first.heal()

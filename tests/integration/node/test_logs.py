@@ -93,5 +93,28 @@ def test_a_runaway_log_loses_its_middle_and_keeps_its_offsets(node: Node, tmp_pa
     assert node.log("1.1", lines=2) == b"1000000\nend\n"
 
 
+def test_what_was_written_all_at_once_is_bounded_before_its_end_is_told(node: Node) -> None:
+    limit = 1 << 20
+    for run, line in (("1.1", "seq -w 1 1000000"), ("2.1", "seq -w 1 1000000 >&2"), ("3.1", "seq -w 1 1000000; exit 3")):
+        node.run(run, shell=line, log_max_bytes=limit)
+        stream = "err" if run == "2.1" else "out"
+        assert _on_disk(node.path(run) / f"{stream}.log") <= limit
+        answer = node.log_answer(run, stream)
+        assert (answer["dropped"][0], answer["size"]) == (limit // 8, 8_000_000)
+        assert node.log(run, stream, lines=1) == b"1000000\n"
+
+
+def test_a_log_whose_run_ended_without_a_node_program_is_bounded_by_the_next(node: Node, tmp_path: Path) -> None:
+    limit, go = 1 << 20, tmp_path / "go"
+    node.start("1.1", shell=f"until [ -e {go} ]; do sleep 0.01; done; seq -w 1 1000000", log_max_bytes=limit)
+    node.started("1.1")
+    node.kill_daemon()
+    go.touch()
+    trace = node.state / "active" / "1.1"
+    wait_until(lambda: trace.read_text().count("\n") == 4, "it ends with nobody there")
+    assert [run["op"] for run in node.attach()["runs"]] == ["exited"]
+    assert _on_disk(node.path("1.1") / "out.log") <= limit
+
+
 def _on_disk(path: Path) -> int:
     return path.stat().st_blocks * 512

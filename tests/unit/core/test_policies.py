@@ -10,6 +10,7 @@ from tests.builders import NOW, attach, cluster, end, job, node, start, start_al
 
 from roost.core import events as ev
 from roost.core.cluster import Cluster
+from roost.core.estimates.queue_ahead import why_first
 from roost.core.model import Job, Request, Shape, UserRules
 from roost.core.plan.planner import explain, plan
 from roost.core.policy import find, names
@@ -87,6 +88,34 @@ def test_one_who_comes_late_to_a_full_cluster_has_the_next_gpu() -> None:
     submit(here, of(1000, "bob"))
     end(here, 1)
     assert order(here) == [1000]
+
+
+def test_on_one_gpu_two_users_take_turns_also_where_one_came_first() -> None:
+    here, served = under("balance", cluster(*(of(i) for i in range(1, 7)))), []
+    start_all(here)
+    for late in (of(10, "bob"), of(11, "bob"), of(12, "cy")):
+        submit(here, late)
+    while here.active:
+        (running,) = here.active.values()
+        served.append(running.job.shape.user)
+        end(here, running.job.id)
+        start_all(here)
+    assert served == ["ada", "bob", "cy", "ada", "bob", "ada", "ada", "ada", "ada"]
+
+
+def test_whose_turn_it_is_is_said() -> None:
+    here = under("balance", cluster(of(1), of(2), of(3, "bob")))
+    start_all(here)
+    end(here, 1)
+    assert str(why_first(here, here.jobs[3], here.jobs[2])) == "bob has waited longer for a turn than ada"
+
+
+@pytest.mark.parametrize("policy", ["fifo", "swift"])
+def test_only_under_balance_turns_count(policy: str) -> None:
+    here = under(policy, cluster(of(1), of(2), of(3, "bob", at_s=1)))
+    before = ahead(here)
+    here.serve("ada")
+    assert ahead(here) == before
 
 
 def test_with_weight_k_gpus_count_as_a_kth() -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import shlex
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from roost.links import messages as m
-from roost.links.link import Link, LinkDown, Route
+from roost.links.link import REMOTE, TRUSTED, WARY, WARY_REMOTE, Bounds, Link, LinkDown, Route
 
 HELLO = {
     "op": "hello",
@@ -53,10 +55,10 @@ class Heard:
 
 
 @asynccontextmanager
-async def attached(command: list[str]) -> AsyncIterator[tuple[Link, Heard]]:
+async def attached(command: list[str], bounds: Bounds = TRUSTED) -> AsyncIterator[tuple[Link, Heard]]:
     """A link to that command, closed at the end."""
-    heard = Heard()
-    link = Link("n1", Route(command), lambda _, r: heard.reports.put_nowait(r), lambda _, why: heard.losses.put_nowait(why))
+    heard, route = Heard(), Route(command, bounds)
+    link = Link("n1", route, lambda _, r: heard.reports.put_nowait(r), lambda _, why: heard.losses.put_nowait(why))
     task = asyncio.create_task(link.run())
     try:
         yield link, heard
@@ -167,3 +169,51 @@ async def test_a_link_that_cannot_be_made_for_want_of_room_or_descriptors_is_tri
         await heard.loss()
         link.hurry()
         assert isinstance(await heard.report(), m.Hello)
+
+
+IMPATIENT = Bounds(silent_s=0.1, hello_s=0.3)
+PONG = 'echo \'{"op":"pong","id":0}\''
+PONGS = f"while read -r line; do {PONG}; done"
+
+
+async def test_a_node_that_falls_silent_is_given_up_after_it_was_asked(tmp_path: Path) -> None:
+    heard_there = tmp_path / "heard"
+    async with attached(says(HELLO, then=f"cat >{heard_there}"), IMPATIENT) as (_, heard):
+        assert isinstance(await heard.report(), m.Hello)
+        assert await heard.loss() == "it does not answer"
+    assert b'"ping"' in heard_there.read_bytes()
+
+
+async def test_a_node_that_answers_and_has_nothing_to_say_is_kept() -> None:
+    three = f"for n in 1 2 3; do read -r line; {PONG}; done; exit 7"  # later than a silent one is given up
+    async with attached(says(HELLO, then=three), Bounds(silent_s=0.5)) as (_, heard):
+        assert isinstance(await heard.report(), m.Hello)
+        assert "exit code 7" in await heard.loss()
+
+
+async def test_a_long_line_on_a_slow_wire_is_no_silence() -> None:
+    spaces = "for n in 1 2 3 4 5 6 7 8 9 10 11 12; do printf ' '; sleep 0.1; done"
+    slow = f"""printf '{{"op":"gone",'; {spaces}; echo '"run":"1.1"}}'; cat"""
+    async with attached(says(HELLO, then=slow), Bounds(silent_s=0.25)) as (_, heard):
+        assert isinstance(await heard.report(), m.Hello)
+        assert await heard.report() == m.RunGone("1.1")
+        assert heard.losses.empty()
+
+
+async def test_a_server_that_stood_still_gives_nobody_up() -> None:
+    async with attached(says(HELLO, then=PONGS), Bounds(silent_s=0.2)) as (link, heard):
+        assert isinstance(await heard.report(), m.Hello)
+        for _ in range(2):
+            time.sleep(0.7)  # the whole event loop
+            await asyncio.sleep(0.05)
+        assert heard.losses.empty() and link.hello is not None
+
+
+async def test_a_node_that_never_says_hello_is_given_up() -> None:
+    async with attached(["sh", "-c", "cat >/dev/null"], IMPATIENT) as (_, heard):
+        assert await heard.loss() == "it did not say hello"
+
+
+@pytest.mark.parametrize("bounds", [TRUSTED, WARY, REMOTE, WARY_REMOTE])
+def test_silence_is_noticed_within_ten_seconds_on_every_link(bounds: Bounds) -> None:
+    assert 3 * bounds.silent_s + bounds.silent_s / 2 < 10

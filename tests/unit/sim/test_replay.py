@@ -54,6 +54,16 @@ def test_a_job_wider_than_a_node_takes_whole_nodes() -> None:
     assert starts(moments((0, 50, 1), (1, 10, 4), (2, 10, 2)), 2, 2) == [0, 50, 2]
 
 
+def test_under_balance_two_users_take_turns_on_one_gpu() -> None:
+    jobs: list[Moment] = [
+        (at * 1000, Arrival(at * 1000, 10_000, 1, user)) for user, at in [("ada", 0)] * 4 + [("bob", 1)] * 2
+    ]
+    ran = replay(jobs, (1,), settings_of("balance"), silent)
+    assert [(r.start_ms // 1000, r.user) for r in sorted(ran, key=lambda r: r.start_ms)] == [
+        (0, "ada"), (10, "bob"), (20, "ada"), (30, "bob"), (40, "ada"), (50, "ada")
+    ]  # fmt: skip
+
+
 def test_what_never_starts_is_said() -> None:
     with pytest.raises(Unusable, match="a job of u0 with 3 GPUs never starts on these nodes"):
         replay(moments((0, 10, 3)), (2,), settings_of(FIRST_FIT), silent)

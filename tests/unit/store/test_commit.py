@@ -17,7 +17,8 @@ from roost.core.states import Outcome
 from roost.server.rounds.submit import kept
 from roost.store import reads
 from roost.store.load import load
-from roost.store.store import CommitFailed, Store, pack_env, unpack_env
+from roost.store.store import Store, pack_env, unpack_env
+from roost.store.store_errors import CommitFailed
 from roost.store.writes import Batch, NewEnv
 
 
@@ -117,18 +118,6 @@ def test_only_its_owner_can_read_the_database(tmp_path: Path) -> None:
     made = Store(tmp_path / "roost.db")
     made.close()
     assert stat.S_IMODE(os.stat(tmp_path / "roost.db").st_mode) == 0o600
-
-
-def test_a_backup_is_a_database_of_its_own(store: Store, tmp_path: Path) -> None:
-    store.commit(submitted(1))
-    store.backup(tmp_path / "copy.db")
-    store.commit(submitted(2))
-    copy = Store(tmp_path / "copy.db")
-    assert sorted(load(copy).jobs) == [1]
-    copy.close()
-    with pytest.raises(FileExistsError):
-        store.backup(tmp_path / "copy.db")
-    assert not (tmp_path / "copy.db.part").exists()
 
 
 def test_a_commit_is_on_the_disk_before_it_is_answered(store: Store) -> None:

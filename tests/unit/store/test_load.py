@@ -112,3 +112,26 @@ def test_equal_shapes_are_one_object(store: Store) -> None:
     store.commit(Batch(events, {i: kept(JobSpec("true"), None) for i in (1, 2)}, last_job=2))
     here = load(store)
     assert here.jobs[1].shape is here.jobs[2].shape
+
+
+def test_whose_turn_it_is_survives_a_restart(store: Store) -> None:
+    """Two have ended, the first of them last; the one who was served between them still has a GPU."""
+    ended = [("cy", 3, NOW, NOW + 90), ("ada", 2, NOW + 20, NOW + 30)]
+    known = {
+        "work": "",
+        "gpus": 1,
+        "limit_s": 0,
+        "submitted_ms": NOW,
+        "outcome": "succeeded",
+        "waited_ms": 0,
+        "peak_mem_mib": 1,
+    }
+    history = [
+        {"job": id, "user": user, "started_ms": begun, "ended_ms": end, **known} for user, id, begun, end in reversed(ended)
+    ]
+    store.commit(Batch([node(gpus=2)], history=history))
+    mine = job(1, user="bob")
+    begun = (ev.Submitted(1, NOW, mine, Conditions(), False), ev.StartIntended(1, NOW + 10, 1, "n1", ("n1-0",), (0,)))
+    store.commit(Batch(list(begun), {1: kept(JobSpec("true"), None)}, last_job=1))
+    served = load(store).served
+    assert sorted(served, key=served.__getitem__) == ["cy", "bob", "ada"]

@@ -17,7 +17,8 @@ from roost.core.states import State
 from roost.store import listing, reads, schema
 from roost.store.load import load
 from roost.store.rows import Filter
-from roost.store.store import Store, WrongVersion
+from roost.store.store import Store
+from roost.store.store_errors import WrongVersion
 
 DATA = Path(__file__).parents[2] / "data"
 RELEASES = sorted(DATA.glob("roost-*.db"))

@@ -10,7 +10,8 @@ from tests.builders import NOW, Server, exited, started
 from roost.store import outbox
 from roost.store.outbox import MORE, UNSENT_KEPT, Message
 from roost.store.rows import MessageRow, TargetRow
-from roost.store.store import CommitFailed, Store
+from roost.store.store import Store
+from roost.store.store_errors import CommitFailed
 
 DAY_MS = 86_400_000
 

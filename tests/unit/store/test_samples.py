@@ -16,7 +16,8 @@ from roost.core.history.thinning import LEVELS
 from roost.server.history.observations import GPU_COLUMNS, GROUP_COLUMNS
 from roost.store import samples
 from roost.store.samples import BlockKey, Lot
-from roost.store.store import CommitFailed, Store
+from roost.store.store import Store
+from roost.store.store_errors import CommitFailed
 
 NOW_S = NOW // 1000
 DAY_S, YEAR_S = 86_400, 365 * 86_400

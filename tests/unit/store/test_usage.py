@@ -16,7 +16,8 @@ from tests.builders import NOW, FullDisk, Server, exited, started
 from roost.core.history.weeks import WEEK_MS, begin_ms, week_of
 from roost.links import messages as m
 from roost.store import schema
-from roost.store.store import CommitFailed, Store
+from roost.store.store import Store
+from roost.store.store_errors import CommitFailed
 from roost.store.usage import Used, Week, spread, summed, used_since
 
 WEEK = week_of(NOW)

@@ -94,6 +94,8 @@ def why_first(cluster: Cluster, other: Job, job: Job) -> Message:
             return Message("reason.ahead_weight", user=user, weight=f"{cluster.user(user).weight:g}")
         if policy == "balance" and theirs < own:
             return Message("reason.ahead_has_less", user=user, other=mine)
+        if policy == "balance" and theirs == own and cluster.served[user] < cluster.served[mine]:
+            return Message("reason.ahead_served_earlier", user=user, other=mine)
     if other.shape.priority > job.shape.priority:
         return Message("reason.ahead_priority")
     if other.rank < other.id * RANK_STEP:

@@ -1,4 +1,7 @@
-"""The user with the fewest GPUs for their weight goes first; among a user's jobs, higher priority, then the oldest."""
+"""The user who holds the fewest GPUs for their weight goes first, among equals the one who was served longest ago.
+
+Inside a user, higher priority, then the oldest job.
+"""
 
 from roost.core.cluster import Cluster
 from roost.core.model import Job
@@ -8,5 +11,6 @@ WEIGHS = True
 
 
 def key(job: Job, cluster: Cluster, now_ms: int) -> tuple[float, ...]:
-    """The user's share, then the place in the queue."""
-    return (*share(cluster, job.shape.user), *job.order)
+    """What the user has, when they were last served, then the place in the queue."""
+    user = job.shape.user
+    return (*share(cluster, user), cluster.served[user], *job.order)

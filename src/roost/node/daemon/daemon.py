@@ -18,9 +18,10 @@ from roost.node.daemon.departure import Departure
 from roost.node.daemon.gpu_samples import GpuSamples
 from roost.node.daemon.uplink import Uplink
 from roost.node.gpus.driver import Inventory
-from roost.node.logs.reader import limit_logs
 from roost.node.runs.lifecycle import Lifecycle
 from roost.node.runs.notice_pipe import Notices
+from roost.node.runs.run import ENDED
+from roost.node.runs.run_log import limit_logs
 from roost.node.runs.run_usage import MemoryUse, keep_usage
 from roost.node.system import cgroup
 from roost.node.system.cgroup import Cgroups
@@ -116,7 +117,9 @@ class Daemon:
         is_busy = self.life.is_busy
         self.ticks += 1 if is_busy else _SLOW_TICKS
         if is_busy:
-            limit_logs(self.life.runs.values())
+            for run in self.life.runs.values():
+                if run.phase != ENDED:
+                    limit_logs(run)
         if self.ticks % _SLOW_TICKS == 0 or not is_busy:
             self.claims.tick(self.inventory.gpus)
             self.samples.tick()

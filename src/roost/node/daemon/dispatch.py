@@ -16,6 +16,7 @@ from roost.node.protocol import BadMessage, Message
 from roost.node.runs.lifecycle import Lifecycle
 from roost.node.runs.run import ENDED
 from roost.node.runs.run_dir import Record
+from roost.node.runs.run_log import find_log
 from roost.node.runs.run_spec import DEFAULT_GRACE_MS, BadSpec, signal_number
 from roost.node.runs.supervisor import Supervisor
 
@@ -76,7 +77,7 @@ class Dispatch:
 
     def _read_log(self, message: Message) -> None:
         name, stream = run_name(message), _stream(message)
-        log = reader.find_log(self.life.path(name), self._record(name), stream)
+        log = find_log(self.life.path(name), self._record(name), stream)
         limit = amount(message, "limit", _FIRST_READ_BYTES)
         if message.get("lines") is not None:
             chunk = reader.read_last_lines(log, amount(message, "lines", 0), amount(message, "limit", 1 << 62))

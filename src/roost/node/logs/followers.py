@@ -11,10 +11,11 @@ import struct
 from dataclasses import dataclass, field
 from typing import Callable, Dict, List, NamedTuple, Optional
 
-from roost.node.logs.reader import find_log, read_range
+from roost.node.logs.reader import read_range
 from roost.node.protocol import LOG_DATA, LOG_END, Message
 from roost.node.runs.run import Run
 from roost.node.runs.run_dir import Record
+from roost.node.runs.run_log import find_log
 from roost.node.system import libc
 from roost.node.system.event_loop import READABLE, Loop
 

@@ -18,6 +18,7 @@ from roost.node.runs.job_reports import Reports
 from roost.node.runs.processes import Members
 from roost.node.runs.run import ENDED, ENDING, RUNNING, STARTING, Run
 from roost.node.runs.run_dir import Record
+from roost.node.runs.run_log import limit_logs
 from roost.node.runs.runner import Runners
 from roost.node.runs.time_limits import Limits
 from roost.node.state_dir import active_runs
@@ -147,6 +148,7 @@ class Lifecycle:
         if run.phase != ENDED:
             self._adopt_claims(run)
         else:
+            limit_logs(run)
             self.reports.finish(run)
         if run.phase == STARTING:
             self._await_beginning(run, boot_ms() + _PATIENCE_MS)
@@ -324,6 +326,7 @@ class Lifecycle:
             run.kill_timer.cancel()
         was_clean = self._ending.pop(run.name, None) is None and run.stop_why is None
         self.claims.release(run.name)  # before the answer: the next job may come at once
+        limit_logs(run)  # before the answer: who hears of the end may copy the log
         self.reports.finish(run)
         self.answer(run)
         self.on_end(run)

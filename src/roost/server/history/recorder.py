@@ -16,7 +16,8 @@ from roost.server.clock import now_ms
 from roost.server.history.observations import columns_of, look, look_at, memory_held
 from roost.store import samples
 from roost.store.samples import BlockKey, Lot
-from roost.store.store import CommitFailed, Store
+from roost.store.store import Store
+from roost.store.store_errors import CommitFailed
 
 LOOK_S = 1.0
 WRITE_S = (30, 60, 600, 600)

@@ -18,16 +18,16 @@ from sqlalchemy import Executable
 from roost.answers.login import You
 from roost.answers.users import Notice
 from roost.core.accounts import NO_ACCOUNT, SERVER_ACCOUNT, Account
-from roost.core.errors import BadRequest, Conflict, DiskFull, NotFound, NotKnown, NotPermitted, RoostError, TryLater
+from roost.core.errors import BadRequest, Conflict, NotFound, NotKnown, NotPermitted
 from roost.core.users import check_user
-from roost.messages import Message
 from roost.server.clock import rfc3339
 from roost.server.identity.unix_accounts import Unix, unix_name, unix_of_uid
 from roost.server.rounds.commands import Who
 from roost.store import people as kept
 from roost.store import schema
 from roost.store.rows import AccountRow, AuditRow, LinkRow, SessionRow, TokenRow
-from roost.store.store import CommitFailed, Store
+from roost.store.store import Store
+from roost.store.store_errors import CommitFailed
 
 TOKEN_PREFIX = "roost_"
 PASSWORD, LOGIN, FIRST = "password", "login", "first"
@@ -514,7 +514,7 @@ class People:
         try:
             await asyncio.to_thread(self._store.change, *statements)
         except CommitFailed as error:
-            raise not_written(error) from None
+            raise error.refusal() from None
         for tell in list(self.on_change):
             asyncio.get_running_loop().call_soon(tell)  # after the caller has applied it
 
@@ -522,11 +522,6 @@ class People:
 def _word(value: Any) -> str:
     """A value as the audit shows it."""
     return {True: "yes", False: "no", None: "none"}.get(value, str(value))
-
-
-def not_written(error: CommitFailed) -> RoostError:
-    """The refusal when a change could not be written."""
-    return DiskFull(str(error), Message("process.free_space")) if error.disk_full else TryLater(str(error))
 
 
 def digest_of(secret: str) -> str:

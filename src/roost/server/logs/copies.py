@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 
 from roost.links import messages as m
-from roost.node.logs.reader import LogFile, read_last_lines, read_range
+from roost.node.logs.reader import read_last_lines, read_range
+from roost.node.runs.run_log import LogFile
 
 _BLOCK = 4096
 _PART = ".part"

@@ -10,7 +10,7 @@ from roost.core.errors import BadRequest, Conflict, NotFound, NotInstalled, TryL
 from roost.core.notify_events import DEFAULT, LANGUAGES, check_events
 from roost.messages import Message
 from roost.server.clock import now_ms, rfc3339
-from roost.server.identity.people import People, not_written
+from roost.server.identity.people import People
 from roost.server.notify import notification_text as text
 from roost.server.notify import urls
 from roost.server.notify.notification_text import Facts
@@ -21,7 +21,8 @@ from roost.server.store_reader import StoreReader
 from roost.store import outbox
 from roost.store.outbox import MORE
 from roost.store.rows import MessageRow, TargetRow
-from roost.store.store import CommitFailed, Store
+from roost.store.store import Store
+from roost.store.store_errors import CommitFailed
 
 MAX_TARGETS = 20
 """Targets of one user."""
@@ -130,7 +131,7 @@ class Targets:
         try:
             return await asyncio.to_thread(self._store.transact, change, *arguments)
         except CommitFailed as error:
-            raise not_written(error) from None
+            raise error.refusal() from None
 
     async def _sender(self, asking: Any) -> Message | None:
         try:

@@ -10,20 +10,24 @@ from roost.server.operations.job_actions import JobActions
 from roost.server.rounds.commands import Act, ChangeSettings
 from roost.server.rounds.engine import Engine
 from roost.server.shutdown import Shutdown
+from roost.store.restore import back_up
 from roost.store.store import Store
+from roost.store.store_errors import StoreError
 
 
 async def backup(engine: Engine, store: Store, path: Path) -> None:
-    """Write a copy of the store to a new file while everything continues."""
-    if path.exists():
-        raise Conflict(f"{path} is there already", "name another file")
+    """Write a verified copy of the store to a new file while everything continues."""
     # Changes nothing, but is a commit: a start that was just reported goes with it. Without it the copy would not
     # know that the job has begun, and a home that is made from it would begin it again.
     await engine.ask(ChangeSettings("", {}))
     try:
-        await asyncio.to_thread(store.backup, path)
+        await asyncio.to_thread(back_up, store.path, path)
+    except FileExistsError:
+        raise Conflict("store.backup_exists", path=str(path)) from None
     except OSError as error:
-        raise BadRequest(f"cannot write {path}: {error.strerror}") from None
+        raise BadRequest("store.not_backed_up", path=str(path), why=str(error.strerror)) from None
+    except StoreError as error:
+        raise error.refusal() from None
 
 
 async def stop(engine: Engine, actions: JobActions, shutdown: Shutdown, caller: Caller, kill: bool) -> Leaving:

@@ -15,7 +15,7 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.cluster import Cluster
-from roost.core.errors import DiskFull, RoostError, TryLater
+from roost.core.errors import DiskFull, RoostError
 from roost.core.plan.planner import plan
 from roost.core.states import State
 from roost.server.rounds.actions import make_room
@@ -30,7 +30,8 @@ from roost.server.rounds.turn import Reply, Send, Turn
 from roost.store import reads
 from roost.store.load import Interned, load
 from roost.store.rows import AuditRow, JobRow, ResultRow
-from roost.store.store import CommitFailed, Store, unpack_env
+from roost.store.store import Store, unpack_env
+from roost.store.store_errors import CommitFailed
 from roost.store.writes import Batch
 
 Input = Command | NodeReport | LinkLost
@@ -120,9 +121,7 @@ class Controller:
             return None
         try:
             if isinstance(item, Submit) and self.disk_is_full:
-                raise DiskFull(
-                    "the disk of the server is full: nothing new is accepted", "free some space, then submit again"
-                )
+                raise DiskFull("store.full")
             answer = obey(turn, item)
             if item.by.via != "server" and (did := describe(item, answer)) is not None:
                 turn.audit.append(AuditRow(0, turn.now_ms, item.by.name, item.by.via, item.by.address, *did))
@@ -177,5 +176,4 @@ class Controller:
     def failed(self, done: Round, error: CommitFailed) -> list[Reply | None]:
         """The commit failed: everybody who waits hears so, and the state is what the store says."""
         self.reload()
-        refusal: RoostError = DiskFull(str(error), "free some space") if error.disk_full else TryLater(str(error))
-        return [None if reply is None else Reply(error=refusal) for reply in done.replies]
+        return [None if reply is None else Reply(error=error.refusal()) for reply in done.replies]

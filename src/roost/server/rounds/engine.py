@@ -16,6 +16,7 @@ import msgspec
 from roost.core import events as ev
 from roost.core.accounts import Channel
 from roost.core.cluster import Cluster
+from roost.core.errors import TryLater
 from roost.links.link import Link
 from roost.server.clock import Steps, now_ms
 from roost.server.rounds.commands import Command, Who
@@ -23,7 +24,7 @@ from roost.server.rounds.controller import Controller, Round
 from roost.server.rounds.loop import RECOVER_MS, Inbox, RoundLoop
 from roost.server.rounds.turn import Reply, Send
 from roost.store.rows import JobRow
-from roost.store.store import CommitFailed
+from roost.store.store_errors import CommitFailed
 
 SMALL, QUICK_S = 64, 0.003
 """Commits of so few events, on a disk that has lately been so quick, are made in the loop itself."""
@@ -62,7 +63,7 @@ class Engine:
         self._writer = ThreadPoolExecutor(1, "store")
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
-        self._is_stopping = False
+        self._is_stopping = self._is_over = False
         self._commit_s = 0.0
         self._steps = Steps()
 
@@ -76,6 +77,8 @@ class Engine:
 
         `by` is who asks, for permissions and the audit; None: as the command says, which is the server itself.
         """
+        if self._is_over:
+            raise TryLater("process.no_rounds")
         if by is not None:
             command = msgspec.structs.replace(command, by=by)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -85,16 +88,21 @@ class Engine:
     # -- the loop ---------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Round after round, until `stop`."""
-        while not (self._is_stopping and not self.inbox):
-            await self._wake.wait()
-            self._wake.clear()
-            try:
-                await self._round()
-            except Exception as error:
-                await self._recover(error)
-            self._wake_at(self.rounds.end())
-        await self._flush()
+        """Round after round, until `stop`. However it ends, nobody waits for an answer any more."""
+        try:
+            while not (self._is_stopping and not self.inbox):
+                await self._wake.wait()
+                self._wake.clear()
+                try:
+                    await self._round()
+                except Exception as error:
+                    if not await self._recover(error):
+                        return
+                self._wake_at(self.rounds.end())
+            await self._flush()
+        finally:
+            self._is_over = True
+            self._refuse(TryLater("process.no_rounds"))
 
     async def stop(self) -> None:
         """Finish what is in the inbox, commit it, and end `run`."""
@@ -148,14 +156,23 @@ class Engine:
             if (link := self._links.open(node, channel)) is not None:
                 link.send(messages)
 
-    async def _recover(self, error: Exception) -> None:
-        """A round broke: say so to everybody who waits, read the state again, however long that takes, and go on."""
+    async def _recover(self, error: Exception) -> bool:
+        """A round broke: say so to everybody who waits, read the state again, however long that takes, and continue; False:
+        the end came first."""
         for answer, reply in self.rounds.broken(error):
             _answer(answer, reply)
         while (reason := self.rounds.recover()) is None:
+            if self._is_stopping:
+                return False
             await asyncio.sleep(RECOVER_MS / 1000)
+            self._refuse(error)
         self._links.drop(reason)
         await asyncio.sleep(RECOVER_MS / 1000)
+        return True
+
+    def _refuse(self, error: Exception) -> None:
+        for answer, reply in self.rounds.refuse(error):
+            _answer(answer, reply)
 
     # -- when to wake -----------------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from roost.server.rounds.controller import STARTS_A_ROUND, Controller, Input, Ro
 from roost.server.rounds.node_reports import LinkLost, NodeReport
 from roost.server.rounds.turn import Reply, Send
 from roost.store.rows import JobRow
-from roost.store.store import CommitFailed
+from roost.store.store_errors import CommitFailed, StoreError
 
 LAZY_MS = 200
 """How long a fact that the node keeps as well may wait for a commit."""
@@ -155,8 +155,13 @@ class RoundLoop(Generic[Answer]):
         """A round failed: those who wait for it are told. The state in memory is worth nothing until `recover`."""
         _log.error("a round failed: %s", error, exc_info=error)
         self.health.append(f"a round failed: {error!r}")
-        said = f"internal error: {error!r}", "roost log server"
-        return [(answer, Reply(error=RoostError(*said))) for _, answer in self._taken if answer is not None]
+        return [(answer, Reply(error=_refusal(error))) for _, answer in self._taken if answer is not None]
+
+    def refuse(self, error: Exception) -> Iterator[tuple[Answer, Reply]]:
+        """Those who asked while there are no rounds, and the answer; what nodes said is dropped, for they say it again."""
+        taken = self.inbox.take()
+        self.inbox.settle(taken)
+        return ((answer, Reply(error=_refusal(error))) for _, answer in taken if answer is not None)
 
     def recover(self) -> str | None:
         """Read the state from the store again. Returns why every link must be dropped; None: it could not be read."""
@@ -176,6 +181,12 @@ class RoundLoop(Generic[Answer]):
             return 0
         begin_ms, due_ms = self.controller.cluster.next_begin_ms(), self._due_ms
         return due_ms if begin_ms is None or (due_ms is not None and due_ms < begin_ms) else begin_ms
+
+
+def _refusal(error: Exception) -> RoostError:
+    if isinstance(error, RoostError):
+        return error
+    return error.refusal() if isinstance(error, StoreError) else RoostError(f"internal error: {error!r}", "roost log server")
 
 
 def _newest(taken: list[Entry[Answer]]) -> list[Entry[Answer]]:

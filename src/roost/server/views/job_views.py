@@ -107,8 +107,10 @@ def away(cluster: Cluster, now_ms: int) -> tuple[str, ...]:
 
 
 def _is_away(node: Node, now_ms: int) -> bool:
-    is_cut_off = node.access is not None and not node.attached
-    return is_cut_off and (node.away_ms is None or now_ms - node.away_ms >= AWAY_MS)
+    """The server's own machine is not away just because the server has only now begun to reach its program."""
+    if node.attached:
+        return False
+    return node.access is not None if node.away_ms is None else now_ms - node.away_ms >= AWAY_MS
 
 
 def _state(cluster: Cluster, row: JobRow) -> str:

@@ -1,7 +1,9 @@
 """The server, its nodes, GPUs, settings and health, as they are shown."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 import roost
 from roost.answers.gpus import Gpus
@@ -11,8 +13,8 @@ from roost.core import policy as policies
 from roost.core.errors import NotFound
 from roost.core.settings import TABLE
 from roost.links.ssh import HostKey
+from roost.messages import Message
 from roost.server.address import Address
-from roost.server.background import Background
 from roost.server.clock import now_ms, rfc3339
 from roost.server.identity.pam import Pam
 from roost.server.identity.people import Caller, People
@@ -21,6 +23,13 @@ from roost.server.rounds.engine import Engine
 from roost.server.store_reader import StoreReader
 from roost.server.views import job_views
 from roost.store import reads
+
+
+class Watched(Protocol):
+    """A part that says what is wrong with it."""
+
+    def health(self) -> list[Message]:
+        """A message for each thing."""
 
 
 class ServerStatus:
@@ -35,10 +44,10 @@ class ServerStatus:
         people: People,
         pam: Pam,
         address: Address,
-        background: Background,
+        watched: Sequence[Watched],
     ) -> None:
         self._home, self._engine, self._reader, self._links = home, engine, reader, links
-        self._people, self._pam, self._address, self._background = people, pam, address, background
+        self._people, self._pam, self._address, self._watched = people, pam, address, watched
         self.since_ms = now_ms()
 
     @property
@@ -71,7 +80,7 @@ class ServerStatus:
         )
         return Status(
             server_pid=pid,
-            node_pid=next((node.pid for node in nodes if node.pid), None),
+            node_pid=next((node.pid for node in nodes if node.target is None), None),
             server=server,
             nodes=nodes,
             jobs=job_views.counts_view(cluster, now),
@@ -86,8 +95,8 @@ class ServerStatus:
         links = [*self._links.health, *self._links.doubles()]
         faults = job_views.faults_view(self._engine.cluster)
         pam = self._pam.complaint()
-        others = [str(said) for said in (*self._background.health(), *([pam] if pam is not None else []))]
-        return [*self._engine.rounds.health, *links, *faults, *others]
+        others = [*(said for part in self._watched for said in part.health()), *([pam] if pam is not None else [])]
+        return [*self._engine.rounds.health, *links, *faults, *map(str, others)]
 
     def nodes(self) -> list[Node]:
         """Every node."""

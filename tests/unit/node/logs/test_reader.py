@@ -1,4 +1,4 @@
-"""Ranges, last lines and holes, on real files."""
+"""Ranges and last lines, on real files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roost.node.logs import reader
-from roost.node.logs.reader import LogFile, read_last_lines, read_range
-from roost.node.runs import run_dir
-from roost.node.runs.run_dir import Record
-from roost.node.system import libc
+from roost.node.logs.reader import read_last_lines, read_range
+from roost.node.runs.run_log import LogFile
 
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no failure
 
@@ -82,52 +79,3 @@ def test_last_lines_reach_over_many_blocks(tmp_path: Path) -> None:
     log = LogFile(str(path), 0, None)
     assert read_last_lines(log, 20_000).data.startswith(b"000030000\n")
     assert len(read_last_lines(log, 40_000, limit=1000).data) == 1000
-
-
-def _record(folder: Path) -> Record:
-    return Record("b", 0, 0, None, (), str(folder / "out.log"), str(folder / "err.log"), None, 0, 12, 0, 1 << 16)
-
-
-def test_a_bounded_log_keeps_its_first_eighth_and_its_last_half(tmp_path: Path) -> None:
-    path = tmp_path / "out.log"
-    written = b""
-    with path.open("ab", buffering=0) as file:
-        for number in range(40):
-            block = bytes([65 + number % 26]) * 10_000
-            written += block
-            file.write(block)
-            reader.limit_log(str(tmp_path), _record(tmp_path), "out", 1 << 16)
-            assert path.stat().st_blocks * 512 <= (1 << 16) + 16_384
-    log = reader.find_log(str(tmp_path), _record(tmp_path), "out")
-    assert log.dropped is not None
-    first, behind = log.dropped
-    assert first == (1 << 16) // 8
-    assert read_range(log, 0, 1 << 20).data == written[:first]
-    assert read_range(log, first, 1 << 20).data == written[behind:]
-    assert len(written) - behind >= (1 << 16) // 2
-
-
-def test_a_file_system_without_holes_cuts_the_file_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(libc, "punch_hole", refuse)
-    path = tmp_path / "out.log"
-    for _ in range(2):
-        with path.open("ab") as file:
-            file.write(b"x" * 70_000)
-        reader.limit_log(str(tmp_path), _record(tmp_path), "out", 1 << 16)
-    with path.open("ab") as file:
-        file.write(b"end")
-    log = reader.find_log(str(tmp_path), _record(tmp_path), "out")
-    assert (log.base, log.dropped) == (140_000, (0, 140_000))
-    assert read_range(log, 0, 100) == (b"end", 140_000, 140_003, True)
-
-
-def test_a_file_of_the_users_own_is_never_cut(tmp_path: Path) -> None:
-    path = tmp_path / "mine.txt"
-    path.write_bytes(b"x" * 200_000)
-    record = _record(tmp_path / "run")._replace(out=str(path))
-    reader.limit_log(str(tmp_path / "run"), record, "out", 1 << 16)
-    assert path.stat().st_size == 200_000
-    assert run_dir.read_note(str(tmp_path / "run"), "dropped-out") == {}

@@ -18,7 +18,8 @@ from roost.server.history.observations import GPU_COLUMNS, GROUP_COLUMNS, column
 from roost.server.history.recorder import Recorder, write
 from roost.server.rounds.node_reports import NodeReport
 from roost.store import samples
-from roost.store.store import CommitFailed, Store
+from roost.store.store import Store
+from roost.store.store_errors import CommitFailed
 
 BEGIN_MS = LEVELS[-1].block_of(NOW // 1000) * 1000
 HOST = m.HostSample(60_000, 64_000)

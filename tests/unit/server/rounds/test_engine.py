@@ -13,7 +13,7 @@ from tests.servers import NoLinks
 from tests.stores import fresh_store
 
 from roost.core import events as ev
-from roost.core.errors import DiskFull, RoostError
+from roost.core.errors import DiskFull, RoostError, TryLater
 from roost.core.spec import JobSpec
 from roost.links import messages as m
 from roost.links.link import Link
@@ -23,7 +23,7 @@ from roost.server.rounds.controller import Controller
 from roost.server.rounds.engine import Engine, EngineInbox
 from roost.server.rounds.node_reports import _TAKE
 from roost.store import reads
-from roost.store.store import CommitFailed
+from roost.store.store_errors import CommitFailed, StoreError
 from roost.store.writes import Batch
 
 DEADLINE_S = 20.0
@@ -198,3 +198,45 @@ async def test_a_store_that_cannot_be_read_for_a_while_ends_no_server(monkeypatc
             await engine.ask(HELD)
         await until(lambda: link.drops, lambda: engine.rounds.health)
         assert (await engine.ask(HELD)).ids == [1]
+
+
+async def test_a_request_while_the_store_cannot_be_read_is_answered_and_the_server_can_leave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("roost.server.rounds.engine.RECOVER_MS", 1)
+    with fresh_store() as store:
+        engine = Engine(Controller(store), EngineInbox(), NoLinks())
+
+        def broken(*_: object) -> Any:
+            raise StoreError("store.io_error", code="SQLITE_IOERR_READ")
+
+        monkeypatch.setattr(engine.controller, "decide", broken)
+        monkeypatch.setattr(engine.controller, "reload", broken)
+        rounds = asyncio.create_task(engine.run())
+        for _ in range(3):
+            with pytest.raises(TryLater, match="SQLITE_IOERR_READ"):
+                await asyncio.wait_for(engine.ask(HELD), DEADLINE_S)
+        await engine.stop()
+        await asyncio.wait_for(rounds, DEADLINE_S)
+
+
+@pytest.mark.parametrize("error", [None, OSError("no more threads")])
+async def test_an_engine_that_has_stopped_answers_at_once(monkeypatch: pytest.MonkeyPatch, error: OSError | None) -> None:
+    with fresh_store() as store:
+        engine = Engine(Controller(store), EngineInbox(), NoLinks())
+
+        def broken() -> Any:
+            if error is not None:
+                raise error
+
+        monkeypatch.setattr(engine.rounds, "end", broken)
+        waiting = [asyncio.create_task(engine.ask(HELD)), asyncio.create_task(engine.ask(HELD))]
+        rounds = asyncio.create_task(engine.run())
+        await asyncio.sleep(0)
+        await engine.stop()
+        (ended,) = await asyncio.gather(rounds, return_exceptions=True)
+        assert ended is error
+        late = asyncio.create_task(engine.ask(HELD))
+        with pytest.raises(TryLater):
+            await asyncio.wait_for(late, DEADLINE_S)
+        assert all(await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), DEADLINE_S))

@@ -21,7 +21,8 @@ from roost.server.rounds.controller import STARTS_A_ROUND, Controller, Round
 from roost.server.rounds.loop import LAZY_MS, MAX_WAITING, Inbox, RoundLoop
 from roost.server.rounds.turn import Reply, Send
 from roost.store import reads
-from roost.store.store import CommitFailed, Store
+from roost.store.store import Store
+from roost.store.store_errors import CommitFailed
 from roost.store.writes import Batch
 
 ROOT = Path(__file__).parents[4]

@@ -15,7 +15,7 @@ from roost.links import messages as m
 from roost.server.rounds.commands import Report
 from roost.server.rounds.node_reports import NodeReport
 from roost.store import reads
-from roost.store.store import CommitFailed
+from roost.store.store_errors import CommitFailed
 
 
 @pytest.fixture

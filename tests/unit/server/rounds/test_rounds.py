@@ -14,7 +14,7 @@ from roost.server.rounds.commands import Act, Submit
 from roost.server.rounds.controller import STARTS_A_ROUND
 from roost.server.rounds.node_reports import NodeReport
 from roost.store import reads
-from roost.store.store import CommitFailed
+from roost.store.store_errors import CommitFailed
 
 ONE = Submit("ada", [JobSpec("true")])
 
