@@ -100,7 +100,10 @@ class Server:
         self.store, self.gpus = store, gpus
         self.now = NOW
         self.controller = Controller(store, SOCKET)
+        self.heard: list[tuple[str, Json]] = []
+        """What the nodes heard last."""
         self.sent: list[tuple[str, Json]] = []
+        """The same without nonces: for tests that are not about them."""
         self.attach()
 
     @property
@@ -126,7 +129,8 @@ class Server:
     def commit(self, done: Round) -> None:
         """Committed and told."""
         sends = self.controller.committed(done, self.controller.commit(done))
-        self.sent = [(send.node, send.message) for send in sends]
+        self.heard = [(send.node, send.message) for send in sends]
+        self.sent = [(node, {k: v for k, v in said.items() if k != "nonce"}) for node, said in self.heard]
 
     def attach(self, *runs: m.RunStarted | m.RunExited) -> None:
         """The node says hello, and shows its GPUs empty."""

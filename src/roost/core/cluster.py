@@ -263,7 +263,8 @@ class Cluster(Machines):
             self.learned.waited(max(0, waited_ms) / 1000)
         job = self._leave_queue(e.id, State.STARTING)
         job = Job(job.id, job.shape, job.rank, job.submitted_ms, e.attempt)
-        self.active[e.id] = Active(job, State.STARTING, e.attempt, e.node, e.gpus, e.at_ms, granted_mib=e.granted_mib)
+        how = {"granted_mib": e.granted_mib, "nonce": e.nonce}
+        self.active[e.id] = Active(job, State.STARTING, e.attempt, e.node, e.gpus, e.at_ms, **how)  # type: ignore[arg-type]
         self.abandoned_holds.pop(e.id, None)
         self.serve(job.shape.user)
         self._claim(self.active[e.id])

@@ -69,6 +69,7 @@ class StartIntended(JobEvent, frozen=True):
     gpus: tuple[str, ...]
     indices: tuple[int, ...] = ()
     granted_mib: int | None = None
+    nonce: str = ""
 
 
 class Started(JobEvent, frozen=True):

@@ -144,6 +144,8 @@ class Active(msgspec.Struct, frozen=True):
     stop: Stop | None = None
     granted_mib: int | None = None
     """What a job that shares was given of each GPU; None: whole GPUs."""
+    nonce: str = ""
+    """What no other attempt has, in whatever past: only a run that was started with it is this one."""
 
     @property
     def request(self) -> Request:
@@ -155,6 +157,10 @@ class Active(msgspec.Struct, frozen=True):
     def run(self) -> str:
         """The attempt's name, the same on the wire, on disk and for people."""
         return f"{self.job.id}.{self.attempt}"
+
+    def is_said_by(self, nonce: str | None) -> bool:
+        """Whether a node that names this run may mean it; None: it does not know with what it was started."""
+        return nonce is None or nonce == self.nonce
 
     @property
     def is_preempted(self) -> bool:

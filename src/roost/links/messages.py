@@ -34,12 +34,17 @@ class GpuInfo(msgspec.Struct, frozen=True):
 Gpus = Annotated[list[Name], msgspec.Meta(max_length=MAX_GPUS)]
 
 
+Nonce = Name | None
+"""What a run was started with; empty: an earlier release started it; None: nobody knows any more."""
+
+
 class RunStarted(Message, frozen=True, tag="started"):
     run: Name
     pid: Small
     at_ms: Number
     paused: bool = False
     gpus: Gpus = []
+    nonce: Nonce = None
 
 
 class RunExited(Message, frozen=True, tag="exited"):
@@ -56,6 +61,7 @@ class RunExited(Message, frozen=True, tag="exited"):
     util_mean: float | None = None
     memory: Text | None = None
     """Which memory was too small, where `why` is `oom`: `gpu` or `host`."""
+    nonce: Nonce = None
 
 
 class RunRefused(Message, frozen=True, tag="refused"):
@@ -63,6 +69,9 @@ class RunRefused(Message, frozen=True, tag="refused"):
     reason: Text
     claimed: bool = False
     """Whether another Roost has a GPU of it: it can be tried as soon as a sample says that it is free."""
+    past: bool = False
+    """Whether the node has a run of that name which was started with another nonce."""
+    nonce: Nonce = None
 
 
 class RunPaused(Message, frozen=True, tag="paused"):
@@ -77,6 +86,7 @@ class RunResumed(Message, frozen=True, tag="resumed"):
 
 class RunGone(Message, frozen=True, tag="gone"):
     run: Name
+    nonce: Nonce = None
 
 
 class RunsRemoved(Message, frozen=True, tag="removed"):
@@ -160,6 +170,7 @@ ResultText = Annotated[str, msgspec.Meta(max_length=MAX_TEXT_LENGTH)]
 class RunReported(Message, frozen=True, tag="reported"):
     run: Name
     results: Annotated[dict[ResultName, int | float | ResultText], msgspec.Meta(max_length=MAX_KEYS)]
+    nonce: Nonce = None
 
 
 class Log(Message, frozen=True, tag="log"):

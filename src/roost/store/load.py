@@ -107,7 +107,7 @@ def _active(row: JobRow, attempt: AttemptRow, interned: Interned) -> model.Activ
     gpus = tuple(uuid for uuid, _ in attempt.devices())
     since, state = attempt.started_ms or attempt.intended_ms, State(row.state)
     stop = model.Stop.parse(attempt.stop) if attempt.stop is not None else None
-    run = (attempt.attempt, attempt.node, gpus, since, attempt.pid, stop, attempt.granted_mib)
+    run = (attempt.attempt, attempt.node, gpus, since, attempt.pid, stop, attempt.granted_mib, attempt.nonce)
     return model.Active(job, state, *run)
 
 

@@ -67,6 +67,7 @@ class AttemptRow(msgspec.Struct, frozen=True):
     cpu_ms: Ms | None
     util_mean: float | None
     granted_mib: int | None = None
+    nonce: str = ""
 
     def devices(self) -> list[tuple[str, int]]:
         """UUID and index of each of its GPUs."""

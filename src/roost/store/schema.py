@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Large
 
 from roost.store import rows
 
-VERSION = "0009"
+VERSION = "0010"
 """The newest migration. A store of an older version is migrated when it is opened, one of a newer version is refused."""
 
 WAITING = "state IN ('queued', 'held')"
@@ -74,7 +74,7 @@ jobs = _table(
 texts = Table("texts", metadata, Column("job", Integer, primary_key=True), Column("text", Text, nullable=False))
 """What a search looks in, a row for every job (`searched_text`). Apart from the jobs: it is read from end to end."""
 
-attempts = _table("attempts", rows.AttemptRow, key="job attempt", sqlite_with_rowid=False)
+attempts = _table("attempts", rows.AttemptRow, key="job attempt", defaults="nonce", sqlite_with_rowid=False)
 
 labels = Table(
     "labels",

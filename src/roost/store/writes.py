@@ -313,7 +313,7 @@ def _statements() -> dict[str, Executable]:
 
     fresh = {c: None for c in ("outcome", "exit_code", "error", "started_ms", "ended_ms")}
     edited = ("name", "priority", "rank", "request", "waits", "env", "spec", "work", "preemptible", "limit_s", "gpus")
-    intended = ("job", "attempt", "node", "gpus", "state", "intended_ms", "granted_mib")
+    intended = ("job", "attempt", "node", "gpus", "state", "intended_ms", "granted_mib", "nonce")
     ended = ("ended_ms", "outcome", "exit_code", "error")
     usage = ("peak_mem_mib", "peak_rss_mib", "cpu_ms", "util_mean")
     keep_pid: dict[str, Any] = {k: func.coalesce(bindparam(f"b_{k}"), attempt.c[k]) for k in ("pid", "started_ms")}
@@ -471,6 +471,7 @@ _ROWS: _Rows = {
                 "state": "starting",
                 "intended_ms": e.at_ms,
                 "granted_mib": e.granted_mib,
+                "nonce": e.nonce,
             },
         ),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import traceback
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 from roost.node import protocol
 from roost.node.daemon.departure import Departure
@@ -37,11 +37,11 @@ class Dispatch:
     def __post_init__(self) -> None:
         supervisor = self.supervisor
         self._operations: Dict[str, Callable[[Message], None]] = {
-            protocol.START: lambda m: supervisor.start(run_name(m), m.get("spec")),
+            protocol.START: lambda m: supervisor.start(run_name(m), m.get("spec"), nonce_of(m)),
             protocol.STOP: self._stop,
-            protocol.SIGNAL: lambda m: supervisor.signal(run_name(m), signal_number(m.get("signal"))),
-            protocol.PAUSE: lambda m: supervisor.pause(run_name(m)),
-            protocol.RESUME: lambda m: supervisor.resume(run_name(m)),
+            protocol.SIGNAL: lambda m: supervisor.signal(run_name(m), signal_number(m.get("signal")), nonce_of(m)),
+            protocol.PAUSE: lambda m: supervisor.pause(run_name(m), nonce_of(m)),
+            protocol.RESUME: lambda m: supervisor.resume(run_name(m), nonce_of(m)),
             protocol.FORGET: lambda m: supervisor.forget(run_names(m)),
             protocol.REMOVE: lambda m: supervisor.remove(run_names(m)),
             protocol.READ_LOG: self._read_log,
@@ -73,11 +73,11 @@ class Dispatch:
         if not isinstance(why, str):
             raise BadMessage("why is not a text")
         grace_ms = None if message.get("grace_ms") is None else amount(message, "grace_ms", DEFAULT_GRACE_MS)
-        self.supervisor.stop(run_name(message), why, grace_ms)
+        self.supervisor.stop(run_name(message), why, grace_ms, nonce_of(message))
 
     def _read_log(self, message: Message) -> None:
         name, stream = run_name(message), _stream(message)
-        log = find_log(self.life.path(name), self._record(name), stream)
+        log = find_log(self.life.path(name), self._record(message), stream)
         limit = amount(message, "limit", _FIRST_READ_BYTES)
         if message.get("lines") is not None:
             chunk = reader.read_last_lines(log, amount(message, "lines", 0), amount(message, "limit", 1 << 62))
@@ -93,13 +93,14 @@ class Dispatch:
             run = self.life.runs.get(name)
             return run is None or run.phase == ENDED
 
-        source = Source(self.life.path(name), self._record(name), stream, has_ended)
+        source = Source(self.life.path(name), self._record(message), stream, has_ended)
         self.followers.add(identifier(message), source, max(0, whole(message, "offset", 0)))
 
-    def _record(self, name: str) -> Record:
+    def _record(self, message: Message) -> Record:
+        name, nonce = run_name(message), nonce_of(message)
         run = self.life.runs.get(name)
         record = run.record if run is not None and run.record is not None else self.life.read_record(name)
-        if record is None:
+        if record is None or nonce not in (None, record.nonce):
             raise BadMessage(f"no such run here: {name}")
         return record
 
@@ -116,6 +117,14 @@ def run_names(message: Message) -> List[str]:
     if not isinstance(names, list):
         raise BadMessage("runs is not a list")
     return [run_name({"run": name}) for name in names]
+
+
+def nonce_of(message: Message) -> Optional[str]:
+    """With what the run was started; None: the message is about any run of that name."""
+    nonce = message.get("nonce")
+    if nonce is not None and not isinstance(nonce, str):
+        raise BadMessage("nonce is not a text")
+    return nonce
 
 
 def identifier(message: Message) -> Any:

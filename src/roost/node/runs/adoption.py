@@ -31,7 +31,7 @@ def read_run(source: Source, name: str) -> Optional[Run]:
     trace = read_trace(source.state, name)
     if trace is None:
         return None
-    run = Run(name, source.state.run(name), source.tag(name), trace.record)
+    run = Run(name, source.state.run(name), source.tag(name), trace.record, _nonce(trace))
     run.is_adopted = True
     run.status = trace.status
     stop = run_dir.read_note(run.path, "stop")
@@ -67,6 +67,13 @@ def _failure(run: Run, trace: Trace, boot: str) -> Optional[Tuple[Optional[str],
     if run.record.boot == boot:
         return None
     return (LOST, "the node rebooted") if run.status is None else (run.stop_why, None)
+
+
+def _nonce(trace: Trace) -> Optional[str]:
+    if trace.record is not None:
+        return trace.record.nonce
+    nonce = trace.problem.get("nonce", "") if trace.problem is not None else None
+    return nonce if isinstance(nonce, str) else None
 
 
 def _restore(run: Run, trace: Trace) -> None:

@@ -106,7 +106,7 @@ class Lifecycle:
         run.why, run.error = CANNOT_START, reason
         self.runs[run.name] = run
         with contextlib.suppress(OSError):
-            run_dir.write_problem(self.source.state, run.name, {"why": CANNOT_START, "error": reason})
+            run_dir.write_problem(self.source.state, run.name, {"why": CANNOT_START, "error": reason, "nonce": run.nonce})
         self._finish(run)
 
     def noticed(self, name: str, pid: int) -> None:
@@ -244,7 +244,7 @@ class Lifecycle:
             cgroup.try_remove(run.cgroup)
         run_dir.erase(self.source.state, run.name)
         self.claims.release(run.name)
-        self.send({"op": REFUSED, "run": run.name, "reason": reason})
+        self.send({"op": REFUSED, "run": run.name, "nonce": run.nonce, "reason": reason})
 
     def _without_wrapper(self, run: Run, orphans: Dict[int, Death]) -> None:
         """No wrapper any more. What it noted is true; else only the job's own process can tell how it ends."""

@@ -48,6 +48,7 @@ class Run:
     path: str
     tag: str
     record: Optional[Record]
+    nonce: Optional[str] = None  # what it was started with; None: nobody knows any more
     phase: str = STARTING
     is_adopted: bool = False
     is_peak_known: bool = True
@@ -88,6 +89,10 @@ class Run:
     def is_paused(self) -> bool:
         return self.paused_since is not None
 
+    def is_of(self, nonce: Optional[str]) -> bool:
+        """Whether it was started with that nonce; None, on either side, stands for any."""
+        return nonce is None or self.nonce is None or nonce == self.nonce
+
     def used_ms(self, now_boot_ms: int) -> int:
         """How long it has run, without the time it was paused."""
         start = self.record.start_boot_ms if self.record else now_boot_ms
@@ -109,12 +114,13 @@ class Run:
         """What the job has said of itself and nobody was told; None when there is nothing."""
         new = {name: value for name, value in self.report.values.items() if name in self.report.unsaid}
         self.report.unsaid = set()
-        return {"op": REPORTED, "run": self.name, "results": new} if new else None
+        return {"op": REPORTED, "run": self.name, "nonce": self.nonce, "results": new} if new else None
 
     def _started(self) -> Message:
         return {
             "op": STARTED,
             "run": self.name,
+            "nonce": self.nonce,
             "pid": self.main_pid,
             "at_ms": self.started_ms,
             "paused": self.is_paused,
@@ -122,6 +128,6 @@ class Run:
         }
 
     def _exited(self) -> Message:
-        message: Message = {"op": EXITED, "run": self.name, "pid": self.main_pid}
+        message: Message = {"op": EXITED, "run": self.name, "nonce": self.nonce, "pid": self.main_pid}
         message.update((name, getattr(self, name)) for name in _TOLD_AT_THE_END)
         return {**message, "peak_mem_mib": self.usage.peak_mem_mib, "util_mean": self.usage.util_mean}

@@ -32,6 +32,7 @@ class Record(NamedTuple):
     warn_signal: int
     grace_ms: int
     log_max_bytes: Optional[int]
+    nonce: str = ""
 
 
 class Trace(NamedTuple):
@@ -82,7 +83,7 @@ def parse_record(text: str) -> Optional[Record]:
     if not isinstance(values.get("boot"), str):
         return None
     record = Record(**{name: values.get(name) for name in Record._fields})  # type: ignore[arg-type]
-    return record._replace(gpus=tuple(record.gpus or ()))
+    return record._replace(gpus=tuple(record.gpus or ()), nonce=record.nonce or "")
 
 
 def write_problem(state: StateDir, name: str, values: Dict[str, Any]) -> None:

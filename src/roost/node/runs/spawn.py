@@ -35,6 +35,7 @@ class Launch(NamedTuple):
     spec: Spec
     gpus: List[Gpu]
     tag: str
+    nonce: str = ""
 
 
 @dataclass(eq=False)
@@ -141,7 +142,8 @@ class Spawner:
         spec = launch.spec
         limits = ("time_limit_ms", "warn_ms", "warn_signal", "grace_ms", "log_max_bytes")
         kept = {name: getattr(spec, name) for name in limits}
-        return Record(self.boot, boot_ms(), wall_ms(), cgroup, tuple(spec.gpus), *log_paths(path, spec), **kept)
+        place = (self.boot, boot_ms(), wall_ms(), cgroup, tuple(spec.gpus), *log_paths(path, spec))
+        return Record(*place, **kept, nonce=launch.nonce)
 
     def _start(
         self, launch: Launch, record: Record, argv: List[str], env: Dict[str, str], environment: Optional[int]

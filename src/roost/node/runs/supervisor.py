@@ -50,41 +50,47 @@ class Supervisor:
             run = self.life.adopt(name)
         return run
 
-    def start(self, name: str, raw_spec: Any) -> None:
-        """Make it run, once; a repeated start is answered with what is known."""
+    def start(self, name: str, raw_spec: Any, nonce: Optional[str] = None) -> None:
+        """Make it run, once; a repeated start is answered with what is known, unless that was started with another nonce."""
         run = self.find(name)
-        if run is not None:
+        if run is not None and run.is_of(nonce):
             self.life.answer(run)
+            return
+        if run is not None:
+            self._refuse(name, nonce, f"there is a run {name} of another past here", past=True)
             return
         try:
             spec = parse_spec(raw_spec)
-            launch = Launch(name, spec, self._gpus_of(spec), self.source.tag(name))
+            launch = Launch(name, spec, self._gpus_of(spec), self.source.tag(name), nonce or "")
         except BadSpec as problem:
-            self.life.send({"op": REFUSED, "run": name, "reason": str(problem)})
+            self._refuse(name, nonce, str(problem))
             return
         try:
             self.claims.take(name, launch.gpus)
         except Refused as problem:
             self.on_refused()  # what others have is said before the refusal
-            self.life.send({"op": REFUSED, "run": name, "reason": str(problem), "claimed": True})
+            self._refuse(name, nonce, str(problem), claimed=True)
             return
         self._launch(launch)
 
-    def stop(self, name: str, why: str, grace_ms: Optional[int]) -> None:
+    def _refuse(self, name: str, nonce: Optional[str], reason: str, **more: bool) -> None:
+        self.life.send({"op": REFUSED, "run": name, "nonce": nonce, "reason": reason, **more})
+
+    def stop(self, name: str, why: str, grace_ms: Optional[int], nonce: Optional[str] = None) -> None:
         """End every process of the run; without a grace, with the run's own."""
-        run = self._within_reach(name)
+        run = self._within_reach(name, nonce)
         if run is not None:
             own_ms = run.record.grace_ms if run.record is not None else DEFAULT_GRACE_MS
             self.life.stop(run, why, own_ms if grace_ms is None else grace_ms)
 
-    def signal(self, name: str, number: int) -> None:
-        run = self._within_reach(name)
+    def signal(self, name: str, number: int, nonce: Optional[str] = None) -> None:
+        run = self._within_reach(name, nonce)
         if run is not None:
             self.life.members.signal(run, number)
 
-    def pause(self, name: str) -> None:
+    def pause(self, name: str, nonce: Optional[str] = None) -> None:
         """Freeze every process; the time does not count."""
-        run = self._within_reach(name)
+        run = self._within_reach(name, nonce)
         if run is None:
             return
         if not run.is_paused and run.phase != STARTING and run.stop_why is None:
@@ -97,8 +103,8 @@ class Supervisor:
         else:
             self.life.answer(run)
 
-    def resume(self, name: str) -> None:
-        run = self._within_reach(name)
+    def resume(self, name: str, nonce: Optional[str] = None) -> None:
+        run = self._within_reach(name, nonce)
         if run is None:
             return
         if run.paused_since is not None:
@@ -145,7 +151,7 @@ class Supervisor:
             self.loop.after(0, self._remove_some)
 
     def _launch(self, launch: Launch) -> None:
-        run = Run(launch.name, self._state.run(launch.name), launch.tag, None)
+        run = Run(launch.name, self._state.run(launch.name), launch.tag, None, launch.nonce)
         try:
             run.record, pid = self.spawner.spawn(launch)
         except CannotStart as problem:
@@ -155,7 +161,7 @@ class Supervisor:
             self.spawner.discard(launch.name)
             shutil.rmtree(run.path, ignore_errors=True)
             self.claims.release(launch.name)
-            self.life.send({"op": REFUSED, "run": launch.name, "reason": f"the node cannot start it: {problem}"})
+            self._refuse(launch.name, launch.nonce, f"the node cannot start it: {problem}")
         else:
             self.life.add(run, pid)
 
@@ -166,11 +172,11 @@ class Supervisor:
                 raise BadSpec(f"no such GPU here: {uuid}")
         return [known[uuid] for uuid in spec.gpus]
 
-    def _within_reach(self, name: str) -> Optional[Run]:
+    def _within_reach(self, name: str, nonce: Optional[str]) -> Optional[Run]:
         """The run when something can be done to it; otherwise the answer is already given."""
         run = self.find(name)
-        if run is None:
-            self.life.send({"op": GONE, "run": name})
+        if run is None or not run.is_of(nonce):
+            self.life.send({"op": GONE, "run": name, "nonce": nonce})
         elif run.phase == ENDED:
             self.life.answer(run)
         else:

@@ -226,19 +226,19 @@ class LogCollector:
             await self._copy(attempt, is_merged(row.decoded()), most)
 
     def _has(self, attempt: AttemptRow) -> bool:
-        return self._copies.note(attempt.job, attempt.attempt) is not None
+        return self._copies.note(attempt.job, attempt.attempt, attempt.nonce) is not None
 
     async def _copy(self, attempt: AttemptRow, merged: bool, most: int) -> None:
         run = (attempt.job, attempt.attempt)
         try:
             out = await self._copy_stream(attempt, "out", most)
             err = None if merged else await self._copy_stream(attempt, "err", most)
-            note = Note(out, err, merged)
+            note = Note(out, err, merged, attempt.nonce)
         except BaseException as error:
             self._copies.give_up(*run)
             if not isinstance(error, NotFound) or NO_SUCH_RUN not in error.message:
                 raise
-            note = Note()  # its node does not have it, and never will
+            note = Note(nonce=attempt.nonce)  # its node does not have it, and never will
         ended_ms = attempt.ended_ms or attempt.intended_ms
         self._used += await asyncio.to_thread(self._copies.keep, *run, note, ended_ms)
 

@@ -39,6 +39,8 @@ class Note(msgspec.Struct, frozen=True):
     err: Kept | None = None
     merged: bool = False
     """Standard error went where standard output did: one copy is of both."""
+    nonce: str = ""
+    """That of the attempt: one of another past that had the same name has other logs."""
 
     @property
     def is_empty(self) -> bool:
@@ -76,16 +78,17 @@ class Copies:
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
-    def note(self, job: int, attempt: int) -> Note | None:
-        """What is known of that attempt's copy; None while it was not tried."""
+    def note(self, job: int, attempt: int, nonce: str | None = None) -> Note | None:
+        """What is known of that attempt's copy; None while it was not tried, or when it is of another with that name."""
         try:
-            return msgspec.json.decode(self._path(job, attempt, "json").read_bytes(), type=Note)
+            note = msgspec.json.decode(self._path(job, attempt, "json").read_bytes(), type=Note)
         except (OSError, msgspec.MsgspecError):
             return None
+        return note if nonce in (None, note.nonce) else None
 
-    def read(self, job: int, attempt: int, how: dict[str, Any]) -> m.Log | None:
+    def read(self, job: int, attempt: int, how: dict[str, Any], nonce: str | None = None) -> m.Log | None:
         """A piece of a copied log, asked for and answered as a node would; None when there is no copy."""
-        note = self.note(job, attempt)
+        note = self.note(job, attempt, nonce)
         if note is None:
             return None
         stream = "out" if note.merged else how.get("stream") or "out"

@@ -112,7 +112,7 @@ class LogReader:
     async def read_there(self, attempt: AttemptRow, **how: Any) -> m.Log:
         """A piece of a log, from the node alone. Raises `NotFound` when it has no such run."""
         try:
-            answer = await (await self.link(attempt)).ask("read_log", run=f"{attempt.job}.{attempt.attempt}", **how)
+            answer = await (await self.link(attempt)).ask("read_log", **_run(attempt), **how)
         except LinkDown as error:
             raise self._refusal(attempt, str(error)) from None
         if isinstance(answer, m.NodeError):
@@ -122,7 +122,7 @@ class LogReader:
         return answer
 
     async def _copy(self, attempt: AttemptRow, **how: Any) -> m.Log | None:
-        return await asyncio.to_thread(self._copies.read, attempt.job, attempt.attempt, how)
+        return await asyncio.to_thread(self._copies.read, attempt.job, attempt.attempt, how, attempt.nonce)
 
     async def whole(self, attempt: AttemptRow, stream: str) -> AsyncIterator[bytes]:
         """All of a log, as far as it went when the first piece was read; a cut link is waited for behind that."""
@@ -243,8 +243,8 @@ class LogReader:
 
     async def _pieces(self, attempt: AttemptRow, stream: str, offset: int) -> AsyncIterator[LogPiece]:
         """What is in a log from there on, and what comes to it, until the run has ended."""
-        run, link = f"{attempt.job}.{attempt.attempt}", await self.link(attempt)
-        async for answer in link.listen("follow", run=run, stream=stream, offset=offset):
+        link = await self.link(attempt)
+        async for answer in link.listen("follow", **_run(attempt), stream=stream, offset=offset):
             if isinstance(answer, m.NodeError):
                 raise NotFound(plain(answer.message))
             if not isinstance(answer, m.LogData):
@@ -265,6 +265,11 @@ class LogReader:
             offset = piece.offset + len(piece.data)
             await queue.put(_piece(attempt, stream, piece.data, offset))
         return found.outcome == "lost" and self._is_away(found)
+
+
+def _run(attempt: AttemptRow) -> dict[str, str]:
+    """Which run of its node it is."""
+    return {"run": f"{attempt.job}.{attempt.attempt}", "nonce": attempt.nonce}
 
 
 def _piece(attempt: AttemptRow, stream: str, data: bytes, offset: int) -> LogPiece:

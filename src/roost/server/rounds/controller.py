@@ -8,7 +8,8 @@ and restarted, which it must survive anyway.
 No clock, no socket, no thread: `loop` feeds it, and nobody else.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -40,6 +41,11 @@ STARTS_A_ROUND = 64
 _MAY_WAIT = ev.MOMENTARY + ev.LAZY
 
 
+def fresh_nonce() -> str:
+    """What was never said before."""
+    return os.urandom(8).hex()
+
+
 class Round(msgspec.Struct):
     """What a round came to: commit `batch`, then send and reply."""
 
@@ -60,9 +66,9 @@ class Round(msgspec.Struct):
 class Controller:
     """Owns the cluster state. One round at a time."""
 
-    def __init__(self, store: Store, socket: str = "") -> None:
+    def __init__(self, store: Store, socket: str = "", nonce: Callable[[], str] = fresh_nonce) -> None:
         """`socket` is where the server listens: a job that reports finds it by that."""
-        self.store, self._socket = store, socket
+        self.store, self._socket, self._nonce = store, socket, nonce
         self.disk_is_full = False
         """While it is, no new job is accepted."""
         self.is_leaving = False
@@ -88,7 +94,7 @@ class Controller:
 
         `stepped_ms` is how far the wall clock was set since the last round.
         """
-        turn = Turn(self.cluster, self.store, self.interned, now_ms, self.last_job)
+        turn = Turn(self.cluster, self.store, self.interned, now_ms, self.last_job, self._nonce)
         turn.results, self._lazy_results = self._lazy_results, {}
         if stepped_ms:
             turn.record(ev.ClockStepped(stepped_ms))

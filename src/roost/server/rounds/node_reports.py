@@ -134,10 +134,12 @@ def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
         if run not in known:  # one that has only begun is not named yet: it is asked for, and answers when it is over
             turn.send(at.node, at.channel, "stop", run=run, why="stale", grace_ms=None)
     for active in _runs_at(turn, at):
-        report = known.pop(active.run, None)
-        if report is None:
+        report = known.get(active.run)
+        if report is None or not active.is_said_by(report.nonce):
             _missing(turn, active)
-        elif isinstance(report, m.RunExited):
+            continue
+        del known[active.run]
+        if isinstance(report, m.RunExited):
             _exited(turn, at, report, orphans)
         else:
             _still_running(turn, at, report, orphans)
@@ -182,7 +184,7 @@ def _still_running(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> N
 
 
 def _started(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> None:
-    active = active_at(turn, at, run.run)
+    active = active_at(turn, at, run.run, run.nonce)
     if active is None:
         unasked(turn, at, [run], orphans)
     elif active.pid is None:
@@ -190,13 +192,14 @@ def _started(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> None:
 
 
 def _refused(turn: Turn, at: At, run: m.RunRefused, orphans: Orphans) -> None:
-    active = active_at(turn, at, run.run)
+    active = active_at(turn, at, run.run, run.nonce)
     if active is None:
         return
     job, now = active.job.id, turn.now_ms
     if active.state is State.STARTING:
         # A GPU that another Roost has is known from the samples: it is not tried again before it is free.
         wait = RETRY_MS if run.claimed else min(60_000, RETRY_MS << min(active.attempt - 1, 6))
+        wait = 0 if run.past else wait  # the next attempt has another name, which may be free
         turn.record(ev.StartRefused(job, now, active.attempt, run.reason, now + wait))
     else:
         _never_began(turn, active)
@@ -204,8 +207,8 @@ def _refused(turn: Turn, at: At, run: m.RunRefused, orphans: Orphans) -> None:
 
 
 def _exited(turn: Turn, at: At, run: m.RunExited, orphans: Orphans) -> None:
-    lay(turn, at, run.run, orphans)
-    if (active := active_at(turn, at, run.run)) is not None:
+    lay(turn, at, run.run, orphans, run.nonce)
+    if (active := active_at(turn, at, run.run, run.nonce)) is not None:
         run = _believable(turn, at, active, run)
         outcome, error = _outcome(run, active)
         usage = ev.Usage(run.pid, run.started_ms, run.peak_mem_mib, run.peak_rss_mib, run.cpu_ms, run.util_mean)
@@ -275,8 +278,8 @@ def _remove_if_asked(turn: Turn, active: Active) -> None:
 
 def _gone(turn: Turn, at: At, run: m.RunGone, orphans: Orphans) -> None:
     """The answer to a stop or the like: there is no such run, so it never began, or its files are gone."""
-    lay(turn, at, run.run, orphans)
-    active = active_at(turn, at, run.run)
+    lay(turn, at, run.run, orphans, run.nonce)
+    active = active_at(turn, at, run.run, run.nonce)
     if active is None or active.state is State.STARTING:
         return
     if active.state is State.STOPPING:
@@ -296,7 +299,7 @@ def _reported(turn: Turn, at: At, said: m.RunReported, orphans: Orphans) -> None
 
     Nobody waits for it, and the node says it again until the end of the run is committed: it goes with the next commit.
     """
-    if (active := active_at(turn, at, said.run)) is None:
+    if (active := active_at(turn, at, said.run, said.nonce)) is None:
         return
     job, known = active.job.id, turn.reported(active.job.id)
     for key, value in results.sound(said.results).items():

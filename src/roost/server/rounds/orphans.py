@@ -27,36 +27,36 @@ class At(msgspec.Struct, frozen=True):
     channel: Channel = NODE_CHANNEL
 
 
-def active_at(turn: Turn, at: At, run: str) -> Active | None:
-    """The active attempt of that name, there and of that account; a report about anything else is stale."""
+def active_at(turn: Turn, at: At, run: str, nonce: str | None = None) -> Active | None:
+    """The active attempt of that name, there, of that account and of this past; a report about anything else is stale."""
     active = turn.cluster.active.get(job_of(run))
     if active is None or active.run != run or active.node != at.node or turn.channel(active) != at.channel:
         return None
-    return active
+    return active if active.is_said_by(nonce) else None
 
 
 class Orphans:
     """The runs, by the program that has them: one that names very many leaves room for those of the others."""
 
     def __init__(self) -> None:
-        self._runs: dict[str, dict[str, set[str]]] = {}
+        self._runs: dict[str, dict[str, dict[str, str | None]]] = {}
 
     def __contains__(self, key: tuple[str, str]) -> bool:
         node, run = key
         return any(run in runs for runs in self._runs.get(node, {}).values())
 
-    def of(self, at: At) -> set[str]:
-        """Those that this program has."""
-        return self._runs.get(at.node, {}).get(at.channel, set())
+    def of(self, at: At) -> dict[str, str | None]:
+        """Those that this program has, and with what each was started."""
+        return self._runs.get(at.node, {}).get(at.channel, {})
 
-    def add(self, at: At, run: str) -> None:
+    def add(self, at: At, run: str, nonce: str | None) -> None:
         """It has that one."""
-        self._runs.setdefault(at.node, {}).setdefault(at.channel, set()).add(run)
+        self._runs.setdefault(at.node, {}).setdefault(at.channel, {})[run] = nonce
 
     def drop(self, at: At, run: str) -> None:
         """It is gone."""
         programs = self._runs[at.node]
-        programs[at.channel].discard(run)
+        del programs[at.channel][run]
         if not programs[at.channel]:
             del programs[at.channel]
         if not programs:
@@ -81,17 +81,22 @@ def unasked(turn: Turn, at: At, runs: list[m.RunStarted | m.RunExited], orphans:
 def _mark_orphaned(turn: Turn, at: At, run: m.RunStarted, orphans: Orphans) -> None:
     job = job_of(run.run)
     active = turn.cluster.active.get(job)
-    if run.run in orphans.of(at) or (active is not None and active.run == run.run and active.node != at.node):
+    is_wanted = active is not None and active.run == run.run and active.is_said_by(run.nonce)
+    if run.run in orphans.of(at) or (is_wanted and active is not None and active.node != at.node):
         return  # known, or wanted elsewhere: a machine that was added under two names says of both what it runs
     owner = turn.owner(job)
     if at.channel and owner is not None and channel(turn.cluster, at.node, owner.user, owner.account) != at.channel:
         return  # not a run of that account: nobody's word
     if owner is not None or 0 < job <= turn.last_job:  # one that was removed is this server's too
-        turn.send(at.node, at.channel, "stop", run=run.run, why="stale", grace_ms=None)
+        turn.send(at.node, at.channel, "stop", run=run.run, why="stale", grace_ms=None, **_nonce_of(run))
     gpus = _orphaned(turn, at, run)
     if gpus is not None:
-        orphans.add(at, run.run)
+        orphans.add(at, run.run, run.nonce)
         turn.record(ev.Orphaned(at.node, run.run, gpus))
+
+
+def _nonce_of(run: m.RunStarted) -> dict[str, str]:
+    return {} if run.nonce is None else {"nonce": run.nonce}
 
 
 def _orphaned(turn: Turn, at: At, run: m.RunStarted) -> tuple[str, ...] | None:
@@ -108,8 +113,10 @@ def _orphaned(turn: Turn, at: At, run: m.RunStarted) -> tuple[str, ...] | None:
     return None
 
 
-def lay(turn: Turn, at: At, run: str, orphans: Orphans) -> None:
-    """It is over, if the program that says so has it."""
+def lay(turn: Turn, at: At, run: str, orphans: Orphans, nonce: str | None = None) -> None:
+    """It is over, if the program that says so has it; with a nonce, if it was started with that one."""
+    if nonce is not None and orphans.of(at).get(run, nonce) not in (None, nonce):
+        return
     left = turn.cluster.given_up.get((at.node, run))
     if left is not None and left.channel == at.channel:
         turn.record(ev.Accounted(at.node, run))

@@ -172,5 +172,6 @@ def intend(turn: Turn, job: Job, place: Place, actor: str | None = None, granted
     attempt = job.attempts + 1
     gpus = turn.cluster.nodes[place.node].gpus
     indices = tuple(gpus[uuid].index for uuid in place.gpus)
-    turn.record(ev.StartIntended(job.id, turn.now_ms, attempt, place.node, place.gpus, indices, granted_mib), actor)
+    rest = (indices, granted_mib, turn.nonce())
+    turn.record(ev.StartIntended(job.id, turn.now_ms, attempt, place.node, place.gpus, *rest), actor)
     turn.starts.append(StartRun(place.node, job.id, attempt))

@@ -33,6 +33,7 @@ def start_message(cluster: Cluster, start: StartRun, row: JobRow, env: bytes, no
     return {
         "op": "start",
         "run": active.run,
+        "nonce": active.nonce,
         "spec": {
             **_command(spec),
             "cwd": cwd,

@@ -1,6 +1,6 @@
 """One round in the making: what happened in it, what must be committed, and what may be told once it is."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import msgspec
@@ -47,8 +47,10 @@ class StartRun(msgspec.Struct, frozen=True):
 class Turn:
     """Collects one round. What is obeyed and taken in changes the cluster by `record` alone."""
 
-    def __init__(self, cluster: Cluster, store: Store, interned: Interned, now_ms: int, last_job: int) -> None:
-        self.cluster, self.interned = cluster, interned
+    def __init__(
+        self, cluster: Cluster, store: Store, interned: Interned, now_ms: int, last_job: int, nonce: Callable[[], str]
+    ) -> None:
+        self.cluster, self.interned, self.nonce = cluster, interned, nonce
         self.read = store.read
         """Asks a question of `reads`: what was true at the last commit."""
         self.now_ms, self.last_job = now_ms, last_job
@@ -141,7 +143,7 @@ class Turn:
 
     def tell(self, active: Active, op: str, **fields: Any) -> None:
         """Say that about a run to the program which has it, after the commit."""
-        self.send(active.node, self.channel(active), op, run=active.run, **fields)
+        self.send(active.node, self.channel(active), op, run=active.run, nonce=active.nonce, **fields)
 
     def channel(self, active: Active) -> Channel:
         """Which program of its node has that run."""

@@ -102,3 +102,13 @@ def test_a_note_that_cannot_be_read_is_none(tmp_path: Path) -> None:
     copy(copies, 7, 1, Note(Kept(4)), b"last")
     (copies.root / "7" / "1.json").write_text('{"out": 5')
     assert copies.note(7, 1) is None
+
+
+def test_a_copy_is_of_the_attempt_that_has_its_nonce(tmp_path: Path) -> None:
+    copies = Copies(tmp_path)
+    copy(copies, 7, 1, Note(Kept(4), nonce="past"), b"last")
+    assert copies.note(7, 1, "present") is None and copies.read(7, 1, {}, "present") is None
+    found = copies.read(7, 1, {}, "past")
+    assert found is not None and found.data == b"last"
+    copy(copies, 7, 1, Note(Kept(3), nonce="present"), b"new")
+    assert copies.note(7, 1, "past") is None

@@ -118,7 +118,7 @@ def test_only_one_that_said_so_and_has_run_long_enough(server: Server, job: int)
 
 
 def test_the_planners_call_needs_nothing_but_a_turn(server: Server, job: int) -> None:
-    turn = Turn(server.cluster, server.store, server.controller.interned, server.now, server.controller.last_job)
+    turn = Turn(server.cluster, server.store, server.controller.interned, server.now, server.controller.last_job, lambda: "")
     make_room(turn, job, 2)
     assert (
         server.cluster.active[job].stop == Stop(StopKind.PREEMPT, 2) and server.cluster.active[job].state is State.STOPPING
