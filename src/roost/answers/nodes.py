@@ -14,7 +14,8 @@ class Node(msgspec.Struct, kw_only=True):
     `target` is how the server reaches it, null: it is the server's own machine. `runs_as` is the account of the jobs there:
     `each` the account with the user's name, `login` the account that the server logs in with, unless a user has
     their own login there. `drained`: nothing new starts on it, said also while it is unreachable. `since`: since when it
-    cannot be reached; `clock_ms`: how far its clock is ahead of the server's.
+    cannot be reached; `clock_ms`: how far its clock is ahead of the server's. `enforces_gpus`: whether the kernel lets a job
+    open only the GPUs that it was given, null: not known; `gpu_access`: the same in words, and why not.
     """
 
     name: str
@@ -38,6 +39,8 @@ class Node(msgspec.Struct, kw_only=True):
     clock_ms: int
     since: Time | None
     host_key: str | None
+    enforces_gpus: bool | None
+    gpu_access: Message | None
 
 
 class Nodes(Versioned):

@@ -110,6 +110,8 @@ class Hello(Message, frozen=True, tag="hello"):
     state_dir: Text = ""
     sim_dir: Text | None = None
     gpus_known: bool = True
+    devices: Name = "not_root"
+    """Why the kernel does not keep jobs from GPUs that they were not given; empty: it does."""
 
 
 class Inventory(Message, frozen=True, tag="inventory"):

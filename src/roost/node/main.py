@@ -40,7 +40,8 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument("--sim", metavar="SPEC", help="simulated GPUs: 4x24G, 2x80G,1x24G, lab:4x24G; `off` for real ones")
         one.add_argument("--no-cgroup", action="store_true", help="keep runs together without cgroups")
         one.add_argument("--identity", metavar="NAME", help="work as an account under a root server's own program")
-        one.add_argument("--cgroup", metavar="DIR", help="the cgroup that root has made for this account")
+        one.add_argument("--cgroup", metavar="DIR", help="the cgroup that root has made for this account's runs")
+        one.add_argument("--helper-fd", type=int, help=argparse.SUPPRESS)  # of root's helper, which makes those of the runs
         one.add_argument("--sim-dir", metavar="DIR", help="where simulated GPUs are kept, if not in the state directory")
         one.add_argument("--claims", choices=MODES, help="which GPUs to claim (default: root all, others what they use)")
         one.add_argument("--leave-s", type=float, metavar="S", help="leave after so long without a server and without a run")
@@ -91,10 +92,10 @@ def _attach(options: argparse.Namespace, program: str) -> int:
     command = [*own_command(), "daemon", "--state", state.path]
     command += ["--sim", sim] if sim is not None else []
     command += ["--no-cgroup"] if options.no_cgroup else []
-    for name in ("claims", "identity", "cgroup", "sim_dir", "leave_s"):
+    for name in ("claims", "identity", "cgroup", "helper_fd", "sim_dir", "leave_s"):
         value = getattr(options, name)
         command += ["--" + name.replace("_", "-"), str(value)] if value is not None else []
-    attach(Wish(state, program, sim, command))
+    attach(Wish(state, program, sim, command, options.helper_fd))
     return 0
 
 
@@ -110,14 +111,16 @@ def _daemon(options: argparse.Namespace, program: str) -> int:
             os.close(options.ready_fd)
             options.ready_fd = None
 
-    close_all_but({options.ready_fd})  # the parent may have left some open; jobs would inherit them
-    if options.ready_fd is not None:
-        os.set_inheritable(options.ready_fd, False)
+    kept = {fd for fd in (options.ready_fd, options.helper_fd) if fd is not None}
+    close_all_but(kept)  # the parent may have left some open; jobs would inherit them
     try:
+        for fd in kept:
+            os.set_inheritable(fd, False)
         prepare(state)
         sim = remember_sim(state, _check_sim(options.sim))
         claims = options.claims or default_mode()
         asked = Options(program, sim, not options.no_cgroup, claims, options.identity, options.cgroup, options.sim_dir)
+        asked = asked._replace(helper_fd=options.helper_fd)
         if options.leave_s is not None:
             asked = asked._replace(leave_s=options.leave_s)
         serve(state, asked, lambda: say("ready"))

@@ -9,6 +9,7 @@ import array
 import contextlib
 import json
 import os
+import select
 import socket
 import sys
 import time
@@ -17,6 +18,8 @@ from typing import List, NamedTuple, Optional
 from roost.node.state_dir import StateDir, StateError, connect, prepare
 
 _PATIENCE_S = 15.0
+# A daemon that makes way for another says so at once.
+_AGAIN_WITHIN_S = 10.0
 
 
 class Wish(NamedTuple):
@@ -24,17 +27,19 @@ class Wish(NamedTuple):
     program: Optional[str]
     sim: Optional[str]
     command: List[str]
+    helper_fd: Optional[int] = None
+    """Root's helper, for a daemon that is started: open in us, and not needed by one that is there."""
 
 
 def attach(wish: Wish) -> None:
     """Until the daemon hangs up; raises `StateError` when no daemon can be reached or started."""
     connection = _connect_or_start(wish, time.monotonic() + _PATIENCE_S)
     _hand_over(connection, wish)
-    if _wait(connection) == b"again\n":
+    if _wait(connection, wish.helper_fd) == b"again\n":
         # A daemon of another version has made way. Whatever comes next is right: two must not chase one another.
         connection = _connect_or_start(wish, time.monotonic() + _PATIENCE_S)
         _hand_over(connection, wish._replace(program=None, sim=None))
-        _wait(connection)
+        _wait(connection, wish.helper_fd)
 
 
 def _connect_or_start(wish: Wish, until: float) -> socket.socket:
@@ -88,8 +93,12 @@ def _hand_over(connection: socket.socket, wish: Wish) -> None:
         connection.sendmsg([greeting], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
 
 
-def _wait(connection: socket.socket) -> bytes:
+def _wait(connection: socket.socket, helper_fd: Optional[int]) -> bytes:
+    """What the daemon said until it hung up. A helper that no new daemon will need may go."""
     said = b""
+    if helper_fd is not None and not select.select([connection], [], [], _AGAIN_WITHIN_S)[0]:
+        with contextlib.suppress(OSError):
+            os.close(helper_fd)
     while True:
         try:
             chunk = connection.recv(64)

@@ -1,8 +1,9 @@
 """`become`: what root does so that a user's jobs are the user's from the first byte, and nothing else.
 
-Makes the account's state directory and, where there are cgroups, a cgroup that is the account's own; enters it; drops every
-right; becomes `attach` under a clean environment. Reads nothing that a user has written and writes nowhere where a user
-could: the directories above the account's own are root's. After the drop nothing of this is left.
+Makes the account's state directory and, where there are cgroups, one for the account's runs, which stays root's; enters a
+leaf of it; leaves a helper behind that makes the cgroups of the runs (`cgroup_helper.py`); drops every right; becomes
+`attach` under a clean environment. Reads nothing that a user has written and writes nowhere where a user could: the
+directories above the account's own are root's.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import stat
 import sys
 from typing import List, Optional
 
+from roost.node.commands.cgroup_helper import start_helper
 from roost.node.runs.environment import basic_environment
 from roost.node.state_dir import StateError
 from roost.node.system import cgroup, libc
@@ -28,16 +30,17 @@ _ACCOUNT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*\$?\Z")
 def become(name: str, state: str, identity: str, archive: str, arguments: List[str]) -> None:
     """Never returns: `attach`, as that account. Raises `StateError` when that cannot be."""
     account = find_account(name)
+    os.umask(0o022)  # the account reads what root keeps of its runs
     _own_directory(state, account)
-    base = _own_cgroup(identity, account)
+    base = _enter_cgroup(identity, account)
     _be_ordinary()
+    helper = start_helper(base, account) if base is not None else None
     os.chdir("/")
-    os.umask(0o022)
     drop_rights(account)
     with contextlib.suppress(OSError):  # a kernel without keyrings has none to leave
         libc.leave_keyring()
     command = [*_interpreter(name, archive), "attach", "--state", state, "--identity", identity, "--claims", "none"]
-    command += ["--cgroup", base] if base is not None else ["--no-cgroup"]
+    command += ["--no-cgroup"] if base is None else ["--cgroup", base, "--helper-fd", str(helper)]
     os.execve(command[0], [*command, *arguments], basic_environment(account))
 
 
@@ -74,23 +77,32 @@ def _own_directory(path: str, account: pwd.struct_passwd) -> None:
         raise StateError(f"{CANNOT}{account.pw_name}: {path} is not that account's (uid {found.st_uid}); move it away")
 
 
-def _own_cgroup(identity: str, account: pwd.struct_passwd) -> Optional[str]:
-    """A cgroup that the account may divide among its runs, with this process in a leaf of it; None where there are none."""
+def _enter_cgroup(identity: str, account: pwd.struct_passwd) -> Optional[str]:
+    """The cgroup of the account's runs, with this process in a leaf of it; None where there are none.
+
+    All of it is root's: what a job could write to, it could leave its cgroup by."""
     base = cgroup.account_base(identity, account.pw_uid)
     if base is None:
         return None
     leaf = os.path.join(base, cgroup.DAEMON)
     try:
         os.makedirs(leaf, exist_ok=True)
-        for path in (base, leaf):
-            for name in ("", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"):
-                os.chown(os.path.join(path, name) if name else path, account.pw_uid, account.pw_gid)
+        os.chmod(base, 0o755)
+        for path in (base, *(os.path.join(base, name) for name in cgroup.subdirectories(base))):
+            _take_back(path)
         with open(os.path.join(leaf, "cgroup.procs"), "w", encoding="ascii") as file:
             file.write(str(os.getpid()))
     except OSError:
         return None
     cgroup.enable_controllers(base)
     return base
+
+
+def _take_back(path: str) -> None:
+    """Earlier releases gave these to the account."""
+    for name in ("", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"):
+        with contextlib.suppress(FileNotFoundError):
+            os.chown(os.path.join(path, name) if name else path, 0, 0)
 
 
 def _be_ordinary() -> None:

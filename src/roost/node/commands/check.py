@@ -20,7 +20,7 @@ from roost.node.commands.login_sessions import look_at_logout, max_sessions
 from roost.node.commands.questions import Question, ask
 from roost.node.gpus.sampler import find_real_gpus
 from roost.node.state_dir import StateDir, StateError, connect, read_or_empty
-from roost.node.system.cgroup import open_cgroups
+from roost.node.system.cgroup import NO_CGROUP, Cgroups, open_cgroups
 from roost.node.system.home_dir import look_at_home
 from roost.node.system.host import boot_id, wall_ms
 from roost.node.system.procfs import owner_of, read_tag
@@ -63,6 +63,7 @@ def _questions(state: str, accounts: List[str], sim: Optional[str]) -> Dict[str,
         "gpus": partial(_gpus, sim),
         "disk": partial(_disk, state),
         "cgroups": _cgroups,
+        "devices": _devices,
         "logout": lambda: look_at_logout(_login()),
         "max_sessions": max_sessions,
         "leftovers": partial(leftovers, state),
@@ -128,10 +129,20 @@ def _cannot_write(place: str) -> Optional[str]:
 
 def _cgroups() -> bool:
     """Whether each run can have a cgroup; what was tried is taken away again."""
+    return _try_cgroups() is not None
+
+
+def _devices() -> str:
+    """Why the kernel cannot keep jobs from GPUs that they were not given; empty: it can."""
+    found = _try_cgroups()
+    return NO_CGROUP if found is None else found.devices
+
+
+def _try_cgroups() -> Optional[Cgroups]:
     found = open_cgroups(f"check-{os.getpid()}")
     if found is not None:
         found.leave()
-    return found is not None
+    return found
 
 
 def _account(name: str) -> Facts:

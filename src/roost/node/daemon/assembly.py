@@ -21,11 +21,12 @@ from roost.node.runs.adoption import Source
 from roost.node.runs.environment import log_in
 from roost.node.runs.run_parts import make_run_parts
 from roost.node.runs.supervisor import Supervisor
-from roost.node.state_dir import StateDir, listen, state_id, take_lock, write_text
+from roost.node.state_dir import StateDir, StateError, listen, state_id, take_lock, write_text
 from roost.node.system import libc
 from roost.node.system.cgroup import Cgroups, open_cgroups, open_cgroups_at
 from roost.node.system.event_loop import Loop
 from roost.node.system.host import boot_id
+from roost.node.system.root_cgroups import RootCgroups
 
 # Python ignores these two for itself, and gives them back to what it starts.
 _LEFT_ALONE = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -42,6 +43,8 @@ class Options(NamedTuple):
     sim_dir: Optional[str] = None
     leave_s: float = 600.0
     """How long it stays without a server when nothing runs: the next contact starts another."""
+    helper_fd: Optional[int] = None
+    """Speaks to root's helper, which makes the cgroups of the runs below that one."""
 
 
 def serve(state: StateDir, options: Options, is_ready: Callable[[], None]) -> None:
@@ -91,7 +94,7 @@ def assemble(state: StateDir, options: Options, listener: socket.socket) -> Daem
     supervisor = Supervisor(source, loop, spawner, life, claims, inventory, samples.see_claims)
     dispatch = Dispatch(supervisor, life, followers, samples, departure, send=uplink.send, report=journal.write)
     attachments = Attachments(
-        loop, listener, uplink, dispatch, followers, samples, memory, departure, life, inventory, state,
+        loop, listener, uplink, dispatch, followers, samples, memory, departure, life, inventory, cgroups, state,
         program=options.program, sim=options.sim, sim_dir=sim_dir, report=journal.write,
     )  # fmt: skip
     return Daemon(
@@ -111,4 +114,11 @@ def _own_claims(state: StateDir, options: Options) -> Optional[str]:
 def _cgroups_of(options: Options, identity: str) -> Optional[Cgroups]:
     if not options.use_cgroups:
         return None
-    return open_cgroups_at(options.cgroup) if options.cgroup is not None else open_cgroups(identity)
+    if options.cgroup is None:
+        return open_cgroups(identity)
+    if options.helper_fd is None:
+        return open_cgroups_at(options.cgroup)
+    try:
+        return RootCgroups(options.cgroup, socket.socket(fileno=options.helper_fd))
+    except OSError as problem:
+        raise StateError(f"the cgroups of the runs cannot be made: {problem}") from None

@@ -22,6 +22,7 @@ from roost.node.logs.followers import Followers
 from roost.node.runs.lifecycle import Lifecycle
 from roost.node.runs.run_usage import MemoryUse
 from roost.node.state_dir import StateDir
+from roost.node.system.cgroup import NO_CGROUP, UNKNOWN, Cgroups
 from roost.node.system.event_loop import READABLE, Loop
 from roost.node.system.host import boot_id, host_load, wall_ms
 
@@ -42,6 +43,7 @@ class Attachments:
     departure: Departure
     life: Lifecycle
     inventory: Inventory
+    cgroups: Optional[Cgroups]
     state: StateDir
     program: str
     sim: Optional[str]
@@ -127,12 +129,19 @@ class Attachments:
                 "sim_dir": self.sim_dir,
                 "gpus": [gpu.to_json() for gpu in self.inventory.gpus],
                 "gpus_known": self.inventory.is_known,
+                "devices": self._devices(),
                 "runs": self.life.report(),
             }
         )
         self.samples.repeat()
         self.memory.repeat()
         self.life.reports.repeat(list(self.life.runs.values()), self.life.answer)
+
+    def _devices(self) -> str:
+        """Why the kernel does not keep runs from GPUs that they were not given; empty: it does."""
+        if self.cgroups is None or self.cgroups.devices:
+            return self.cgroups.devices if self.cgroups is not None else NO_CGROUP
+        return UNKNOWN if any(gpu.devices is None for gpu in self.inventory.gpus) else ""
 
     def _closed(self, reason: str) -> None:
         self.uplink.detach()

@@ -26,6 +26,7 @@ from roost.node.runs.run_usage import MemoryUse, keep_usage
 from roost.node.system import cgroup
 from roost.node.system.cgroup import Cgroups
 from roost.node.system.event_loop import READABLE, Loop
+from roost.node.system.root_cgroups import RootCgroups
 
 _TICK_S = 0.25
 _SLOW_TICKS = 4
@@ -83,6 +84,8 @@ class Daemon:
         self.journal.write(f"daemon {os.getpid()} begins, cgroups: {base}")
         self.loop.on_signal(signal.SIGCHLD, lambda: self.life.reap(self.notices.read))
         self.loop.watch(self.notices.fd, READABLE, lambda _: self.notices.read())
+        if isinstance(self.cgroups, RootCgroups):
+            self.loop.watch(self.cgroups.helper.fileno(), READABLE, self._helper_ended)
         self.samples.start()
         self.life.adopt_all()
         if self.cgroups is not None:
@@ -107,6 +110,12 @@ class Daemon:
             cgroup.sweep_accounts(self.identity)
         self.claims.leave()
         self.journal.write(f"daemon {os.getpid()} leaves")
+
+    def _helper_ended(self, fd: int) -> None:
+        """Nothing can be started without root's helper: the next daemon gets another, and adopts what runs."""
+        self.loop.unwatch(fd)
+        self.journal.write("root's helper has ended")
+        self.loop.stop()
 
     def _after_events(self) -> None:
         self.departure.check_idle(self.life)

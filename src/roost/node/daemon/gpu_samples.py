@@ -119,7 +119,7 @@ class GpuSamples:
         for line in self._lines.feed(chunk):
             values = json.loads(line)
             if "gpus" in values:
-                self._take_inventory([Gpu(**gpu) for gpu in values["gpus"]])
+                self._take_inventory([Gpu.from_json(gpu) for gpu in values["gpus"]])
             else:
                 self._last = values["sample"]
                 self._count(values["sample"])

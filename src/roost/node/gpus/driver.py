@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Optional, Protocol
+from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Tuple
+
+from roost.node.system.device_filter import Device
 
 
 @dataclass(frozen=True)
@@ -15,10 +17,18 @@ class Gpu:
     model: str
     mem_mib: int
     mig: bool
+    devices: Optional[Tuple[Device, ...]] = None
+    """The device files that open it and no other; None: the driver does not tell."""
 
     def to_json(self) -> Dict[str, Any]:
         """As `hello` and `inventory` carry it."""
         return dict(self.__dict__)
+
+    @staticmethod
+    def from_json(told: Dict[str, Any]) -> Gpu:
+        """One that `to_json` wrote."""
+        devices = told.get("devices")
+        return Gpu(**{**told, "devices": None if devices is None else tuple((major, minor) for major, minor in devices)})
 
 
 class GpuProcess(NamedTuple):

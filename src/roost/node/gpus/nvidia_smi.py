@@ -7,6 +7,7 @@ import subprocess
 from typing import List, Optional
 
 from roost.node.gpus.driver import DriverError, Gpu, GpuProcess, Reading
+from roost.node.system.device_filter import card_devices
 
 _LIMIT_S = 60
 _LIST = "--query-gpu=index,uuid,name,memory.total"
@@ -45,11 +46,12 @@ class SmiDriver:
 
 
 def parse_gpus(text: str) -> List[Gpu]:
-    gpus = []
+    gpus, card_files = [], card_devices()
     for line in text.splitlines():
         fields = [field.strip() for field in line.split(",")]
         if len(fields) == 4 and fields[0].isdecimal():
-            gpus.append(Gpu(fields[1], int(fields[0]), fields[2], number(fields[3]) or 0, False))
+            files = card_files.get(fields[1])
+            gpus.append(Gpu(fields[1], int(fields[0]), fields[2], number(fields[3]) or 0, False, files and (files,)))
     return sorted(gpus, key=lambda gpu: gpu.index)
 
 

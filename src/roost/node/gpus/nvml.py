@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from roost.node.gpus.driver import DriverError, Gpu, GpuProcess, Reading
+from roost.node.system.device_filter import Device, gpu_device, mig_devices
 
 
 class _Device(NamedTuple):
@@ -70,7 +71,20 @@ class NvmlDriver:
         memory = self._try(nvml.nvmlDeviceGetMemoryInfo, device.handle)
         name = self._try(nvml.nvmlDeviceGetName, device.handle) or "NVIDIA GPU"
         devices[_text(uuid)] = device
-        return Gpu(_text(uuid), index, _text(name), memory.total >> 20 if memory else 0, device.is_mig)
+        mib = memory.total >> 20 if memory else 0
+        return Gpu(_text(uuid), index, _text(name), mib, device.is_mig, self._files(device))
+
+    def _files(self, device: _Device) -> Optional[Tuple[Device, ...]]:
+        """The device files that open it: that of the card and, of a slice, those of its two instances."""
+        nvml = self._nvml
+        card = self._try(nvml.nvmlDeviceGetMinorNumber, device.parent)
+        if card is None or not device.is_mig:
+            return None if card is None else (gpu_device(card),)
+        instance = self._try(nvml.nvmlDeviceGetGpuInstanceId, device.handle)
+        compute = self._try(nvml.nvmlDeviceGetComputeInstanceId, device.handle)
+        known, above = mig_devices(), f"gpu{card}/gi{instance}"
+        files = [known.get(f"{above}/access"), known.get(f"{above}/ci{compute}/access")]
+        return None if None in files else (gpu_device(card), *(file for file in files if file is not None))
 
     def _is_mig(self, card: Any) -> bool:
         mode = self._try(self._nvml.nvmlDeviceGetMigMode, card)

@@ -17,6 +17,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from roost.node.gpus.driver import DriverError, Gpu, GpuProcess, Reading
 from roost.node.state_dir import closing, read_text
+from roost.node.system.device_filter import gpu_device
 from roost.node.system.procfs import is_alive, owner_of
 
 _HANG_LOOK_S = 0.05
@@ -72,7 +73,7 @@ class SimDriver:
         self._gpus = []
         for index, mib in enumerate(parse_sim_spec(spec)):
             size = f"{mib // 1024}G" if mib % 1024 == 0 else f"{mib}M"
-            self._gpus.append(Gpu(f"SIM-{name}-{index}", index, f"Simulated {size}", mib, False))
+            self._gpus.append(Gpu(f"SIM-{name}-{index}", index, f"Simulated {size}", mib, False, (gpu_device(index),)))
         self._prepare()
 
     def _prepare(self) -> None:

@@ -46,16 +46,14 @@ def read_run(source: Source, name: str) -> Optional[Run]:
 
 
 def find_wrapper(run: Run, pid: Optional[int]) -> Optional[ProcessId]:
-    """The living wrapper of that run: known by its own arguments, or as a runner by the cgroup that it lives in."""
+    """The living wrapper of that run: known by its own arguments, or by the cgroup that it lives in."""
     stat = read_stat(pid) if pid is not None else None
     if stat is None or not stat.is_alive or stat.session != stat.pid:
         return None
-    if run.path in arguments_of(stat.pid)[1:5]:
-        return stat.id
-    if run.cgroup is not None and stat.pid in cgroup.processes(run.cgroup):
+    is_inside = run.cgroup is not None and stat.pid in cgroup.processes(run.cgroup)
+    if is_inside:
         run.keeper = stat.pid
-        return stat.id
-    return None
+    return stat.id if is_inside or run.path in arguments_of(stat.pid)[1:5] else None
 
 
 def _failure(run: Run, trace: Trace, boot: str) -> Optional[Tuple[Optional[str], Optional[str]]]:

@@ -80,6 +80,24 @@ except OSError as problem:
 """
 
 
+def without_new_privileges(argv: List[str]) -> List[str]:
+    """The argv that runs it so that no setuid program, `sudo` for one, can give it another account's rights."""
+    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", _NO_NEW_PRIVS, *argv]
+
+
+_NO_NEW_PRIVS = """\
+import ctypes, os, signal, sys
+for number in (signal.SIGPIPE, signal.SIGXFSZ):
+    signal.signal(number, signal.SIG_DFL)
+if ctypes.CDLL(None).prctl(38, 1, 0, 0, 0):
+    sys.exit("no_new_privs cannot be set")
+try:
+    os.execvp(sys.argv[1], sys.argv[1:])
+except OSError as problem:
+    sys.exit(f"{sys.argv[1]}: {problem.strerror}")
+"""
+
+
 def fill(text: str, values: Dict[str, str]) -> str:
     """Replace the placeholders that were asked for; every other brace stays as it is."""
     if not values or "{" not in text:

@@ -22,7 +22,7 @@ from roost.node.runs.run_log import limit_logs
 from roost.node.runs.runner import Runners
 from roost.node.runs.time_limits import Limits
 from roost.node.state_dir import active_runs
-from roost.node.system import cgroup
+from roost.node.system.cgroup import Cgroups
 from roost.node.system.event_loop import READABLE, Loop
 from roost.node.system.host import boot_ms, wall_ms
 from roost.node.system.procfs import ProcessId, read_stat, watch
@@ -49,6 +49,7 @@ class Lifecycle:
 
     loop: Loop
     source: Source
+    cgroups: Optional[Cgroups]
     claims: Claims
     runners: Optional[Runners]
     own_children: Set[int]
@@ -62,7 +63,7 @@ class Lifecycle:
         self._by_wrapper: Dict[int, Run] = {}
         self._by_main: Dict[int, Run] = {}
         self._ending: Dict[str, Run] = {}
-        self.members = Members(self.runs, self.own_children)
+        self.members = Members(self.runs, self.own_children, self.cgroups)
         self.limits = Limits(self.loop, self._warn, self._time_is_up)
 
     @property
@@ -96,7 +97,8 @@ class Lifecycle:
     def add(self, run: Run, wrapper_pid: int) -> None:
         """A wrapper was started for this run, or a runner was given it."""
         run.wrapper, run.session = (wrapper_pid, 0), wrapper_pid
-        if self.runners is not None and self.runners.is_runner(wrapper_pid):
+        is_inside = self.cgroups is not None and self.cgroups.is_roots
+        if is_inside or (self.runners is not None and self.runners.is_runner(wrapper_pid)):
             run.keeper = wrapper_pid
         run.oom_kills = self.last_oom_kills
         self.runs[run.name] = self._by_wrapper[wrapper_pid] = run
@@ -210,8 +212,8 @@ class Lifecycle:
 
     def _keeper_ended(self, run: Optional[Run], pid: int) -> None:
         runner = self.runners.ended(pid) if self.runners is not None else None
-        if run is not None and runner is not None:
-            run.keeper, run.is_peak_known = None, runner.uses == 1
+        if run is not None:
+            run.keeper, run.is_peak_known = None, runner is None or runner.uses == 1
 
     def _wrapper_ended(self, run: Run, death: Death, orphans: Dict[int, Death]) -> None:
         run.wrapper = None
@@ -241,7 +243,7 @@ class Lifecycle:
         if run.kill_timer is not None:
             run.kill_timer.cancel()
         if run.cgroup is not None:
-            cgroup.try_remove(run.cgroup)
+            self.members.remove_cgroup(run.cgroup)
         run_dir.erase(self.source.state, run.name)
         self.claims.release(run.name)
         self.send({"op": REFUSED, "run": run.name, "nonce": run.nonce, "reason": reason})

@@ -8,10 +8,11 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from typing import Dict, List, Set
+from typing import Dict, List, Optional, Set
 
 from roost.node.runs.run import ENDED, RUNNING, STARTING, Run
 from roost.node.system import cgroup, procfs
+from roost.node.system.cgroup import Cgroups
 from roost.node.system.procfs import Kinship, Stat, Tags
 
 # A process that forks while it is being killed: go round until a round finds nobody.
@@ -19,9 +20,10 @@ _ROUNDS = 50
 
 
 class Members:
-    def __init__(self, runs: Dict[str, Run], own_children: Set[int]) -> None:
+    def __init__(self, runs: Dict[str, Run], own_children: Set[int], cgroups: Optional[Cgroups]) -> None:
         self._runs = runs
         self._own_children = own_children
+        self._cgroups = cgroups
         self._tags = Tags()
 
     def pids(self, run: Run) -> List[int]:
@@ -36,13 +38,17 @@ class Members:
         if run.cgroup is not None and run.keeper is not None:
             return any(pid != run.keeper for pid in cgroup.processes(run.cgroup))
         if run.cgroup is not None:
-            return not cgroup.try_remove(run.cgroup)
+            return not self.remove_cgroup(run.cgroup)
         if not run.is_adopted and not self._orphans():
             return False
         if self._scan(run):
             return True
         # A child that came to us in the middle of an exec shows no tag: look again before saying that nothing is left.
         return any(procfs.is_becoming(pid) for pid in self._orphans())
+
+    def remove_cgroup(self, path: str) -> bool:
+        """Remove it, unless something lives in it: whether nothing does."""
+        return self._cgroups.remove(path) if self._cgroups is not None else cgroup.try_remove(path)
 
     def signal(self, run: Run, number: int) -> None:
         for pid in self.pids(run):

@@ -41,5 +41,5 @@ def make_run_parts(
         runners = Runners(loop, cgroups, source.state.active, writer, own_children, claims, inventory)
     node = socket.gethostname()
     spawner = Spawner(source.state, cgroups, source.boot, node, writer, claims, runners, sim_dir)
-    life = Lifecycle(loop, source, claims, runners, own_children, Reports(send, report), send, on_end)
+    life = Lifecycle(loop, source, cgroups, claims, runners, own_children, Reports(send, report), send, on_end)
     return spawner, life, MemoryUse(send), Notices(reader, life)

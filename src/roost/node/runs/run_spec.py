@@ -42,6 +42,10 @@ class Spec:
     warn_signal: int
     grace_ms: int
     log_max_bytes: Optional[int]
+    enforce_devices: bool
+    """Whether the kernel lets it open the GPUs that it is given, and no other, where it can."""
+    max_processes: Optional[int]
+    no_new_privs: bool
 
 
 def parse_spec(raw: Any) -> Spec:
@@ -66,6 +70,9 @@ def parse_spec(raw: Any) -> Spec:
         warn_signal=signal_number(raw.get("warn_signal") or "USR2"),
         grace_ms=_amount(raw, "grace_ms", DEFAULT_GRACE_MS),
         log_max_bytes=_amount(raw, "log_max_bytes"),
+        enforce_devices=bool(raw.get("enforce_devices")),
+        max_processes=_amount(raw, "max_processes"),
+        no_new_privs=bool(raw.get("no_new_privs")),
     )
     _check_command(spec)
     if spec.open not in (OPEN_NEW, OPEN_APPEND, OPEN_OVERWRITE):

@@ -21,14 +21,15 @@ import fcntl
 import os
 import signal
 from dataclasses import dataclass
-from typing import Collection, Dict, Iterator, List, Optional, Set
+from typing import Collection, Dict, FrozenSet, Iterator, List, Optional, Set
 
 from roost.node.claims.claims import Claims
 from roost.node.gpus.driver import Inventory
 from roost.node.runs.wrapper import IGNORED_BY_PYTHON, NOTICE_FD
 from roost.node.state_dir import closing
 from roost.node.system import cgroup
-from roost.node.system.cgroup import Cgroups
+from roost.node.system.cgroup import Cgroups, Limits
+from roost.node.system.device_filter import Device
 from roost.node.system.event_loop import Loop, Timer
 from roost.node.system.shell import SHELL
 
@@ -44,10 +45,11 @@ PING = "~"
 # It reads three lines for each run: one to fork for it, then the subshell the run's name and the descriptor of the script,
 # then, when that has ended, the name. A subshell that was killed before it had read its line (but for a first character)
 # leaves it to the runner, which then gives up: nothing has been run.
-# Called as `sh -c TEXT roost-runner CGROUP TRACES`. A full disk must not lose a status: without a daemon, try until it fits.
+# Called as `sh -c TEXT roost-runner CGROUP TRACES`; CGROUP is empty where root puts it into one. A full disk must not lose
+# a status: without a daemon, try until it fits.
 # The subshell reads its script through the daemon's descriptor; `$PPID` is the daemon that made this runner, dead or alive.
 TEXT = """\
-echo 0 >"$1/cgroup.procs" || exit 125
+[ -z "$1" ] || echo 0 >"$1/cgroup.procs" || exit 125
 trap : HUP INT QUIT TERM USR1 USR2 ALRM XCPU
 set -- 0 "$2"
 while read -r ROOST_RUN <&8; do
@@ -71,6 +73,12 @@ class Runner:
     memory: Optional[int] = None
     uses: int = 0
     cpu_ms: int = 0
+    devices: Optional[FrozenSet[Device]] = None
+    """The GPUs that its cgroup was left: a filter can be narrowed, never widened."""
+
+    def suits(self, with_claims: bool, limits: Limits) -> bool:
+        """Whether a run with these limits can have it."""
+        return bool(self.claims) == with_claims and (not self.uses or self.devices == limits.devices)
 
 
 @dataclass(eq=False)
@@ -98,7 +106,7 @@ class Runners:
         """Have one runner read a script that does nothing but answer. Until it did, none is used."""
         with contextlib.suppress(OSError):
             runner = self._make()
-            self.order(runner, PING, f'echo "{PING} 0" >&9\nexit 0\n'.encode())
+            self.order(runner, PING, Limits(), f'echo "{PING} 0" >&9\nexit 0\n'.encode())
 
     def proved(self) -> None:
         """The answer came: runners work here."""
@@ -108,13 +116,13 @@ class Runners:
                 self._make_ready(runner)
             self._when_quiet()
 
-    def take(self, with_claims: bool = False) -> Optional[Runner]:
+    def take(self, limits: Limits, with_claims: bool = False) -> Optional[Runner]:
         """A runner for a job, made now when none stands ready; None where they do not work. Those that can hold claims
         have files open that a job without GPUs must not inherit."""
         if not self.is_proven:
             return None
         for runner in reversed(self._idle):
-            if bool(runner.claims) == with_claims and runner.pid in self._all:
+            if runner.suits(with_claims, limits) and runner.pid in self._all:
                 self._idle.remove(runner)
                 return runner
         try:
@@ -122,14 +130,14 @@ class Runners:
         except OSError:
             return None
 
-    def order(self, runner: Runner, run: str, script: bytes) -> None:
+    def order(self, runner: Runner, run: str, limits: Limits, script: bytes) -> None:
         """Have it run that script for that run. Raises OSError, having ordered nothing."""
+        self.cgroups.assign(runner.cgroup, run, limits)
+        runner.devices = limits.devices
         memory = os.memfd_create("roost-run")
         try:
             os.write(memory, script)
             os.lseek(memory, 0, os.SEEK_SET)
-            with contextlib.suppress(OSError):
-                os.setxattr(runner.cgroup, cgroup.RUN_ATTRIBUTE, run.encode())
             os.write(runner.orders, f"{run} {memory}\n{run}\n".encode())
         except OSError:
             os.close(memory)
@@ -192,7 +200,7 @@ class Runners:
         if runner.orders >= 0:
             os.close(runner.orders)
         _close_all(runner.claims)
-        cgroup.try_remove(runner.cgroup)
+        self.cgroups.remove(runner.cgroup)
         return runner
 
     def close(self) -> None:
@@ -212,15 +220,16 @@ class Runners:
         try:
             with inherited(claims.values()):
                 pid = self._spawn(path, reader)
+            self.own_children.add(pid)
+            self.cgroups.enter(path, pid)
         except OSError:
-            os.close(writer)
+            os.close(writer)  # one that could not enter leaves
             _close_all(claims)
-            cgroup.try_remove(path)
+            self.cgroups.remove(path)
             raise
         finally:
             os.close(reader)
         runner = self._all[pid] = Runner(pid, path, writer, claims)
-        self.own_children.add(pid)
         os.write(writer, FORK)
         return runner
 
@@ -228,7 +237,7 @@ class Runners:
         # Far from the number that it gets in the shell: a copy onto itself would still be closed at the exec.
         with closing(fcntl.fcntl(reader, fcntl.F_DUPFD_CLOEXEC, 20)) as orders:
             copies = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in [*self._streams, (orders, _ORDERS_FD)]]
-            words = [SHELL, "-c", TEXT, "roost-runner", path, self.traces]
+            words = [SHELL, "-c", TEXT, "roost-runner", "" if self.cgroups.is_roots else path, self.traces]
             return os.posix_spawn(SHELL, words, {}, file_actions=copies, setsid=True, setsigdef=IGNORED_BY_PYTHON)
 
     def _when_quiet(self) -> None:

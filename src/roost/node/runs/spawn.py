@@ -10,7 +10,7 @@ import fcntl
 import os
 import resource
 from dataclasses import dataclass
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from roost.node.claims.claims import Claims
 from roost.node.gpus.driver import Gpu
@@ -20,9 +20,9 @@ from roost.node.runs.environment import Place, build_environment
 from roost.node.runs.run_dir import Record, claim_output, is_own_log, log_paths, record_text
 from roost.node.runs.run_spec import OPEN_APPEND, Spec
 from roost.node.runs.runner import Runner, Runners, inherited
-from roost.node.runs.wrapper import IGNORED_BY_PYTHON, NOTICE_FD, run_script, wrapper_text
+from roost.node.runs.wrapper import GATE, GATE_FD, IGNORED_BY_PYTHON, NOTICE_FD, run_script, wrapper_text
 from roost.node.state_dir import StateDir, closing
-from roost.node.system.cgroup import Cgroups
+from roost.node.system.cgroup import Cgroups, Limits
 from roost.node.system.host import boot_ms, wall_ms
 from roost.node.system.shell import SHELL
 
@@ -72,7 +72,7 @@ class Spawner:
     def discard(self, name: str) -> None:
         """Take back what a start that failed has made in the cgroup tree."""
         if self.cgroups is not None:
-            self.cgroups.remove(name)
+            self.cgroups.remove(os.path.join(self.cgroups.base, name))
 
     def _spawn_here(self, launch: Launch) -> Tuple[Record, int]:
         path = self.state.run(launch.name)
@@ -85,13 +85,14 @@ class Spawner:
         report_file.make(path)
         env = build_environment(spec, launch.gpus, Place(self.node, launch.tag, path, self.sim_dir))
         filled = command.fill_values(launch.name, launch.gpus, command.words_of(spec)) if spec.fill else {}
-        argv, whole = command.with_odd_names(command.resolve(spec, env, path, filled), env)
+        words = command.resolve(spec, env, path, filled)
+        argv, whole = command.with_odd_names(command.without_new_privileges(words) if spec.no_new_privs else words, env)
         self._claim_outputs(spec, path, how)
         runner = self._ready_runner(launch) if whole is None and _is_short(argv, env) else None
         if runner is not None:
             record = self._record(launch, path, runner.cgroup)
             return record, self._order(runner, launch, record, env, argv)
-        record = self._record(launch, path, self.cgroups.create(launch.name) if self.cgroups else None)
+        record = self._record(launch, path, self._own_cgroup(launch))
         plain = env if whole is None else {"ROOST_RUN": launch.tag}
         with _as_file(whole) as environment:
             return record, self._start(launch, record, argv, plain, environment)
@@ -101,8 +102,8 @@ class Spawner:
         if self.runners is None:
             return None
         if not self.claims.descriptors(launch.name):
-            return self.runners.take()
-        runner = self.runners.take(with_claims=True) if self.claims.is_lending else None
+            return self.runners.take(limits_of(launch))
+        runner = self.runners.take(limits_of(launch), with_claims=True) if self.claims.is_lending else None
         if runner is None or self.claims.lend(launch.name, runner.claims):
             return runner
         self.runners.retire(runner.pid)
@@ -116,11 +117,18 @@ class Spawner:
         words.update(cwd=spec.cwd, out=record.out, err=record.err)
         try:
             script = run_script(name, self._umask_of(spec), self._soft_files, words, env, argv)
-            self.runners.order(runner, name, script)
+            self.runners.order(runner, name, limits_of(launch), script)
         except (OSError, ValueError):
             self.runners.retire(runner.pid)
             raise
         return runner.pid
+
+    def _own_cgroup(self, launch: Launch) -> Optional[str]:
+        if self.cgroups is None:
+            return None
+        path = self.cgroups.create(launch.name)
+        self.cgroups.assign(path, launch.name, limits_of(launch))
+        return path
 
     def _umask_of(self, spec: Spec) -> str:
         return f"{self._umask if spec.umask is None else spec.umask:03o}"
@@ -152,18 +160,46 @@ class Spawner:
         spec = launch.spec
         run_dir, trace = self.state.run(launch.name), self.state.marker(launch.name)
         files = [self._umask_of(spec), record_text(record, spec), record.out, record.err]
-        wrapper = [SHELL, "-c", self._text, run_dir, trace, record.cgroup or "", *files, *argv]
-        claims = self.claims.descriptors(launch.name)
+        place = GATE if self.cgroups is not None and self.cgroups.is_roots else record.cgroup or ""
+        wrapper = [SHELL, "-c", self._text, run_dir, trace, place, *files, *argv]
         streams = list(self._streams)
         if environment is not None:
             streams.append((os.POSIX_SPAWN_DUP2, environment, command.ENVIRONMENT_FD))
         try:
-            with inherited(claims):
-                return os.posix_spawn(SHELL, wrapper, env, file_actions=streams, setsid=True, setsigdef=IGNORED_BY_PYTHON)
+            with self._gate(place, record.cgroup) as (gate, let_in), inherited(self.claims.descriptors(launch.name)):
+                streams += [(os.POSIX_SPAWN_DUP2, gate, GATE_FD)] if gate is not None else []
+                pid = os.posix_spawn(SHELL, wrapper, env, file_actions=streams, setsid=True, setsigdef=IGNORED_BY_PYTHON)
+                let_in(pid)
+                return pid
         except OSError as problem:
             if problem.errno == errno.E2BIG:
                 raise CannotStart("the command and its environment are too long for the kernel (E2BIG)") from None
             raise
+
+    @contextlib.contextmanager
+    def _gate(self, place: str, path: Optional[str]) -> Iterator[Tuple[Optional[int], Callable[[int], None]]]:
+        """Where root puts the wrapper into its cgroup: what it waits on before it does anything, and what lets it in. One
+        that could not enter finds the gate closed, and leaves."""
+        if place != GATE or self.cgroups is None or path is None:
+            yield None, lambda pid: None
+            return
+        reader, writer = os.pipe()
+        cgroups, cgroup = self.cgroups, path
+
+        def let_in(pid: int) -> None:
+            cgroups.enter(cgroup, pid)
+            os.write(writer, b"\n")
+
+        with closing(writer), closing(reader), closing(fcntl.fcntl(reader, fcntl.F_DUPFD_CLOEXEC, 20)) as gate:
+            yield gate, let_in
+
+
+def limits_of(launch: Launch) -> Limits:
+    """What the kernel is to allow the run."""
+    devices = [gpu.devices for gpu in launch.gpus]
+    if not launch.spec.enforce_devices or any(some is None for some in devices):
+        return Limits(None, launch.spec.max_processes)
+    return Limits(frozenset((major, minor) for some in devices for major, minor in some or ()), launch.spec.max_processes)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,8 @@ so that a daemon's death is no SIGPIPE here.
 - The job's pid comes from a glob, in the subshell, of its own /proc/self/task: `$$` is the parent's there, and `read` of
   /proc/self/stat takes a system call for every byte (half a millisecond).
 - Only the job enters the cgroup. The wrapper stays outside, so `cgroup.kill` leaves it alive to note the 137. A job that
-  cannot enter must not run: nobody could find all of it again.
+  cannot enter must not run: nobody could find all of it again. Where only root can put a process there, the wrapper is put
+  in whole: CGROUP is `gate`, and it waits on that descriptor before it does anything.
 - `trap :` and not `trap ''`: a caught signal is back at its default in the job, an ignored one would stay ignored.
 - The notice is the last thing before the command: without it the job has not started.
 - A full disk must not lose a status. The daemon, while it lives, learns it from wait(); otherwise try until it fits.
@@ -28,11 +29,13 @@ from typing import Dict, List, Optional
 
 from roost.node.system.shell import quoted
 
-NOTICE_FD = 9
+NOTICE_FD, GATE_FD = 9, 7
+GATE = "gate"
 # Python ignores these two for itself; what it starts gets them back.
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 _TEXT = """\
+[ "$2" != gate ] || {{ read -r ROOST_PID <&7 && exec 7<&-; }} || exit 125
 set -C
 [ ! -e "$0/trace" ] && printf '%s\\n%s\\n' $$ "$4" >"$1" || kill -9 $$
 set +C
@@ -40,7 +43,7 @@ trap : HUP INT QUIT TERM USR1 USR2 ALRM XCPU
 (
 {limits}for ROOST_PID in /proc/self/task/*; do :; done
 echo "${{ROOST_PID##*/}}" >>"$1"
-[ -z "$2" ] || echo 0 >"$2/cgroup.procs" || exit
+[ -z "$2" ] || [ "$2" = gate ] || echo 0 >"$2/cgroup.procs" || exit
 exec >>"$5" 2>>"$6"
 umask "$3"
 echo "${{0##*/}} ${{ROOST_PID##*/}}" >&9

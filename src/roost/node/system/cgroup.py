@@ -10,12 +10,14 @@ rule); the jobs are the leaves. A wrapper stays where the daemon is, a runner li
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import subprocess
-from typing import Dict, List, Optional, Set, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from roost.node.state_dir import read_or_empty
+from roost.node.system.device_filter import Device, Filters
 from roost.node.system.shell import SHELL
 
 _WANTED_CONTROLLERS = ("memory", "pids")
@@ -23,11 +25,31 @@ _WANTED_CONTROLLERS = ("memory", "pids")
 RUN_ATTRIBUTE = "user.roost.run"
 # The leaf that the program of an account lives in: its base, like ours, holds no process itself.
 DAEMON = "daemon"
+# Why the kernel does not keep runs from GPUs that they were not given, besides its own errors.
+NOT_ROOT, NO_CGROUP, UNKNOWN = "not_root", "no_cgroup", "unknown"
+
+
+class Limits(NamedTuple):
+    """What the processes of a run may do."""
+
+    devices: Optional[FrozenSet[Device]] = None
+    """The GPUs that they can open; None: all."""
+    processes: Optional[int] = None
+    """How many they can be, each thread counted; None: as many as they like."""
 
 
 class Cgroups:
+    """Cgroups below a base that is ours. `root_cgroups.py` has those that root keeps for an account."""
+
+    is_roots = False
+    """Whether root alone can put a process into one of them."""
+
     def __init__(self, base: str) -> None:
         self.base = base
+        self._filters = Filters()
+        self._filtered: Dict[str, FrozenSet[Device]] = {}
+        self.devices = NOT_ROOT if os.geteuid() != 0 else self._why_no_filters()
+        """Why devices cannot be enforced here, in a word or the kernel's; empty where they can."""
 
     def create(self, run: str) -> str:
         """A cgroup for the run, new or found; the path."""
@@ -40,9 +62,21 @@ class Cgroups:
             os.makedirs(path)
         return path
 
+    def enter(self, path: str, pid: int) -> None:
+        """Put that process there, where it cannot do so itself. Raises OSError."""
+
+    def assign(self, path: str, run: str, limits: Limits) -> None:
+        """That cgroup is the run's, with these limits, before anything of it is there. Raises OSError."""
+        with contextlib.suppress(OSError):
+            os.setxattr(path, RUN_ATTRIBUTE, run.encode())
+        _write(os.path.join(path, "pids.max"), "max" if limits.processes is None else str(limits.processes))
+        if limits.devices is not None and not self.devices and self._filtered.get(path) != limits.devices:
+            self._filters.attach(path, limits.devices)
+            self._filtered[path] = limits.devices
+
     def sweep(self, kept: Set[str]) -> None:
         """Remove what starts that came to nothing, and runs that ended unseen, have left empty."""
-        for name in _subdirectories(self.base):
+        for name in subdirectories(self.base):
             if name not in kept and name != DAEMON:
                 try_remove(os.path.join(self.base, name))
 
@@ -51,9 +85,24 @@ class Cgroups:
         with contextlib.suppress(OSError):
             os.rmdir(self.base)
 
-    def remove(self, run: str) -> None:
-        """Take an unused cgroup away again."""
-        try_remove(os.path.join(self.base, run))
+    def remove(self, path: str) -> bool:
+        """Remove a cgroup, unless something lives in it: whether nothing does."""
+        is_gone = try_remove(path)
+        if is_gone:
+            self._filtered.pop(path, None)
+        return is_gone
+
+    def _why_no_filters(self) -> str:
+        """Try it on a cgroup of its own, which goes with what was tried."""
+        probe = os.path.join(self.base, f"filter-{os.getpid()}")
+        try:
+            os.makedirs(probe, exist_ok=True)
+            self._filters.attach(probe, ())
+        except OSError as problem:
+            return errno.errorcode.get(problem.errno or 0, "EIO")
+        finally:
+            try_remove(probe)
+        return ""
 
 
 def open_cgroups(state_id: str) -> Optional[Cgroups]:
@@ -87,7 +136,7 @@ def sweep_accounts(state_id: str) -> None:
     found = _find_mount()
     if found is None:
         return
-    for name in _subdirectories(found[0]):
+    for name in subdirectories(found[0]):
         if name.startswith(f"roost-{state_id}-u"):
             try_remove(os.path.join(found[0], name))
 
@@ -107,7 +156,7 @@ def run_of_cgroup(pid: int, state_id: str) -> Tuple[Optional[str], bool]:
 def processes_of_run(base: str, run: str) -> List[int]:
     """The pids in the cgroups below that base which are the run's, by name or by what their account calls them."""
     found = []
-    for name in _subdirectories(base):
+    for name in subdirectories(base):
         path = os.path.join(base, name)
         if run in (name, _called(path)):
             found += processes(path)
@@ -124,7 +173,7 @@ def _called(path: str) -> Optional[str]:
 
 def processes(path: str) -> List[int]:
     pids = [int(word) for word in read_or_empty(os.path.join(path, "cgroup.procs")).split()]
-    for name in _subdirectories(path):
+    for name in subdirectories(path):
         pids += processes(os.path.join(path, name))
     return pids
 
@@ -142,11 +191,16 @@ def try_remove(path: str) -> bool:
     """Remove an empty cgroup: True when it is gone, which also means that nothing lives in it."""
     if _remove_directory(path):
         return True
-    if _read_pairs(os.path.join(path, "cgroup.events")).get("populated") == 1:  # a process lives in it, or below it
+    if is_populated(path):
         return False
-    for name in _subdirectories(path):
+    for name in subdirectories(path):
         try_remove(os.path.join(path, name))
     return _remove_directory(path)
+
+
+def is_populated(path: str) -> bool:
+    """Whether a process lives in it, or below it."""
+    return _read_pairs(os.path.join(path, "cgroup.events")).get("populated") == 1
 
 
 def peak_memory_mib(path: str) -> Optional[int]:
@@ -214,7 +268,7 @@ def enable_controllers(base: str) -> None:
             _write(os.path.join(base, "cgroup.subtree_control"), f"+{name}")
 
 
-def _subdirectories(path: str) -> List[str]:
+def subdirectories(path: str) -> List[str]:
     try:
         if os.stat(path).st_nlink == 2:  # the kernel counts them: mostly there is none to look for
             return []

@@ -16,6 +16,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
 Load = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Device = Annotated[int, msgspec.Meta(ge=0)]
 _DEEPEST = 6
+_NOT_ENFORCED = ("off", "not_root", "no_cgroup", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,7 @@ class Facts(_Base, frozen=True, kw_only=True):
     gpus: GpuFacts | Unknown
     disk: DiskFacts | Unknown
     cgroups: bool | Unknown
+    devices: str | Unknown
     logout: LogoutFacts | Unknown
     max_sessions: int | Unknown | None
     accounts: dict[str, AccountFacts | Unknown] = {}
@@ -122,10 +124,18 @@ def read_facts(told: Any) -> Facts | None:
         gpus=_part(told.get("gpus"), GpuFacts),
         disk=_part(told.get("disk"), DiskFacts),
         cgroups=_part(told.get("cgroups"), bool),
+        devices=_part(told.get("devices"), str),
         logout=_part(told.get("logout"), LogoutFacts),
         max_sessions=_part(told.get("max_sessions"), Count | None),
         accounts={name: _part(part, AccountFacts) for name, part in base.accounts.items()},
     )
+
+
+def gpu_access(devices: str) -> Message:
+    """Whether the kernel keeps jobs from GPUs that they were not given, from what a node says of it."""
+    if devices in _NOT_ENFORCED:
+        return Message(f"check.devices_{devices}")
+    return Message("check.devices_kernel", error=devices) if devices else Message("check.devices")
 
 
 def _part(told: Any, kind: Any) -> Any:

@@ -14,13 +14,13 @@ from roost.links import ssh
 from roost.links.ssh_errors import HOST_KEY, LOGIN, PYTHON, REACHABLE, Trouble, understand
 from roost.messages import Message, hint_of, plain
 from roost.server.nodes.account_checks import Own, Verdict, bad, check_accounts, check_homes, good, shared_homes, unsure
-from roost.server.nodes.machine_facts import DiskFacts, Facts, GpuFacts, Unknown, read_facts
+from roost.server.nodes.machine_facts import DiskFacts, Facts, GpuFacts, Unknown, gpu_access, read_facts
 
 LEAST_MIB = 1024
 LEAST_INODES = 10_000
 CLOCK_MS = 1000
 _STEPS = (REACHABLE, HOST_KEY, LOGIN, PYTHON)
-_REST = ("gpus", "disk", "clock", "accounts", "shared home", "cgroups", "logout")
+_REST = ("gpus", "disk", "clock", "accounts", "shared home", "cgroups", "GPU access", "logout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,7 @@ def _answered(contact: Contact, known: Known, facts: Facts) -> dict[str, Verdict
         "accounts": check_accounts(facts, known.accounts, shared),
         "shared home": check_homes(shared),
         "cgroups": _cgroups(facts.cgroups, facts.uid == 0),
+        "GPU access": _gpu_access(facts.devices),
         "logout": _logout(facts),
     }
 
@@ -176,6 +177,13 @@ def _cgroups(usable: bool | Unknown, is_root: bool) -> Verdict:
     if isinstance(usable, Unknown):
         return unsure("check.no_cgroups_because", hint, why=usable.why)
     return unsure("check.no_cgroups", hint)
+
+
+def _gpu_access(devices: str | Unknown) -> Verdict:
+    if isinstance(devices, Unknown):
+        return unsure("check.devices_kernel", error=devices.why)
+    said = gpu_access(devices)
+    return Verdict(True if not devices else None, said, hint_of(said))
 
 
 def _logout(facts: Facts) -> Verdict:

@@ -54,6 +54,9 @@ def start_message(cluster: Cluster, start: StartRun, row: JobRow, env: bytes, no
             "warn_signal": spec.warn_signal,
             "grace_ms": grace_s * 1000,
             "log_max_bytes": int(cluster.number("log.max_mib")) << 20,
+            "enforce_devices": bool(cluster.settings["job.enforce_devices"]),
+            "max_processes": int(cluster.number("job.max_processes")) or None,
+            "no_new_privs": bool(cluster.settings["job.no_new_privs"]),
         },
     }
 

@@ -18,6 +18,7 @@ from roost.server.address import Address
 from roost.server.clock import now_ms, rfc3339
 from roost.server.identity.pam import Pam
 from roost.server.identity.people import Caller, People
+from roost.server.nodes.machine_facts import gpu_access
 from roost.server.nodes.node_links import NodeLinks
 from roost.server.rounds.engine import Engine
 from roost.server.store_reader import StoreReader
@@ -111,6 +112,8 @@ class ServerStatus:
     def _node(self, name: str) -> Node:
         node, link = self._engine.cluster.nodes[name], self._links.get(name)
         hello = link.hello if link is not None else None
+        is_off = not self._engine.cluster.settings["job.enforce_devices"]
+        devices = None if hello is None else "off" if is_off else hello.devices
         return Node(
             name=name,
             state="unreachable" if not node.attached else "drained" if node.drained else "up",
@@ -133,6 +136,8 @@ class ServerStatus:
             clock_ms=-node.skew_ms,
             since=None if node.attached else rfc3339(node.away_ms),
             host_key=HostKey(node.access.host_key).fingerprint if node.access and node.access.host_key else None,
+            enforces_gpus=None if devices is None else not devices,
+            gpu_access=None if devices is None else gpu_access(devices),
         )
 
     def settings(self) -> Settings:

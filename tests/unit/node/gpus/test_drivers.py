@@ -138,6 +138,15 @@ class FakeNvml:
     def nvmlDeviceGetUUID(self, handle: str) -> bytes:
         return f"{'MIG' if '/' in handle else 'GPU'}-{handle}".encode()
 
+    def nvmlDeviceGetMinorNumber(self, handle: str) -> int:
+        return 4 + int(handle)
+
+    def nvmlDeviceGetGpuInstanceId(self, handle: str) -> int:
+        return 7 + int(handle[2:])
+
+    def nvmlDeviceGetComputeInstanceId(self, handle: str) -> int:
+        return 0
+
     def nvmlDeviceGetName(self, handle: str) -> str:
         return "NVIDIA H200"
 
@@ -174,6 +183,12 @@ def test_slices_are_gpus_and_whole_cards_keep_their_index() -> None:
         ("MIG-1/1", 4, True),
     ]
     assert [(g.uuid, g.index) for g in _driver([3]).list()] == [("MIG-0/0", 0), ("MIG-0/1", 1), ("MIG-0/2", 2)]
+
+
+def test_a_gpu_knows_the_device_files_that_open_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = {"gpu5/gi7/access": (235, 66), "gpu5/gi7/ci0/access": (235, 67), "gpu5/gi8/access": (235, 75)}
+    monkeypatch.setattr("roost.node.gpus.nvml.mig_devices", lambda: named)
+    assert [gpu.devices for gpu in _driver([-1, 2]).list()] == [((195, 4),), ((195, 5), (235, 66), (235, 67)), None]
 
 
 def test_what_a_slice_does_not_tell_is_unknown() -> None:

@@ -12,7 +12,8 @@ from roost.server.nodes.account_checks import Own
 from roost.server.nodes.machine_facts import Home
 from roost.server.nodes.node_check import Contact, Known, checks
 
-NAMES = ["reachable", "host key", "login", "python", "gpus", "disk", "clock", "accounts", "shared home", "cgroups", "logout"]
+NAMES = ["reachable", "host key", "login", "python", "gpus", "disk", "clock", "accounts", "shared home"]
+NAMES += ["cgroups", "GPU access", "logout"]
 NOW = 1_700_000_000_000
 GIB = 1024
 Json = dict[str, Any]
@@ -44,6 +45,7 @@ def told(**other: Any) -> Json:
         "gpus": {"source": "nvml", "gpus": [a100, a100], "driver": "535.104", "cards": 2, "error": None},
         "disk": {"path": "/var/lib/roost-node/1", "free_mib": 71 * GIB, "free_inodes": 10**6, "error": None},
         "cgroups": True,
+        "devices": "",
         "logout": {"systemd": True, "kills": False, "remove_ipc": False},
         "max_sessions": 10,
         "accounts": {"ana": account()},
@@ -82,6 +84,7 @@ def test_a_node_where_all_is_well() -> None:
         "accounts": (True, "ana: exist"),
         "shared home": (True, "the same as on this server: ana"),
         "cgroups": (True, "every run has its own"),
+        "GPU access": (True, "the kernel lets a job open only the GPUs that it was given"),
         "logout": (True, "jobs continue when the session ends"),
     }
     assert not any(check["hint"] for check in found.values())
@@ -301,3 +304,23 @@ def test_nonsense_in_any_part_is_contained(key: str, value: Any) -> None:
     found = look(told(**{key: value}))
     text = json.dumps(list(found.values()), ensure_ascii=False)
     assert text.isprintable() and len(text) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("devices", "text", "hint"),
+    [
+        ("not_root", "not enforced: the login is not root", None),
+        ("no_cgroup", "not enforced: no cgroup v2 there", "mount -t cgroup2"),
+        ("unknown", "not enforced: the driver does not tell the device files of its GPUs", None),
+        ("EPERM", "not enforced: the kernel refuses a device filter (EPERM)", "CAP_BPF"),
+        (
+            {"error": "no answer within 8 s"},
+            "not enforced: the kernel refuses a device filter (no answer within 8 s)",
+            "CAP_BPF",
+        ),
+    ],
+)
+def test_a_job_that_can_open_every_gpu_is_no_failure_and_is_said(devices: Any, text: str, hint: str | None) -> None:
+    found = look(told(devices=devices))["GPU access"]
+    assert words(found) == (None, text)
+    assert found["hint"] is None if hint is None else hint in found["hint"]

@@ -47,3 +47,12 @@ def test_times_come_from_the_job_else_from_the_settings(server: Server) -> None:
 )
 def test_an_output_file_is_named_by_its_pattern(server: Server, pattern: str, path: str) -> None:
     assert started_spec(server, stdout=pattern, cwd="/work", name="a/b")["stdout"] == path
+
+
+def test_what_the_kernel_is_to_allow_is_said_with_the_start(server: Server) -> None:
+    spec = started_spec(server)
+    assert (spec["enforce_devices"], spec["max_processes"], spec["no_new_privs"]) == (True, 32_768, False)
+    server.cluster.settings.update({"job.enforce_devices": False, "job.max_processes": 0, "job.no_new_privs": True})
+    server.submit()
+    *_, spec = (message["spec"] for _, message in server.sent if message["op"] == "start")
+    assert (spec["enforce_devices"], spec["max_processes"], spec["no_new_privs"]) == (False, None, True)

@@ -44,6 +44,7 @@ def lines(node: Json, gpus: list[Json], now: datetime, shown: Screen) -> list[st
         ("host key", clean(node.get("host_key") or "")),
         ("accounts", node_text.account_text(node)),
         ("GPUs", node_text.gpus_text(node, gpus) + states),
+        ("GPU access", clean(node.get("gpu_access") or "")),
         ("CPUs", f"{node['cpus']}{load}" if node.get("cpus") else ""),
         ("memory", node_text.memory_text(node)),
         ("jobs", jobs),
