@@ -9,7 +9,7 @@ Checked, with one line and exit status 1 for each breach:
 - cycles: no module of `roost` imports itself by way of others. Imports inside functions and under TYPE_CHECKING count.
 - long functions: no function in `src` or `tests` has more than 60 lines from `def` to its end, except tables: functions that
   only return one list or dict written out, and those listed in TABLES.
-- source lines: `src` holds at most 45,000 lines of Python.
+- source lines: `src` holds at most 48,500 lines of Python.
 
 An import whose module is computed at run time (`import_module("roost.cli." + name)`) cannot be followed; it is printed.
 """
@@ -29,7 +29,7 @@ COUNTED = ("src", "tests")
 MAX_FILES = 25
 MAX_IMPORTS = 20
 MAX_FUNCTION_LINES = 60
-MAX_SOURCE_LINES = 47_000
+MAX_SOURCE_LINES = 48_500
 
 # Modules that may import more than 20 others because joining them is all they do. An entry that is not needed is a breach.
 ROOTS: Mapping[str, str] = {
