@@ -33,9 +33,7 @@ def say(message: str, hint: str | None = None) -> None:
     """Print one line to stderr, and a hint below it."""
     print(f"roost: {clean(message)}", file=sys.stderr)
     if hint:
-        from roost.messages import terminal
-
-        print(terminal.say("cli.hint", hint=clean(hint)), file=sys.stderr)
+        print(f"hint: {clean(hint)}", file=sys.stderr)
 
 
 def _report_known(error: RoostError, as_json: bool) -> int:

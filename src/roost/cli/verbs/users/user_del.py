@@ -3,7 +3,7 @@
 from roost.cli.parse.options import JSON, Args, Json, Option, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.runtime.prompt import confirmed
-from roost.cli.text.output import announce, clean, note_of, print_json
+from roost.cli.text.output import announce, clean, note, print_json
 from roost.cli.verbs.users.user_names import NAMES, known
 from roost.client.errors import EXIT_FAILED
 from roost.messages.terminal import say
@@ -43,4 +43,4 @@ def tell(gone: Json) -> None:
     announce("cli.user_deleted", name=name, jobs=ended)
     if gone["admitted"]:
         announce("cli.still_admitted", name=name)
-        note_of("cli.hint", hint=say("cli.still_admitted.hint", name=name))
+        note(f"hint: {say('cli.still_admitted.hint', name=name)}")
