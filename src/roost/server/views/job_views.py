@@ -107,10 +107,11 @@ def away(cluster: Cluster, now_ms: int) -> tuple[str, ...]:
 
 
 def _is_away(node: Node, now_ms: int) -> bool:
-    """The server's own machine is not away just because the server has only now begun to reach its program."""
+    """The server's own machine is not away just because the server has only now begun to reach its program. A clock that was
+    set back makes nobody present."""
     if node.attached:
         return False
-    return node.access is not None if node.away_ms is None else now_ms - node.away_ms >= AWAY_MS
+    return node.access is not None if node.away_ms is None else not 0 <= now_ms - node.away_ms < AWAY_MS
 
 
 def _state(cluster: Cluster, row: JobRow) -> str:
