@@ -97,11 +97,45 @@ def test_a_line_that_cannot_be_queued_is_marked_and_nothing_is(site: Site) -> No
     page.get_by_label("GPUs", exact=True).fill("0")
     preview = page.get_by_test_id("preview")
     expect(preview.get_by_role("row")).to_have_count(4)
-    expect(preview.get_by_role("row").nth(2)).to_contain_text("an argument of the command has 140,005 bytes")
+    expect(preview.get_by_role("row").nth(2)).to_contain_text("an argument of the command has 140,000 bytes")
     expect(preview.get_by_role("row").nth(3)).to_contain_text("starts now")
     expect(page.get_by_role("button", name="Submit 3 jobs")).to_be_disabled()
     assert len(site.box.json("ls", "--all")["jobs"]) == before
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_many_lines_are_what_submit_from_makes_of_them(site: Site) -> None:
+    """Options before the command, of a line and of the form; JSON; one line that is wrong, and then is not."""
+    for n in range(3):
+        site.box.submit("--name", f"keeps {n}", "sleep 600")  # of four GPUs one is free: what is checked is what was asked
+    page = form(site)
+    page.get_by_role("button", name="Many commands").click()
+    good = (
+        '--name one -l x echo 1\n-g 2 --mem 8G -- echo $HOME && echo 2\n{"command": ["echo", "a b"], "max_util": 50}\n# no\n'
+    )
+    lines = page.get_by_label("Commands, one per line")
+    lines.fill(good + "-g many echo 4")
+    page.get_by_label("GPU memory", exact=True).fill("4G")
+    preview = page.get_by_test_id("preview")
+    expect(preview.get_by_role("row").nth(4)).to_contain_text("--gpus")
+    expect(page.get_by_role("button", name="Submit 4 jobs")).to_be_disabled()
+    lines.fill(good)
+    expect(preview.get_by_role("row")).to_have_count(4)
+    expect(preview.get_by_role("row").nth(1)).to_contain_text("echo 1")
+    expect(preview.get_by_role("row").nth(2)).to_contain_text("echo $HOME && echo 2")
+    page.get_by_role("button", name="Submit 3 jobs").click()
+    page.wait_for_url("**/jobs?ids=*")
+    ids = [int(word) for word in site.box.do("ls", "-q", page.url.partition("ids=")[2]).split()]
+    there = site.box.work / "jobs.txt"
+    there.write_text(good)
+    typed = [int(word) for word in site.box.do("submit", "--mem", "4G", "--from", str(there)).split()]
+
+    def asked(job: int) -> dict[str, object]:
+        spec = site.box.http("GET", f"/jobs/{job}/spec").json["spec"]
+        return {key: value for key, value in spec.items() if key not in ("cwd", "umask")}
+
+    assert [asked(job) for job in sorted(ids)] == [asked(job) for job in sorted(typed)]
+    site.box.do("kill", "all")
 
 
 def test_what_would_start_now_is_taken_with_a_click(site: Site) -> None:

@@ -156,3 +156,23 @@ async def test_the_openapi_document_describes_every_route(api: Api) -> None:
 async def test_every_answer_carries_a_version_or_is_plain(api: Api) -> None:
     for path in ("/jobs", "/gpus", "/status", "/settings", "/policy", "/nodes", "/users", "/users/ana"):
         assert (await api.get(path))["version"] == 1
+
+
+async def test_lines_are_read_as_submit_reads_them(api: Api) -> None:
+    job = await api.submit(name="first")
+    text = "# a comment\n\n-g 2 --env A=1 -C sub python t.py --lr 1\n--after @ echo $A\n--after nobody echo\n-g many echo\n"
+    read = await api.post("/jobs/lines", {"text": text, "job": {"cwd": "/work", "labels": ["x"], "env": {"B": "2"}}})
+    known = [(line["line"], line["problem"] is None) for line in read["lines"]]
+    assert known == [(3, True), (4, True), (5, False), (6, False)]
+    first, second = (line["job"] for line in read["lines"][:2])
+    assert (first["gpus"], first["command"], first["cwd"]) == (2, ["python", "t.py", "--lr", "1"], "/work/sub")
+    assert first["labels"] == ["x"] and read["envs"][first["env"]] == {"A": "1", "B": "2"}
+    assert (second["after"], second["command"], read["envs"][second["env"]]) == ([job], "echo $A", {"B": "2"})
+    assert (await api.post("/jobs", {"jobs": [second], "envs": read["envs"]}))["ids"] == [job + 1]
+
+
+async def test_what_lines_may_wait_for_is_bounded(api: Api) -> None:
+    text = "\n".join(["--after 1-90000 true"] * 1000)
+    read = await api.post("/jobs/lines", {"text": text})
+    assert sum(len(line["job"]["after"]) for line in read["lines"] if line["job"]) <= 200_000
+    assert "too many" in read["lines"][-1]["problem"]

@@ -296,6 +296,21 @@ class DryRun(msgspec.Struct):
     jobs: list[Would]
 
 
+class JobLine(msgspec.Struct):
+    """A line of many: the job that it asks for, or what is wrong with it."""
+
+    line: int
+    job: Annotated[dict[str, Any], msgspec.Meta(extra_json_schema={"description": "keys of a JobSpec"})] | None
+    problem: Message | None
+
+
+class JobLines(Versioned):
+    """The jobs of a text, and the environments that they point into."""
+
+    lines: list[JobLine]
+    envs: list[dict[str, str]]
+
+
 class End(msgspec.Struct, kw_only=True):
     """Where a job is, or how it ended."""
 

@@ -42,7 +42,9 @@ class RoostError(Exception):
     """What the API would call it."""
 
     def __init__(self, message: str, hint: str | None = None, *, exit_code: int | None = None, **params: object) -> None:
-        if message.startswith("cli."):
+        self.said = (message, params) if message.startswith("cli.") else None
+        """The code and its parameters, for a reader in another language."""
+        if self.said is not None:
             from roost.messages.terminal import with_hint
 
             message, advice = with_hint(message, params)

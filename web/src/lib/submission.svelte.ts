@@ -3,7 +3,7 @@
 import { get, Refused, send, type Json, type Schemas } from "./api";
 import { moment } from "./clock.svelte";
 import type { Reason } from "./doc";
-import { commandLine, EMPTY, fieldOf, fieldsOf, read, type Fields, type Name, type Spec } from "./jobform";
+import { commandLine, commandText, EMPTY, fieldOf, fieldsOf, read, type Fields, type Name, type Spec } from "./jobform";
 import { session } from "./session.svelte";
 import { commands, spans } from "./parse";
 import { t } from "./i18n";
@@ -25,8 +25,9 @@ export interface Line {
   line: number;
   command: string;
   would: Would | null;
-  problem: Refused | null;
+  problem: Pick<Refused, "message"> | null;
 }
+type Read = Schemas["JobLines"];
 interface Points {
   params: { name: string; values: string }[];
   where: string;
@@ -150,7 +151,7 @@ export class Submission {
     if (!this.isSaid || this.hasErrors) return this.#said({});
     this.isChecking = true;
     try {
-      if (this.mode === "many") this.#said({ checked: await checkLines(this.commands, (some) => this.#ask(some, signal)) });
+      if (this.mode === "many") this.#said({ checked: await checkLines(this.commands, (await this.#readLines(signal)).lines, (some) => this.#ask(some, signal)) });
       else if (this.mode === "sweep") this.#said(await this.#checkSweep(signal));
       else this.#said({ would: (await this.#ask([this.read.spec], signal))[0]! });
     } catch (error) {
@@ -165,12 +166,13 @@ export class Submission {
     this.would = what.would ?? null;
     this.plan = what.plan ?? null;
     this.checked = what.checked ?? [];
-    this.refusal = what.refusal ?? (what.checked?.every((line) => line.problem) ? (what.checked[0]?.problem ?? null) : null);
+    const first = what.checked?.every((line) => line.problem) ? what.checked[0]?.problem : null;
+    this.refusal = what.refusal ?? (first instanceof Refused ? first : null);
     this.isChecking = false;
   }
 
-  async #ask(some: (Spec | string)[], signal: AbortSignal): Promise<Would[]> {
-    const jobs = some.map((one) => (typeof one === "string" ? this.#lineJob(one) : one)).map((job) => ({ ...job, env: null }));
+  async #ask(some: Spec[], signal: AbortSignal): Promise<Would[]> {
+    const jobs = some.map((job) => ({ ...job, env: null }));
     return (await send<{ jobs: Would[] }>("POST", "/jobs", { jobs, dry_run: true }, signal)).jobs;
   }
 
@@ -181,9 +183,17 @@ export class Submission {
     return would ? { plan, would } : { plan };
   }
 
-  #lineJob(command: string): Spec {
-    const { script: _, ...rest } = this.read.spec;
-    return { ...rest, command };
+  /** What `roost submit --from` makes of the lines, with what the form says as its options: the server reads them. */
+  #readLines(signal?: AbortSignal): Promise<Read> {
+    const { command: _, script: __, ...job } = this.read.spec;
+    return send<Read>("POST", "/jobs/lines", { text: this.lines, job }, signal);
+  }
+
+  async #many(): Promise<Json> {
+    const { lines, envs } = await this.#readLines();
+    const bad = lines.find((line) => line.problem);
+    if (bad) throw new Refused(400, "bad_request", t("submit.line_problem", { line: bad.line, problem: bad.problem! }), null);
+    return { jobs: lines.map((line) => line.job), envs };
   }
 
   #sweepBody(): Json {
@@ -212,10 +222,8 @@ export class Submission {
       this.#done();
       return { path: `/sweeps/${made.sweep}`, ids: made.ids };
     }
-    const { env } = this.read.spec;
-    const shared = this.mode === "many" && env ? { envs: [env] } : {};
-    const jobs = this.mode === "many" ? this.commands.map(({ command }) => ({ ...this.#lineJob(command), ...(env && { env: 0 }) })) : [this.read.spec];
-    const { ids } = await send<{ ids: number[] }>("POST", "/jobs", this.#keyed({ jobs, ...shared }));
+    const body = this.mode === "many" ? await this.#many() : { jobs: [this.read.spec] };
+    const { ids } = await send<{ ids: number[] }>("POST", "/jobs", this.#keyed(body));
     this.#done();
     return { path: ids.length === 1 ? `/jobs/${ids[0]}` : `/jobs?ids=${spans(ids)}`, ids };
   }
@@ -260,13 +268,17 @@ function recall(): Kept | null {
 }
 
 /** What each line would do. A bad one is left out and the others are asked of again; when many are bad, one word is for all. */
-async function checkLines(lines: { line: number; command: string }[], ask: (commands: string[]) => Promise<Would[]>): Promise<Line[]> {
-  const found: Line[] = lines.map((line) => ({ ...line, would: null, problem: null }));
+async function checkLines(typed: { line: number; command: string }[], read: Read["lines"], ask: (jobs: Spec[]) => Promise<Would[]>): Promise<Line[]> {
+  const texts = new Map(typed.map(({ line, command }) => [line, command]));
+  const jobs = new Map(read.filter((one) => one.job).map((one) => [one.line, one.job as unknown as Spec]));
+  const found: Line[] = read.map(({ line, job, problem }) => ({
+    line, command: job ? commandText((job as unknown as Spec).command) : (texts.get(line) ?? ""), would: null, problem: problem ? { message: problem } : null,
+  }));
   for (let bad = 0; ; bad++) {
     const open = found.filter((line) => !line.problem);
     if (!open.length) return found;
     try {
-      const answers = await ask(open.map((line) => line.command));
+      const answers = await ask(open.map((line) => jobs.get(line.line)!));
       open.forEach((line, at) => (line.would = answers[at]!));
       return found;
     } catch (error) {

@@ -10,6 +10,7 @@ from roost.api import request_parameters as given
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
 from roost.api.job_defaults import filled_in
+from roost.api.job_lines import read_job_lines
 from roost.api.route_table import Routes
 from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, OverQuota
 from roost.core.spec import MAX_GRACE_S, SIGNALS, JobSpec
@@ -29,6 +30,15 @@ class SubmitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dry_run: bool = False
     key: Annotated[str, Meta(min_length=8, max_length=100)] | None = None
     """A random text of the client's: the same request under the same key is queued once, however often it is sent."""
+
+
+class LinesBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Many jobs as text, a job a line, as `roost submit --from` takes them."""
+
+    text: Annotated[str, Meta(max_length=4 << 20)]
+    job: Annotated[
+        dict[str, Any], given.documented(description="keys of a JobSpec that every line has unless it says otherwise")
+    ] = {}
 
 
 class ActionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,6 +91,12 @@ async def list_jobs(
     is_recent = not (all or ids or select.states or sweep is not None)
     page = await call.server.jobs.page(call.caller, select, cut, is_brief=brief, is_recent=is_recent)
     return call.veil.page(page)
+
+
+@routes.post("/jobs/lines", Right.USER)
+async def read_lines(call: Call, body: LinesBody) -> answers.JobLines:
+    """What `roost submit --from` would queue of such a text: a job for each line, or what is wrong with it."""
+    return await read_job_lines(call, body.text, body.job)
 
 
 def _listed(text: str) -> tuple[str, ...]:

@@ -9,9 +9,23 @@ Pure. Ten thousand lines take a few hundredths of a second: equal options are pa
 on lines with quotes.
 """
 
-from roost.cli.parse.job_options import FLAGS, SPEC_KEYS, check_text, environment, spec_of
-from roost.cli.parse.options import Any, Args, HelpAsked, Json, Mapping, Option, UsageError, parse_options
+from roost.cli.parse.job_options import FLAGS, JOB_OPTIONS, SPEC_KEYS, check_text, environment, spec_of
+from roost.cli.parse.options import (
+    Any,
+    Args,
+    HelpAsked,
+    Iterator,
+    Json,
+    Mapping,
+    Option,
+    UsageError,
+    Verb,
+    blank,
+    option_table,
+    parse_options,
+)
 from roost.cli.parse.scripts import next_word
+from roost.cli.parse.values import AUTO
 from roost.client import jsontext
 
 # A command with none of these characters needs no shell.
@@ -19,6 +33,9 @@ _SHELL = frozenset("|&;<>()$`\\\"'*?[]{}#~!\n")
 _OWN_KEYS = ("command", "script", "cwd", "env", "umask", "mem_auto", "after", "after_any", "after_fail", "open")
 JOB_KEYS = frozenset((*_OWN_KEYS, *FLAGS, *(key for _, key in SPEC_KEYS)))
 """Keys of a job as JSON."""
+
+LINE_VERB = Verb("submit", "", options=JOB_OPTIONS)
+LINE_OPTIONS = option_table(LINE_VERB)
 
 
 class Bulk:
@@ -32,7 +49,8 @@ class Bulk:
 
 
 class BulkReader:
-    """Reads lines into a `Bulk`. `defaults` are the options of the command line, `common` the keys that every job gets."""
+    """Reads lines into a `Bulk`. `defaults` are the options of the command line, `common` the keys that every job gets;
+    directories are relative to `here`."""
 
     def __init__(
         self,
@@ -40,33 +58,43 @@ class BulkReader:
         defaults: Args,
         common: "Mapping[str, Any]",
         environ: "Mapping[str, str]",
+        here: str = "",
     ) -> None:
         self._table = dict(table)
         self._defaults = defaults
         self._common = common
         self._environ = environ
+        self._here = here
         self._seen: dict[tuple[str, ...], Json] = {}
         self._env_positions: dict[object, int] = {}
-        self._bulk = Bulk()
+        self.bulk = Bulk()
 
     def read(self, text: str, name: str) -> Bulk:
         """Every job of the text. A UsageError names file and line."""
-        bulk = self._bulk
-        number = 0
-        try:
-            for number, line in enumerate(text.split("\n"), 1):
-                stripped = line.strip()
-                if not stripped or stripped[0] == "#":
-                    continue
-                bulk.jobs.append(self._json_job(stripped) if stripped[0] == "{" else self._job(stripped))
-                bulk.lines.append(number)
-        except UsageError as error:
-            raise UsageError(f"{name}:{number}: {error.message}", error.hint) from None
-        except HelpAsked:
-            raise UsageError("cli.help_in_line", name=name, number=number) from None
-        except ValueError as error:
-            raise UsageError(f"{name}:{number}: {error}") from None
-        return bulk
+        for number, found in self.lines(text):
+            if isinstance(found, UsageError):
+                raise UsageError(f"{name}:{number}: {found.message}", found.hint)
+            self.bulk.jobs.append(found)
+            self.bulk.lines.append(number)
+        return self.bulk
+
+    def lines(self, text: str) -> "Iterator[tuple[int, Json | UsageError]]":
+        """Every line that is one, with its number: its job, or what is wrong with it."""
+        for number, line in enumerate(text.split("\n"), 1):
+            stripped = line.strip()
+            if not stripped or stripped[0] == "#":
+                continue
+            try:
+                found: Json | UsageError = self._json_job(stripped) if stripped[0] == "{" else self._job(stripped)
+            except UsageError as error:
+                found = error
+            except HelpAsked:
+                found = UsageError("cli.help_in_line")
+            except RecursionError:
+                found = UsageError("cli.nested_line")
+            except ValueError as error:
+                found = UsageError(str(error))
+            yield number, found
 
     def _job(self, line: str) -> Json:
         if "\0" in line:
@@ -129,7 +157,7 @@ class BulkReader:
         args = Args()
         args.__dict__.update(self._defaults.__dict__)
         parse_options(self._table, options, args)
-        spec = {**self._common, **spec_of(args)}
+        spec = {**self._common, **spec_of(args, self._here)}
         check_text(spec)
         spec["env"] = self._env(args.export, tuple(args.env or ()))
         return spec
@@ -139,9 +167,9 @@ class BulkReader:
         position = self._env_positions.get(key)
         if position is None:
             env, strange = environment(export, assignments, self._environ)
-            position = self._env_positions[key] = len(self._bulk.envs)
-            self._bulk.envs.append(env)
-            self._bulk.strange.extend(strange)
+            position = self._env_positions[key] = len(self.bulk.envs)
+            self.bulk.envs.append(env)
+            self.bulk.strange.extend(strange)
         return position
 
     def _json_job(self, line: str) -> Json:
@@ -156,7 +184,7 @@ class BulkReader:
             base = self._seen[()] = self._spec(())
         spec = {**base, **given}
         if isinstance(own := given.get("env"), dict):
-            spec["env"] = {**self._bulk.envs[base["env"]], **own}
+            spec["env"] = {**self.bulk.envs[base["env"]], **own}
         return spec
 
 
@@ -171,3 +199,23 @@ def command_of(text: str) -> "str | list[str]":
     if quote in "'\"" and text.find(quote, 1) == len(text) - 1 and "\\" not in text:
         return text[1:-1]
     return text
+
+
+def options_of(job: "Mapping[str, Any]") -> tuple[Args, Json]:
+    """A job's keys as the options that ask for the same, which a line may say again; and the keys that no option has."""
+    args, rest = blank(LINE_VERB), {key: value for key, value in job.items() if key not in ("command", "script", "env")}
+    given = args.__dict__
+    if rest.get("stderr") == "stdout":
+        given["merge"] = bool(rest.pop("stderr"))
+    if rest.pop("mem_auto", False):
+        rest["mem_mib"] = AUTO
+    for name, key in (*SPEC_KEYS, ("cwd", "cwd")):
+        if rest.get(key) not in (None, []) and (key, rest[key]) != ("gpus", 1):  # 1 is what `--gpu-id` may still change
+            given[name] = rest.pop(key)
+    for name in ("after", "after_any", "after_fail"):
+        given[name] = [str(id) for id in rest.pop(name, None) or ()] or None
+    for flag in FLAGS:
+        given[flag] = bool(rest.pop(flag, False))
+    if rest.get("open") in ("append", "overwrite"):
+        given[rest.pop("open")] = True
+    return args, rest

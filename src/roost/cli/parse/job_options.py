@@ -122,8 +122,9 @@ _PLAIN: Json = {
 }
 
 
-def spec_of(args: Args) -> Json:
-    """The JobSpec keys of the given options. Dependencies are still unresolved text."""
+def spec_of(args: Args, here: str = "") -> Json:
+    """The JobSpec keys of the given options. Dependencies are still unresolved text; directories are relative to `here`, or
+    to the directory of this process."""
     given = args.__dict__
     spec = {key: given[name] for name, key in SPEC_KEYS if given[name] is not None}
     if given["without"]:
@@ -146,7 +147,7 @@ def spec_of(args: Args) -> Json:
             raise UsageError("cli.merge_error")
         spec["stderr"] = "stdout"
     if given["cwd"] is not None:
-        spec["cwd"] = os.path.abspath(given["cwd"])
+        spec["cwd"] = os.path.abspath(os.path.join(here, given["cwd"]))
     return spec
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roost.cli.parse import job_options
-from roost.cli.parse.bulk import JOB_KEYS, Bulk, BulkReader, command_of
+from roost.cli.parse.bulk import JOB_KEYS, Bulk, BulkReader, command_of, options_of
 from roost.cli.parse.options import UsageError, Verb, option_table, parse
 from roost.cli.verbs.jobs import submit
 from roost.core.spec import JobSpec
@@ -143,3 +143,61 @@ def test_many_lines_cost_as_much_each_as_few() -> None:
 
     few, many = min(cost_s(500) for _ in range(5)), min(cost_s(10_000) for _ in range(3))
     assert many < 20 * few * 4  # linear reading takes 20 times as long, quadratic 400 times
+
+
+EVERY_LINE = "\n".join(
+    [
+        "echo",
+        "-g 2 --mem auto echo",
+        "--mem 2G -l y echo",
+        "--gpu-id 0,1 echo",
+        "--merge echo",
+        "-e err -p 3 --append echo",
+        "-C sub --after 4-6 echo",
+        "--without mem,time,labels echo",
+        "--node any --gpu-model any --min-gpu-mem any echo",
+        '{"command": "echo", "gpus": 3}',
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "", "-g 3", "--mem 1G -l x", "--mem auto", "--gpu-id 2", "--merge", "-e other --overwrite",
+        "--append -t 90 --grace 5s", "--after 1,2 --after-any 3", "--exclusive --hold --preemptible --fill",
+        "--node a,b --prefer-node c --gpu-model A100|T4",
+        "-C /elsewhere --name n --desc d --owner ana -p -2 --retries 2 --retry-oom 1 --warn 1m --warn-signal USR1 -o out",
+        "--notify end,fail --max-util 5 --min-gpu-mem 4G --prefer-gpu 1",
+    ],
+)  # fmt: skip
+def test_a_jobs_keys_as_options_are_the_options_of_the_command_line(words: str) -> None:
+    """What a page sends of its form, and what somebody types for the same: the lines become the same jobs."""
+    given = parse(submit.VERB, words.split())
+    spec = job_options.spec_of(given, "/work")
+    typed = [*BulkReader(LINE, given, {"cwd": "/work"}, ENVIRON, "/work").lines(EVERY_LINE)]
+    args, rest = options_of({"cwd": "/work", "command": "unused", "env": {"A": "1"}, **spec})
+    sent = [*BulkReader(LINE, args, rest, ENVIRON, "/work").lines(EVERY_LINE)]
+    numbered = {key for key in ("after", "after_any", "after_fail") if key in spec}
+
+    def plain(job: Any) -> Any:
+        return (
+            str(job)
+            if isinstance(job, UsageError)
+            else {k: sorted(map(str, v)) if k in numbered else v for k, v in job.items()}
+        )
+
+    assert [(number, plain(job)) for number, job in sent] == [(number, plain(job)) for number, job in typed]
+
+
+def test_a_directory_of_a_line_is_relative_to_where_the_text_belongs() -> None:
+    reader = BulkReader(LINE, parse(submit.VERB, []), {}, {}, "/home/ana")
+    found = {number: job for number, job in reader.lines("-C sub echo\n-C /abs echo") if not isinstance(job, UsageError)}
+    assert (found[1]["cwd"], found[2]["cwd"]) == ("/home/ana/sub", "/abs")
+
+
+def test_every_bad_line_is_told_of() -> None:
+    reader = BulkReader(LINE, parse(submit.VERB, []), {}, {})
+    deep = '{"command": ' + "[" * 100_000
+    found = dict(reader.lines(f"echo\n-g many echo\n--help\n{{x\n{deep}\necho"))
+    assert sorted(n for n, job in found.items() if isinstance(job, UsageError)) == [2, 3, 4, 5]

@@ -4,7 +4,7 @@ import os
 import sys
 
 from roost.cli.parse import job_options, values
-from roost.cli.parse.options import COMMAND, JSON, ONE, Args, Json, Operand, Option, UsageError, Verb, option_table, parse
+from roost.cli.parse.options import COMMAND, JSON, ONE, Args, Json, Operand, Option, UsageError, Verb, parse
 from roost.cli.runtime.connect import reach
 from roost.cli.text.output import announce, note_of
 from roost.client import jsontext
@@ -116,13 +116,13 @@ def _with_directives(verb: Verb, args: Args, script: str, path: str) -> Args:
 
 
 def _submit_many(args: Args) -> int:
-    from roost.cli.parse.bulk import BulkReader
+    from roost.cli.parse.bulk import LINE_OPTIONS, BulkReader
 
     if args.command:
         raise UsageError("cli.from_and_command")
     text, name = read_text(args.from_file)
     common = {"cwd": job_options.current_directory(), "umask": job_options.current_umask()}
-    bulk = BulkReader(option_table(_LINE_VERB), args, common, os.environ).read(text, name)
+    bulk = BulkReader(LINE_OPTIONS, args, common, os.environ).read(text, name)
     _say_back(args, bulk.strange)
     if not bulk.jobs:
         raise UsageError("cli.file_without_jobs", name=name)
@@ -225,6 +225,3 @@ def _say_back(args: Args, strange: list[str]) -> None:
         print("roost:", line, file=sys.stderr)
     if strange:
         announce("cli.strange_variables", ascii=", ".join(map(ascii, strange)))
-
-
-_LINE_VERB = Verb("submit", "", options=job_options.JOB_OPTIONS)
