@@ -1,7 +1,7 @@
 """Options from `#ROOST` and `#SBATCH` lines of script files.
 
 Only `read_script` touches the disk. Directives are read from the comment block at the top, as sbatch does. Options on
-the command line override them.
+the command line override them, and `#ROOST` overrides `#SBATCH`, in whatever order they stand.
 """
 
 import os
@@ -32,22 +32,30 @@ def read_script(path: str) -> str | None:
     return text if _directives(text) else None
 
 
-def directives(text: str, path: str) -> tuple[list[str], list[str]]:
-    """The options of a script as words, and the Slurm options that Roost ignores."""
-    words: list[str] = []
-    ignored: list[str] = []
+class Directives:
+    """The options of a script as words: its own, those for Slurm, and the Slurm options that Roost ignores."""
+
+    def __init__(self) -> None:
+        self.own: list[str] = []
+        self.slurm: list[str] = []
+        self.ignored: list[str] = []
+
+
+def directives(text: str, path: str) -> Directives:
+    """The options of a script."""
+    script = Directives()
     for number, kind, line in _directives(text):
         try:
             found = split_words(line)
         except ValueError as error:
             raise UsageError(f"{path}:{number}: {error}") from None
         if kind == "#ROOST":
-            words.extend(found)
+            script.own.extend(found)
         else:
             understood, unknown = sbatch_options(found)
-            words.extend(understood)
-            ignored.extend(name for name in unknown if name not in ignored)
-    return words, ignored
+            script.slurm.extend(understood)
+            script.ignored.extend(name for name in unknown if name not in script.ignored)
+    return script
 
 
 def split_words(line: str) -> list[str]:

@@ -41,7 +41,11 @@ def test_a_script_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
 
 def test_directives_end_with_the_first_line_of_code() -> None:
     text = "#!/bin/sh\n# a comment\n\n#ROOST -g 2 --name 'a b' # why\n#ROOST --time 2h\necho\n#ROOST -g 9\n"
-    assert scripts.directives(text, "job.sh") == (["-g", "2", "--name", "a b", "--time", "2h"], [])
+    assert vars(scripts.directives(text, "job.sh")) == {
+        "own": ["-g", "2", "--name", "a b", "--time", "2h"],
+        "slurm": [],
+        "ignored": [],
+    }
 
 
 def test_an_open_quote_is_named_with_its_line() -> None:
@@ -83,7 +87,7 @@ def test_slurm_options_that_mean_something_here(line: str, understood: list[str]
 
 def test_slurm_options_that_do_not_are_named_once() -> None:
     text = "#SBATCH --partition=gpu\n#SBATCH -N 1 --ntasks 4\n#SBATCH -N 2\n#SBATCH --gres=fpga:1\n"
-    assert scripts.directives(text, "x") == ([], ["--partition", "-N", "--ntasks", "--gres=fpga:1"])
+    assert scripts.directives(text, "x").ignored == ["--partition", "-N", "--ntasks", "--gres=fpga:1"]
 
 
 @pytest.mark.parametrize("line", ["-C skylake", "--constraint=a100&ib", "--constraint=a100*2", "-w lab[1-", "-w lab[x]"])

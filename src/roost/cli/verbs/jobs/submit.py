@@ -12,6 +12,8 @@ from roost.client.client import Roost, new_key
 from roost.client.errors import ApiError
 
 _OF_A_SHELL = frozenset(" \t\n|&;<>()$`\\\"'*?[]#~=%{}!")
+_INSTEAD = {"gpus": "gpu_id", "append": "overwrite", "error": "merge"}
+"""Of `#SBATCH` and what it says otherwise with `#ROOST`."""
 OPERAND = Operand(
     "command", COMMAND, "COMMAND", "several words: run as they are; one word: a shell command or a script file"
 )
@@ -103,13 +105,16 @@ def _script(path: str) -> str | None:
 def _with_directives(verb: Verb, args: Args, script: str, path: str) -> Args:
     from roost.cli.parse.scripts import directives
 
-    words, ignored = directives(script, path)
-    if ignored:
-        announce("cli.sbatch_ignored", path=path, ignored=", ".join(ignored))
+    asked = directives(script, path)
+    if asked.ignored:
+        announce("cli.sbatch_ignored", path=path, ignored=", ".join(asked.ignored))
     try:
-        below = parse(verb, words)
+        below, slurm = parse(verb, asked.own), parse(verb, asked.slurm)
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", error.hint) from None
+    for name in slurm.__dict__:
+        if slurm.given(name) and not below.given(name) and not below.given(_INSTEAD.get(name, name)):
+            below.__dict__[name] = slurm.__dict__[name]
     if below.command or below.given("from_file"):
         raise UsageError("cli.script_options", path=path)
     return parse(verb, args.argv, below)

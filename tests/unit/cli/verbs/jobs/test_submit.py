@@ -143,6 +143,22 @@ def test_a_script_brings_its_options_and_the_command_line_wins(roost: Roost, ser
     assert (job["command"], job["script"]) == ([str(path), "arg", "-g", "9"], path.read_text())
 
 
+SLURM = "#SBATCH --job-name=slurm -G 4 -e err -w lab1 -t 10 --open-mode=append\n"
+OWN = "#ROOST --name own --gpu-id 1 --merge --node lab2 --overwrite\n"
+
+
+@pytest.mark.parametrize("lines", [SLURM + OWN, OWN + SLURM])
+def test_roost_lines_win_over_slurms_whatever_the_order(
+    roost: Roost, server: FakeServer, tmp_path: Path, lines: str
+) -> None:
+    path = tmp_path / "job.sh"
+    path.write_text(f"#!/bin/sh\n{lines}echo\n")
+    assert roost("submit", str(path)).code == 0
+    job = sent(server)
+    wanted = {"name": "own", "gpus": 1, "gpu_ids": ["1"], "stderr": "stdout", "nodes": ["lab2"], "open": "overwrite"}
+    assert {key: job[key] for key in wanted} == wanted and job["time_limit_s"] == 600
+
+
 def test_a_bad_directive_names_the_script(roost: Roost, tmp_path: Path) -> None:
     path = tmp_path / "job.sh"
     path.write_text("#ROOST -g many\n")
