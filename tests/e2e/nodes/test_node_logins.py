@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,11 +58,20 @@ def test_jobs_run_through_it_as_their_user_and_without_it_as_everybodys(there: T
     assert there.whose(ana) == bob.name
 
 
+def test_a_job_with_a_simulated_gpu_runs_through_it_also_where_the_simulation_has_no_name(there: There) -> None:
+    ana = there.lab.ana
+    ana.do("node", "login", NODE, there.target, "--key", str(there.key))
+    job = ana.submit("--gpu-id", f"{NODE}:1", "--cwd", "/", "echo $ROOST_GPU_UUIDS; id -un")
+    assert ana.run("wait", "-q", job, "--timeout", "40s").code == 0, ana.do("why", job)
+    (gpu,) = [gpu for gpu in json.loads(ana.do("gpus", "--json"))["gpus"] if (gpu["node"], gpu["index"]) == (NODE, 1)]
+    assert ana.do("log", job).split() == [gpu["uuid"], ana.name]
+
+
 def test_it_goes_no_further_than_its_user(there: There) -> None:
     ana, bob = there.lab.ana, there.lab.bob
     refused = ana.refused("node", "login", NODE, there.target, "--key", str(there.hosts.key), code=75)  # root's file
     assert "Permission denied" in refused or "no key file" in refused
     refused = bob.refused("node", "login", NODE, there.target, code=75)
     assert "Permission denied" in refused and "the server's account" not in refused
-    assert "administrator" in bob.refused("node", "login", NODE, there.target, "--user", ana.name)
+    assert "only the server's own account" in bob.refused("node", "login", NODE, there.target, "--user", ana.name)
     assert "no login" in bob.refused("node", "login", NODE, "--rm", code=2)

@@ -23,7 +23,8 @@ from roost.node.system.procfs import is_alive, owner_of
 _HANG_LOOK_S = 0.05
 _MAX_CARDS = 4096
 _MAX_MIB = 1 << 40
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}\Z")
+_NAME = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,31}|[0-9a-f]{8})\Z")
+"""Eight digits are those of a state directory: what works for it has the same cards."""
 
 
 def parse_sim_spec(text: str) -> List[int]:

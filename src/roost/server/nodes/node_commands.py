@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import pwd
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from roost.links.bootstrap import Pushed, RemoteProgram
 from roost.links.link import REMOTE, WARY, WARY_REMOTE, Route
 from roost.links.ssh_errors import explain
 from roost.node.build import build
+from roost.node.gpus.simulated import sim_name
 
+_OWN_SIM = re.compile(r"SIM-([0-9a-f]{8})-\d+\Z")
 MAX_CONNECTING = 4
 """Connections to one node that may be set up at once: an sshd refuses those beyond ten."""
 
@@ -56,12 +59,19 @@ class NodeCommands:
     def _login(self, node: str, channel: Channel, login: Login, access: Access) -> Route:
         way = self.way(node, Access(login.target, access.host_key, key=login.key))
         # A directory of its own: the login may be the very one by which the node itself is reached.
-        words = ssh.attach_words(access.sim)
+        words = ssh.attach_words(self._shared_sim(node, access.sim))
         if access.each:  # root's own program has claimed every GPU there, for all of us
             words += ["--claims", "none"]
         wanted = RemoteProgram(self._server, f"{node}{channel}", words, None, None, access.sim is not None)
         identity = as_account(login.ssh_as) if login.ssh_as else {}
         return self._remote(way, wanted, is_wary=True, identity=identity)
+
+    def _shared_sim(self, node: str, sim: str | None) -> str | None:
+        """Simulated GPUs as another program on the node must be told of them to have the same."""
+        if sim is None or sim_name(sim)[0] is not None:
+            return sim
+        named = (_OWN_SIM.match(uuid) for uuid in self._cluster().nodes[node].gpus)
+        return next((f"{found[1]}:{sim}" for found in named if found), sim)
 
     def _remote(self, way: ssh.Way, wanted: RemoteProgram, is_wary: bool, identity: dict[str, Any] | None = None) -> Route:
         node, target = way.node, way.target

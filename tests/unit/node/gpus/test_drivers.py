@@ -68,6 +68,11 @@ def test_cards_of_a_simulation_with_a_name_are_the_same_everywhere(tmp_path: Pat
     assert first.list() == second.list()
 
 
+def test_what_works_for_a_simulation_without_a_name_has_its_cards(tmp_path: Path) -> None:
+    own = SimDriver(str(tmp_path / "own"), "0badcafe", "2x24G")
+    assert own.list() == SimDriver(str(tmp_path / "login"), "12345678", "0badcafe:2x24G").list()
+
+
 def _occupy(folder: Path, pid: int, starttime: int, **fields: Any) -> Path:
     use = {"pid": pid, "starttime": starttime, "gpu": "SIM-abcd-1", "mem_mib": 100, "util": 70, **fields}
     path = folder / "procs" / f"{pid}-{starttime}-1.json"
