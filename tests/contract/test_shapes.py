@@ -175,4 +175,4 @@ async def test_what_lines_may_wait_for_is_bounded(api: Api) -> None:
     text = "\n".join(["--after 1-90000 true"] * 1000)
     read = await api.post("/jobs/lines", {"text": text})
     assert sum(len(line["job"]["after"]) for line in read["lines"] if line["job"]) <= 200_000
-    assert "too many" in read["lines"][-1]["problem"]
+    assert "more than" in read["lines"][-1]["problem"]
