@@ -65,6 +65,7 @@ _ROUTES_OF: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("token", "token ls"), ("GET /tokens",)),
     "token new": ("POST /tokens",),
     "token revoke": ("DELETE /tokens/{token}",),
+    "doctor": ("GET /status", "GET /settings", "GET /notify/failures", "POST /nodes/{node}/check"),
     "users": ("GET /users",),
     "user add": ("POST /users",),
     "user del": ("DELETE /users/{name}", "GET /users/{name}"),

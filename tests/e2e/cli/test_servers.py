@@ -84,6 +84,26 @@ def test_down_can_end_the_jobs(box: Box) -> None:
     assert box("wait", job).returncode in (137, 143)
 
 
+def test_doctor_looks_at_a_server_and_at_one_that_was_killed(box: Box, tmp_path: Path) -> None:
+    def checks() -> dict[str, bool | None]:
+        ran = box("doctor", "--json")
+        answer = json.loads(ran.stdout)
+        assert (ran.returncode == 0) is answer["ok"], ran.stderr
+        return {check["name"]: check["ok"] for check in answer["checks"]}
+
+    found = checks()
+    assert [name for name in ("server", "version", "health", "home", "lock", "store") if not found[name]] == []
+    assert found["backup"] is None
+    box.out("backup", str(tmp_path / "copy.db"))
+    assert checks()["backup"] is True
+    pid = box.json("status")["server_pid"]
+    os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + DEADLINE_S
+    while (found := checks())["server"] or not found["lock"]:
+        assert time.monotonic() < deadline, found
+    assert (found["lock"], found["store"]) == (True, True)
+
+
 def test_backup_and_restore(box: Box, tmp_path: Path) -> None:
     job = box.out("submit", "--hold", "--name", "kept", "true", "x").strip()
     copy = tmp_path / "copy.db"

@@ -86,7 +86,7 @@ def typed(job: int, sweep: int) -> dict[str, list[str]]:
         "node login": [],
         "defaults set": ["gpus=1"], "defaults unset": ["gpus"], "defaults clear": [], "web": [], "password": [],
         "token": [], "token new": ["x"], "token ls": [], "token revoke": ["99"], "notice": ["hello"], "audit": [],
-        "status": [], "backup": ["b.db"], "sim-gpu": ["0", "--fault", "x"], "help": [], "version": [],
+        "status": [], "doctor": [], "backup": ["b.db"], "sim-gpu": ["0", "--fault", "x"], "help": [], "version": [],
     }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ GROUPS = (
                   "password", "token", "token new", "token ls", "token revoke")),
     ("all users", ("users", "usage", "user show", "user add", "user del", "user lock", "user unlock", "user admin",
                    "user set", "user link", "notice", "audit")),
-    ("the server", ("up", "down", "status", "install", "uninstall", "backup", "restore", "bench")),
+    ("the server", ("up", "down", "status", "doctor", "install", "uninstall", "backup", "restore", "bench")),
     ("simulation", ("sim-job", "sim-gpu")),
     ("other", ("help", "completion", "version")),
 )  # fmt: skip
@@ -31,7 +31,8 @@ _PLACES = {"sweep": "sweeps", "notify": "notify", "token": "tokens", "node": "no
            **dict.fromkeys(("gpus", "top", "gpu", "drain", "undrain"), "gpus"),
            **dict.fromkeys(("scheduler", "policy", "simulate", "set"), "scheduling"),
            **dict.fromkeys(("users", "usage", "notice", "audit", "login", "logout", "web", "password"), "users"),
-           **dict.fromkeys(("up", "down", "status", "install", "uninstall", "backup", "restore", "bench"), "server"),
+           **dict.fromkeys(("up", "down", "status", "doctor", "install", "uninstall"), "server"),
+           **dict.fromkeys(("backup", "restore", "bench"), "server"),
            **dict.fromkeys(("sim-job", "sim-gpu"), "sim"),
            **dict.fromkeys(("help", "completion", "version"), "program")}  # fmt: skip
 # The verbs that are rows of a table, and the module that has it.

@@ -25,7 +25,7 @@ def run(args: Args) -> int:
     """Check each node, and print results as they arrive."""
     names = _chosen(args.names)
     shown, found = screen(), []
-    for answer in _asked(names):
+    for answer in check_all(names):
         found.append(answer)
         if not args.json:
             write(lines(answer, shown) if len(names) == 1 else brief_lines(answer, shown))
@@ -46,8 +46,8 @@ def _chosen(names: list[str]) -> list[str]:
     return list(dict.fromkeys(names)) or far
 
 
-def _asked(names: list[str]) -> "Iterator[Json]":
-    """The results in that order. Nodes are checked in parallel, so one that hangs does not delay the others."""
+def check_all(names: list[str]) -> "Iterator[Json]":
+    """The results of these nodes, in order. They are checked in parallel, so one that hangs does not delay the others."""
     if len(names) == 1:
         return iter([server().fleet.check(names[0])])
     from concurrent.futures import ThreadPoolExecutor
