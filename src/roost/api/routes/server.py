@@ -111,7 +111,7 @@ async def drain(call: Call, body: DrainBody) -> Done:
 @routes.get("/status", Right.USER)
 async def status(call: Call) -> answers.Status:
     """The state of the server, and who the caller is."""
-    return call.server.status.status(call.caller)
+    return await call.server.status.status(call.caller)
 
 
 @routes.get("/settings", Right.USER)

@@ -85,6 +85,12 @@ class Engine:
         self.inbox.put(command, answer)
         return await answer
 
+    async def settled(self) -> Cluster:
+        """The live state when no commit is under way: nothing in it can still fail to reach the disk."""
+        while self._under_way is not None:
+            await asyncio.wait([self._under_way])
+        return self.cluster
+
     # -- the loop ---------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -134,10 +140,17 @@ class Engine:
         if len(done.batch.events) <= SMALL and self._commit_s < QUICK_S:
             rows = self.rounds.commit(done)
         else:
-            rows = await asyncio.get_running_loop().run_in_executor(self._writer, self.rounds.commit, done)
+            rows = await self._commit_aside(done)
         if len(done.batch.events) <= SMALL:
             self._commit_s += (time.perf_counter() - began - self._commit_s) / 8
         return rows
+
+    async def _commit_aside(self, done: Round) -> dict[int, JobRow]:
+        self._under_way = asyncio.get_running_loop().run_in_executor(self._writer, self.rounds.commit, done)
+        try:
+            return await self._under_way
+        finally:
+            self._under_way = None
 
     async def _flush(self) -> None:
         """Commit what was postponed: a round with an empty inbox does."""

@@ -58,14 +58,15 @@ class ServerStatus:
 
     async def gpus(self) -> Gpus:
         """Every GPU."""
-        cluster = self._engine.cluster
+        cluster = await self._engine.settled()
         rows = await self._reader.read(reads.jobs, list(cluster.active))
         gpus = job_views.gpus_view(cluster, {job: row.name for job, row in rows.items()})
         return Gpus(gpus=gpus, cpu=job_views.cpu_view(cluster), notice=self._people.shown_notice())
 
-    def status(self, caller: Caller) -> Status:
+    async def status(self, caller: Caller) -> Status:
         """How the server is, and who asks."""
-        cluster, nodes, now, pid = self._engine.cluster, self.nodes(), now_ms(), os.getpid()
+        cluster = await self._engine.settled()
+        nodes, now, pid = self.nodes(), now_ms(), os.getpid()
         server = Server(
             pid=pid,
             version=roost.__version__,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -96,6 +97,27 @@ async def test_a_failed_commit_is_told_and_the_links_are_made_anew() -> None:
         engine.controller.store.commit = commit  # type: ignore[method-assign]
         assert link.drops == ["the disk is full"] and "a commit failed" in engine.rounds.health[0]
         assert (await engine.ask(HELD)).ids == [1]
+
+
+async def test_what_is_being_committed_is_not_shown_yet() -> None:
+    async with running() as (engine, _):
+        may_write = threading.Event()
+        commit = engine.controller.store.commit
+
+        def slow(batch: Any) -> Any:
+            assert may_write.wait(DEADLINE_S)
+            return commit(batch)
+
+        engine.controller.store.commit = slow  # type: ignore[method-assign]
+        engine._commit_s = 1.0  # a slow disk: commits are made in the thread
+        asked = asyncio.create_task(engine.ask(HELD))
+        await until(lambda: engine.cluster.find(1) is not None, lambda: engine.cluster)
+        looked = asyncio.create_task(engine.settled())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not looked.done()
+        may_write.set()
+        assert (await looked).find(1) is not None and (await asked).ids == [1]
 
 
 async def test_a_round_that_breaks_ends_alone_and_shows_in_health() -> None:
