@@ -102,6 +102,15 @@ class Site:
             page.locator("main").wait_for()
         return page
 
+    def owners_window(self, **how: Any) -> Page:
+        """A window of the server's own account, which alone adds nodes; logged in by the link that `roost web` prints."""
+        page = self.window(**how)
+        page.goto(self.box.do("web").split()[0])
+        page.locator("button[type=submit]").click()
+        page.wait_for_url("**/")
+        page.locator("main").wait_for()
+        return page
+
     def allow(self, *words: str) -> None:
         """Let pages complain of this until the test is over: of a server that is away, of a wrong password."""
         self.allowed += words

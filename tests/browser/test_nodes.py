@@ -42,10 +42,10 @@ def add(page: Page, name: str, address: str, key: str = "") -> None:
 
 def test_what_cannot_be_added_is_said_in_the_dialog(site: Site) -> None:
     site.allow("status of 403", "status of 400", "status of 503")
-    page = site.window("ada")
+    page = site.owners_window()
     dialog = page.get_by_role("dialog", name="Add node")
     add(page, "p1", "pipe:")
-    expect(dialog.get_by_role("alert")).to_contain_text("only the server's own account")
+    expect(dialog.get_by_role("alert")).to_contain_text("only the server's own account")  # with its credentials, on its machine
     dialog.get_by_label("Address").fill("ssh://root@")
     dialog.get_by_role("button", name="Add node").click()
     expect(dialog.get_by_role("alert")).to_contain_text("ssh://")
@@ -62,7 +62,7 @@ def test_what_cannot_be_added_is_said_in_the_dialog(site: Site) -> None:
 
 def test_a_machine_is_a_node_from_its_first_to_its_last_day(site: Site, hosts: Hosts) -> None:
     site.allow("status of 409", "status of 503")  # of a host key that nobody knows, of a log that is away
-    host, page = hosts[0], site.window("ada")
+    host, page = hosts[0], site.owners_window()  # nodes are added by the server's own account
     comes(page, host, str(hosts.key))
     job = site.box.submit("--owner", "ada", "-g", 1, "--node", host.name, "--cwd", "/tmp", "sleep 300")
     until("it runs", lambda: site.box.http("GET", f"/jobs/{job}").json["state"] == "running")

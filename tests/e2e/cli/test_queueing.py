@@ -79,7 +79,7 @@ def test_kill_and_rm(shared: Box) -> None:
 
 def test_a_dry_run(shared: Box) -> None:
     assert shared.out("submit", "--dry-run", "-g", "0", "true", "x") == "would start now on a CPU slot\n"
-    assert shared.out("submit", "--dry-run", "--hold", "true", "x").startswith("would wait: held")
+    assert shared.out("submit", "--dry-run", "--hold", "true", "x").startswith("would wait: waiting for `roost release`")
 
 
 def test_strange_input_has_clear_answers(shared: Box, tmp_path: Path) -> None:

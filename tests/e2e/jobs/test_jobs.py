@@ -100,7 +100,7 @@ def test_many_from_a_file_all_or_none(box: Box) -> None:
     assert [box.log(job) for job in ids] == ["one\n", "0,1\n", "three\n"]
     before = box.json("ls", "--all")["total"]
     said = box.refused(2, "submit", "--from", "-", text="-g 0 true\n-g 99 true\n-g 0 true\n")
-    assert "there are 4" in said
+    assert "this machine has 4" in said
     assert "2" in said
     assert box.json("ls", "--all")["total"] == before
 
@@ -313,7 +313,7 @@ def test_edit_changes_a_waiting_job_and_clone_makes_another(box: Box) -> None:
     box.ends(job, "succeeded")
     box.ends(copy, "succeeded")
     assert (box.log(job), box.log(copy)) == ("1\n", "1 2\n")
-    assert "there are 4" in box.refused(2, "clone", job, "-g", 5)
+    assert "this machine has 4" in box.refused(2, "clone", job, "-g", 5)
     again = int(box.do("clone", job, "--", "echo", "another"))
     box.ends(again, "succeeded")
     assert box.log(again) == "another\n"

@@ -50,7 +50,7 @@ def test_cuda_out_of_memory_is_tried_again_alone(box: Box) -> None:
         return None if "before attempt" in (said := box.why(job)) else said
 
     said = until("its pause is over", look, shown=lambda: box.why(job))
-    assert box.state(job) == "queued" and f"taken by job {neighbour}" in said and found["retry"] in " ".join(said.split())
+    assert box.state(job) == "queued" and f"in use by job {neighbour}" in said and found["retry"] in " ".join(said.split())
     assert box.job(job)["request"]["mem_mib"] == 2048  # what the user asked stays
     box.do("kill", neighbour)
     assert len(box.ends(job, "succeeded")["attempts"]) == 2

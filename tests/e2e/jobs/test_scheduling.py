@@ -63,7 +63,7 @@ def test_weight_zero_goes_first_and_negative_keeps_all_others_out(own: Box, poli
     own.do("kill", blockers[0])
     own.do("kill", blockers[1])
     own.ends(blockers[1], "killed")
-    assert "nobody else's starts" in own.why(ana) and own.state(zoe) == own.state(ana) == "queued"
+    assert "jobs of neg go first (negative weight)" in own.why(ana) and own.state(zoe) == own.state(ana) == "queued"
     own.do("kill", blockers[2], blockers[3])
     order = [own.ends(job, "succeeded")["started_at"] for job in (negative, zoe, ana)]
     assert order == sorted(order)

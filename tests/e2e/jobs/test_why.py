@@ -20,7 +20,7 @@ def test_why_says_who_holds_it_what_is_ahead_and_when_it_starts(own: Box) -> Non
     urgent = box.submit("-g", 4, "--priority", 5, *FOREVER)
 
     said = box.why(last)
-    assert "needs 2 GPUs at once" in said
+    assert "needs 2 free GPUs on" in said
     assert f"job {holder} of " in said and "estimated end" in said
     assert "ahead in the queue: 2 jobs" in said
     assert f"job {urgent} of " in said and "higher priority" in said

@@ -93,7 +93,7 @@ def test_users_from_a_file(own: Box) -> None:
         ("new none\n-x\n", 2, "line 2: invalid name '-x'"),
         ("new none\nthere none\n", 1, "user there already exists"),
         ("new no-such-account\n", 2, "this machine has no account no-such-account"),
-        (f"new {ME}\nold {ME}\n", 1, f"{ME} cannot be tied to new and to old"),
+        (f"new {ME}\nold {ME}\n", 1, f"{ME} cannot be linked to both new and old"),
     ],
 )
 def test_of_a_file_with_one_bad_line_nobody_is_added(box: Box, text: str, code: int, said: str) -> None:
@@ -141,7 +141,7 @@ def test_a_token_that_has_expired_is_void(box: Box) -> None:
 
 
 def test_a_login_by_password_and_out_again(own: Box) -> None:
-    assert "at least 10 are needed" in own.refused(2, "password", text="short\n")
+    assert "at least 10 are required" in own.refused(2, "password", text="short\n")
     own.do("password", text=PASSWORD + "\n")
     there = elsewhere(own)
     ran = there("login", own.url, text=PASSWORD + "\n")

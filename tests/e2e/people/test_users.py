@@ -116,7 +116,7 @@ def test_a_user_gets_no_more_gpus_than_their_limit(box: Box) -> None:
         box.comes_to(job, "running")
     box.ends(box.submit("-g", 0, "true"), "succeeded")
     assert box.state(jobs[2]) == "queued"
-    assert "max_gpus" in box.why(jobs[2]) or "quota" in box.why(jobs[2]) or "allowed" in box.why(jobs[2])
+    assert "at their limit of 2 GPUs (2 in use" in box.why(jobs[2])
     box.do("user", "set", ME, "--max-gpus", "none")
     box.comes_to(jobs[2], "running")
 

@@ -65,6 +65,7 @@ class Engine:
         self._timer_ms = 0
         self._is_stopping = self._is_over = False
         self._commit_s = 0.0
+        self._under_way: asyncio.Future[dict[int, JobRow]] | None = None
         self._steps = Steps()
 
     @property
