@@ -45,7 +45,9 @@ def test_what_cannot_be_added_is_said_in_the_dialog(site: Site) -> None:
     page = site.owners_window()
     dialog = page.get_by_role("dialog", name="Add node")
     add(page, "p1", "pipe:")
-    expect(dialog.get_by_role("alert")).to_contain_text("only the server's own account")  # with its credentials, on its machine
+    expect(dialog.get_by_role("alert")).to_contain_text(
+        "only the server's own account"
+    )  # with its credentials, on its machine
     dialog.get_by_label("Address").fill("ssh://root@")
     dialog.get_by_role("button", name="Add node").click()
     expect(dialog.get_by_role("alert")).to_contain_text("ssh://")
