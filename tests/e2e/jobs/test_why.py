@@ -26,7 +26,7 @@ def test_why_says_who_holds_it_what_is_ahead_and_when_it_starts(own: Box) -> Non
     assert f"job {urgent} of " in said and "higher priority" in said
     assert f"job {older} of " in said and ": older" in said
     assert "estimated start: " in said and "estimated run time: " in said
-    assert "with 1 GPU instead of 2: now, on " in said
+    assert "with 1 GPU instead of 2: on " in said
     assert max(map(len, said.splitlines())) <= 80
 
     data = box.json("why", last)

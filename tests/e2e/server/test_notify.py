@@ -235,7 +235,7 @@ def test_the_sender_may_die_and_another_takes_over(own: Box, hook: Webhook) -> N
 def test_without_targets_there_is_no_sender(own: Box) -> None:
     own.ends(own.submit("true"), "succeeded")
     assert _sender_of(own) is None
-    assert "nobody is told" in own.run("notify").err
+    assert "no targets; add one: roost notify add" in own.run("notify").err
 
 
 def test_refusals_are_one_line_and_a_hint(own: Box) -> None:
