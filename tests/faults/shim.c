@@ -33,7 +33,7 @@ struct control {            /* shim.py writes the first part */
 static struct control *control;
 static char root[PATH_MAX];
 static size_t root_length;
-static int report = -1;
+static char calls[PATH_MAX];
 
 static void reveal(void);
 
@@ -49,11 +49,7 @@ static void reveal(void) {
   void *at = mmap(NULL, sizeof(struct control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   syscall(SYS_close, fd);
   if (at == MAP_FAILED) return;
-  char calls[PATH_MAX];
   snprintf(calls, sizeof calls, "%s.calls", path);
-  int made = syscall(SYS_openat, AT_FDCWD, calls, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  report = syscall(SYS_fcntl, made, F_DUPFD_CLOEXEC, 700);
-  if (report < 0) report = made; else syscall(SYS_close, made);
   snprintf(root, sizeof root, "%s/", base);
   root_length = strlen(root);
   control = at;
@@ -68,12 +64,16 @@ static int below(const char *path, char *name, size_t size) {
   else if (!strncmp(path, root, root_length - 1) && !path[root_length - 1]) path = ".";
   else return 0;
   size_t n = 0;
+  if (!strncmp(path, "tmp/", 4)) path = "tmp/*";
   while (*path && n + 8 < size) {
     size_t run = 0, digits = 0;
     while (is_hex(path[run])) digits += path[run] <= '9', run++;
     if (!strncmp(path, ".part-", 6)) { /* a directory for a copy in the making */
       memcpy(name + n, ".part-*", 7), n += 7;
       for (path += 6; *path && *path != '/'; path++) ;
+    } else if (!strncmp(path, ".pyz.", 5)) { /* the pid of its maker */
+      memcpy(name + n, ".pyz.*", 7), n += 6;
+      for (path += 5; *path >= '0' && *path <= '9'; path++) ;
     } else if (run >= 5 && digits) { name[n++] = '*'; path += run; }
     else if (run) { while (run-- && n + 2 < size) name[n++] = *path++; }
     else name[n++] = *path++;
@@ -106,7 +106,10 @@ static int of_path(int directory, const char *path, char *name, size_t size) {
 static void note(const char *call, const char *name, uint32_t occurrence, const char *what) {
   char line[1024];
   int length = snprintf(line, sizeof line, "%d\t%s\t%s\t%u\t%s\n", (int)syscall(SYS_getpid), call, name, occurrence, what);
-  if (report >= 0 && length > 0) syscall(SYS_write, report, line, (size_t)length);
+  int saved = errno;
+  int report = syscall(SYS_openat, AT_FDCWD, calls, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666); /* a daemon closes all it finds */
+  if (report >= 0) syscall(SYS_write, report, line, (size_t)length), syscall(SYS_close, report);
+  errno = saved;
 }
 
 /* What is to happen to this call: -1 nothing special, else how it fails. `needs_room`: it fails on a full disk. */

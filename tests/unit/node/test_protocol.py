@@ -91,6 +91,10 @@ def test_a_trace_grows_line_by_line() -> None:
     assert parse_trace(whole.rsplit("\n", 2)[0] + "\n", 9).status is None
     assert parse_trace(f"100\n{text[:50]}", 9) == (100, None, None, None, None, 9)
     assert parse_trace("", 9) == (None, None, None, None, None, 9)
+    assert parse_trace(f"100\n{text}\n101\n13", 9).status is None, "cut by a disk that took a part of it"
+    assert parse_trace(f"100\n{text}\n101\n\n13\n137\n", 9) == (100, RECORD, 101, 137, None, 9)
+    assert parse_trace(f"100\n{text}\n10\n0\n", 9).status == 0, "the pid was cut"
+    assert parse_trace(f"100\n{text}\n10", 9).main_pid is None
     problem = {"why": "cannot_start", "error": "no"}
     assert parse_trace(json.dumps(problem) + "\n", 9).problem == problem
 

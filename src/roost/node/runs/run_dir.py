@@ -10,7 +10,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from roost.node.protocol import Message
 from roost.node.runs.run_spec import OPEN_NEW, OPEN_OVERWRITE, SAME_AS_STDOUT, Spec
-from roost.node.state_dir import StateDir, read_text, write_text
+from roost.node.state_dir import StateDir, read_or_empty, read_text, write_text
 
 _encoder = json.JSONEncoder(separators=(",", ":"))
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY
@@ -69,11 +69,13 @@ def has_trace(state: StateDir, name: str) -> bool:
 
 
 def parse_trace(text: str, at_ms: int) -> Trace:
-    """Pure. Lines that are missing, or were cut by a full disk or a crash of the machine, are unknown."""
-    lines = [*text.split("\n"), "", "", ""]
+    """Pure. Lines that are missing, or were cut by a full disk or a crash of the machine, are unknown; of the statuses that
+    were tried the last one counts."""
+    lines = [*text.split("\n")[:-1], "", "", ""]
     if text.startswith("{"):
         return Trace(None, None, None, None, _object(lines[0]), at_ms)
-    wrapper, record, main, status = lines[:4]
+    wrapper, record, main, *statuses = lines
+    status = next(filter(None, reversed(statuses)), "")
     return Trace(_number(wrapper), parse_record(record), _number(main), _number(status), None, at_ms)
 
 
@@ -94,7 +96,7 @@ def write_problem(state: StateDir, name: str, values: Dict[str, Any]) -> None:
 def note_status(state: StateDir, name: str, status: int) -> None:
     """The exit status of a run whose wrapper died before it could note it."""
     with open(state.marker(name), "a", encoding="ascii") as trace:
-        trace.write(f"{status}\n")
+        trace.write(f"{status}\n" if read_or_empty(state.marker(name)).endswith("\n") else f"\n{status}\n")
 
 
 def erase(state: StateDir, name: str) -> None:

@@ -57,7 +57,8 @@ while read -r ROOST_RUN <&8; do
 set -- $? "$2"
 read -r ROOST_RUN ROOST_FD <&8 || break
 [ -z "$ROOST_FD" ] || kill -9 $$
-[ ! -e "$2/$ROOST_RUN" ] || until echo $1 >>"$2/$ROOST_RUN" || [ -e /proc/$PPID/exe ]; do sleep 1; done
+[ ! -e "$2/$ROOST_RUN" ] || echo $1 >>"$2/$ROOST_RUN" ||
+until [ -e /proc/$PPID/exe ] || printf '\\n%s\\n' $1 >>"$2/$ROOST_RUN"; do sleep 1; done
 echo "= $ROOST_RUN $1" >&9
 done
 exit $1
@@ -136,7 +137,8 @@ class Runners:
         runner.devices = limits.devices
         memory = os.memfd_create("roost-run")
         try:
-            os.write(memory, script)
+            with open(memory, "wb", closefd=False) as file:
+                file.write(script)
             os.lseek(memory, 0, os.SEEK_SET)
             os.write(runner.orders, f"{run} {memory}\n{run}\n".encode())
         except OSError:

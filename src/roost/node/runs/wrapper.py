@@ -17,7 +17,8 @@ so that a daemon's death is no SIGPIPE here.
   in whole: CGROUP is `gate`, and it waits on that descriptor before it does anything.
 - `trap :` and not `trap ''`: a caught signal is back at its default in the job, an ignored one would stay ignored.
 - The notice is the last thing before the command: without it the job has not started.
-- A full disk must not lose a status. The daemon, while it lives, learns it from wait(); otherwise try until it fits.
+- A full disk must not lose a status. The daemon, while it lives, learns it from wait(); otherwise try until it fits, on a
+  line of its own: what was tried before may have been cut, by a disk that took a part of it.
   A daemon that is dead and that nobody has waited for can still be signalled, but has no `exe`.
 """
 
@@ -51,7 +52,7 @@ shift 6
 exec "$@" 9>&-
 )
 set -- $? "$1"
-until echo $1 >>"$2" || [ -e /proc/$PPID/exe ] || [ ! -e "$2" ]; do sleep 1; done
+echo $1 >>"$2" || until [ -e /proc/$PPID/exe ] || [ ! -e "$2" ] || printf '\\n%s\\n' $1 >>"$2"; do sleep 1; done
 exit $1
 """
 
