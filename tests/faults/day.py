@@ -4,8 +4,8 @@
     .venv/bin/python -m tests.faults.day --sample 40     break so many of them, chosen by --seed
     .venv/bin/python -m tests.faults.day --all
 
-Server, node program, the shells around jobs, and the jobs run with the shim. A call is named by what is done to which file for
-which time, so that it is the same one on another day, whatever the order.
+Server, node program, the shells around jobs, and the jobs run with the shim. A call is named by what is done to which file
+for which time, so that it is the same one on another day, whatever the order.
 """
 
 from __future__ import annotations
@@ -135,6 +135,9 @@ class Day:
             if job not in known:
                 continue
             found = self.roost.job(job)
+            for attempt in found["attempts"]:
+                if attempt.get("error") or attempt.get("outcome") in ("refused", "lost", "cannot_start"):
+                    self.report.said.append(f"job {job}: attempt {attempt}")
             outcome, exit_code = found["outcome"], found["exit_code"]
             self.check(found["state"] == "ended", f"job {job} is {found['state']}: {found.get('reasons')}")
             if ended[job]:

@@ -31,6 +31,7 @@ from roost.core import events as ev
 from roost.core.model import Conditions
 from roost.core.spec import JobSpec
 from roost.core.states import Outcome
+from roost.server.logs.copies import Copies, Kept, Note
 from roost.server.rounds.submit import kept
 from roost.store import files, reads
 from roost.store.restore import back_up, finish, restore
@@ -165,6 +166,39 @@ def check_archive(place: Path, how: str) -> None:
     assert how != REFUSED or text in (LINES, text[: text.rindex(b"\n") + 1]), "no half line after a refusal"
 
 
+# -- copies of the logs of other nodes
+
+LOG = b"a line of the log\n" * 500
+
+
+def make_copy(place: Path, attempt: int) -> None:
+    """As the collector does it."""
+    copies = Copies(place)
+    try:
+        part = copies.begin(1, attempt, "out")
+        try:
+            part.write(LOG[:5000], 0)
+            part.write(LOG[5000:], 5000)
+            part.end(len(LOG))
+        finally:
+            part.close()
+        copies.keep(1, attempt, Note(out=Kept(len(LOG)), merged=True), NOW)
+    except OSError:
+        copies.give_up(1, attempt)
+        raise
+
+
+def check_copies(place: Path, how: str) -> None:
+    for attempt in (1, 2):
+        found = Copies(place).read(1, attempt, {"offset": 0, "limit": 1 << 20})
+        if found is None:
+            assert attempt == 2 and how != DONE
+        else:
+            assert found.data == LOG, "what is said to be a copy is whole"
+    make_copy(place, 2)
+    assert Copies(place).remove(1) > 0 and Copies(place).note(1, 1) is None
+
+
 # -- migrate
 
 
@@ -190,6 +224,7 @@ OPERATIONS = {
     "backup": Operation(prepare_backup, act_backup, check_backup),
     "restore": Operation(prepare_restore, act_restore, check_restore),
     "archive": Operation(prepare_archive, act_archive, check_archive),
+    "copies": Operation(lambda place: make_copy(place, 1), lambda place: make_copy(place, 2), check_copies),
     **{f"migrate-{version}": migration(version) for version in versions()[:-1]},
 }
 

@@ -162,6 +162,7 @@ def _open_log(home: Path) -> None:
     handler.setFormatter(PlainFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("alembic").setLevel(logging.WARNING)
+    logging.raiseExceptions = False  # a log that cannot be written, on a full disk, is no reason for more text
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
@@ -244,6 +245,7 @@ def _local_node(store: Store, controller: Controller) -> str:
         store.rename_node(known, name)
         store.set_meta("local_node", name)
         controller.reload()
+    controller.local_node = name
     controller.cluster.node(name)
     return name
 

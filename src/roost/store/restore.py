@@ -74,7 +74,8 @@ def try_out(path: Path, source: Path, change: Change = lambda store: None) -> No
     except Exception as error:  # whatever it is, no server would start from this
         raise Damaged("store.copy_unusable", path=str(source), why=f"{type(error).__name__}: {error}") from error
     with opened(path, "rw") as db:
-        db.execute("PRAGMA journal_mode=DELETE")
+        if db.execute("PRAGMA journal_mode=DELETE").fetchone()[0] != "delete":
+            raise Damaged("store.copy_unusable", path=str(source), why="its journal cannot be changed")
 
 
 def finish(target: Path) -> None:

@@ -71,6 +71,8 @@ class Controller:
         self.store, self._socket, self._nonce = store, socket, nonce
         self.disk_is_full = False
         """While it is, no new job is accepted."""
+        self.local_node: str | None = None
+        """The node of this machine, which is there also before it was committed."""
         self.is_leaving = False
         """Once the server ends soon, nothing is started any more."""
         self.reload()
@@ -80,6 +82,8 @@ class Controller:
         before: Cluster | None = vars(self).get("cluster")
         self.cluster: Cluster = load(self.store)
         self.cluster.account_states = before.account_states if before is not None else None
+        if self.local_node is not None:
+            self.cluster.node(self.local_node)
         self.interned = Interned()
         self.orphans = Orphans()
         self.last_job = int(self.store.meta().get("last_job", "0"))

@@ -137,3 +137,10 @@ def test_a_forced_start_passes_hold_and_full_gpus(server: Server) -> None:
     assert server.ops() == [f"start {held}.1"]
     server.round(Act("ada", "kill", [held]))
     assert server.ops() == [f"stop {held}.1"]
+
+
+def test_the_node_of_this_machine_is_there_after_a_failed_commit(server: Server) -> None:
+    """It may not be in the store yet: the first commit of a new home has it."""
+    server.controller.local_node = "here"
+    server.controller.failed(server.decide(ONE), CommitFailed("store.io_error", code="SQLITE_IOERR_FSYNC"))
+    assert "here" in server.cluster.nodes
