@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["ApiError", "BadReport", "Roost", "RoostError", "ServerUnreachable", "StartFailed", "report"]
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

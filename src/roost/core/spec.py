@@ -7,6 +7,7 @@ follows from it for one attempt (`start_message`), not the value itself. Pure.
 
 from collections.abc import Hashable
 from functools import lru_cache
+from itertools import dropwhile
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -133,9 +134,15 @@ def display_command(spec: JobSpec) -> str:
     return " ".join(spec.command if is_plain else map(_quoted, spec.command))
 
 
+_OF_A_SHELL = str.maketrans(dict.fromkeys(";&|()<>'\"`", " "))
+
+
 def default_name(spec: JobSpec) -> str:
     """A name from the command: the script when an interpreter runs one, else the program."""
-    words = spec.command.split() if isinstance(spec.command, str) else spec.command
+    words = spec.command
+    if isinstance(words, str):
+        words = words[:1000].translate(_OF_A_SHELL).split()
+        words = list(dropwhile(lambda word: "=" in word, words))  # variables before the program
     base = [word.rpartition("/")[2] for word in words[:8]]
     if not base:
         return "job"

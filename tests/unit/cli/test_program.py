@@ -169,3 +169,15 @@ def test_a_word_of_an_earlier_tool_is_answered_with_ours(word: str, meant: str, 
     assert roost(word) == (2, "", f"roost: no such verb: {word}\nhint: here that is: roost {meant}\n")
     verb, argv = verb_of(shlex.split(meant))
     parse(load(verb).VERB, argv)
+
+
+def test_python_dash_m_is_the_command_line() -> None:
+    ran = python("-m", "roost", "--version")
+    assert (ran.returncode, ran.stdout) == (0, python(*CLI, "--version").stdout) and __version__ in ran.stdout
+
+
+def test_the_client_shows_its_names() -> None:
+    ran = python(
+        "-c", "import roost.client as c; print({'Roost', 'ApiError', 'report'} <= set(dir(c)), hasattr(c, 'Roost'))"
+    )
+    assert ran.stdout == "True True\n"

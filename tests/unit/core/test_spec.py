@@ -86,6 +86,11 @@ def test_an_unknown_key_or_a_wrong_type_is_refused_as_strictly_in_an_edit() -> N
         ("bash run.sh", "run.sh"),
         (["/usr/bin/nvidia-smi"], "nvidia-smi"),
         (["python"], "python"),
+        ("id; whoami", "id"),
+        ("(cd x&&python -u t.py)", "cd"),
+        ("A=1 B=2 python t.py>out", "t.py"),
+        ("; ;", "job"),
+        ("A=1", "job"),
         ("x" * 100, "x" * 60),
     ],
 )

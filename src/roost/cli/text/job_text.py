@@ -159,6 +159,8 @@ def away(text: "str | None", now: datetime) -> str:
     if at is None:
         return ""
     distance = (now - at).total_seconds()
+    if abs(distance) < 1:
+        return say("shown.now")
     return say("shown.ago" if distance >= 0 else "shown.in", time=brief(abs(distance)))
 
 

@@ -611,3 +611,10 @@ def test_a_job_that_outgrows_what_it_asked_is_shown() -> None:
     assert _outgrown(gpu) == {7: "  (requested 8.0G)"}
     assert _peak(9216, 8192) == "peak 9.0G, more than the requested 8.0G"
     assert _peak(4096, 8192) == "peak 4.0G" and _peak(None, None) == ""
+
+
+def test_a_moment_ago_is_now_whichever_clock_is_ahead() -> None:
+    at = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
+    shown = [job_text.away(f"2026-11-15T12:00:0{s}Z", at) for s in ("0.9", "1.5")]
+    assert shown[0] == "now" and shown[1].startswith("in ")
+    assert job_text.away("2026-11-15T11:59:59.5Z", at) == "now"

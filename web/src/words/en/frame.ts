@@ -55,6 +55,7 @@ export const frame = {
   "span.hm": "{h} h {m} min",
   "span.dh": "{d} d {h} h",
   "time.ago": "{span} ago",
+  "time.now": "now",
   "time.in": "in {span}",
   "error.unreachable": "Can't reach the server. Nothing was changed; try again in a moment.",
 

@@ -57,6 +57,7 @@ export const frame: Record<keyof typeof en, string> = {
   "span.hm": "{h} 小时 {m} 分",
   "span.dh": "{d} 天 {h} 小时",
   "time.ago": "{span}前",
+  "time.now": "刚刚",
   "time.in": "{span}后",
   "error.unreachable": "无法连接服务器，未做任何更改，请稍后重试。",
 

@@ -1,18 +1,19 @@
-"""roost node rm, lost and trust: remove a node, declare its jobs lost, trust its new host key."""
+"""roost node rm, lost and trust: remove nodes, declare a node's jobs lost, trust its new host key."""
 
 from roost.cli.parse.options import JSON, Args, Option, TableVerb, Verb
 from roost.cli.parse.values import compress, plural
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import clean, print_answer
-from roost.cli.verbs.nodes.node_names import HOST_KEY, NAME, YES, with_host_key
+from roost.cli.text.output import clean, print_answer, print_json
+from roost.cli.verbs.nodes.node_names import HOST_KEY, NAME, NAMES, YES, with_host_key
 
 RM = Verb(
     "node rm",
-    "remove a node",
-    operands=(NAME,),
+    "remove nodes",
+    operands=(NAMES,),
     options=(Option("-f --force", "even if it has jobs: they count as lost, and are ended if the node is reachable"), JSON),
     examples=(
         ("roost node rm lab3", "fails while it has jobs"),
+        ("roost node rm lab4 lab5", "two nodes"),
         ("roost drain lab3", "first let its running jobs finish"),
     ),
     about="For administrators. Its jobs stay in the history; logs that exist only on the\nnode can no longer be read.",
@@ -41,10 +42,19 @@ TRUST = Verb(
 
 
 def remove(args: Args) -> int:
-    """Remove a node."""
-    gone = server().fleet.remove(args.name, force=bool(args.force))
-    jobs = f"; {_lost_text(gone['lost'])}" if gone["lost"] else ""
-    return print_answer(args, gone, f"removed {clean(gone['node'])}{jobs}")
+    """Remove nodes, each by itself; the first refusal ends it, after those that were removed are printed."""
+    fleet, removed = server().fleet, []
+    try:
+        for name in dict.fromkeys(args.names):
+            gone = fleet.remove(name, force=bool(args.force))
+            removed.append(gone)
+            if not args.json:
+                jobs = f"; {_lost_text(gone['lost'])}" if gone["lost"] else ""
+                print(f"removed {clean(gone['node'])}{jobs}")
+    finally:
+        if args.json and removed:
+            print_json(removed[0] if len(args.names) == 1 else {"version": 1, "nodes": removed})
+    return 0
 
 
 def give_up(args: Args) -> int:

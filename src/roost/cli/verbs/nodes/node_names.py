@@ -12,6 +12,7 @@ from roost.client.client import Roost
 from roost.client.errors import ApiError, RoostError
 
 NAME = Operand("name", "1", "NAME", "the node, as `roost nodes` shows it")
+NAMES = Operand("names", "+", "NAME", "the nodes, as `roost nodes` shows them")
 HOST_KEY = Option("--host-key", "expected fingerprint of the host key", "one", "SHA256:…")
 YES = Option("-y --yes", "accept the host key without asking")
 

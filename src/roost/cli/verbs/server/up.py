@@ -1,15 +1,19 @@
 """roost up: start the server, in the foreground or background."""
 
 import os
+import time
 
 from roost.cli.parse import values
-from roost.cli.parse.options import Args, Option, Verb
+from roost.cli.parse.options import Args, Json, Option, Verb
 from roost.cli.text.output import announce, note
 from roost.cli.verbs.server.server_options import LISTENING, SIM, server_arguments
 from roost.client import paths
 from roost.client.client import Roost
 from roost.client.errors import EXIT_TRY_LATER, RoostError
+from roost.messages.terminal import say
 
+READ_S = 3.0
+"""How long a new server may take to read its GPUs for the first time."""
 VERB = Verb(
     "up",
     "start the server, with this machine's GPUs or simulated ones",
@@ -75,13 +79,28 @@ def first_administrator(roost: "Roost") -> list[str]:
 
 def where(roost: "Roost") -> list[str]:
     """The server's address, home and GPUs."""
-    status = roost.status()
+    status = _settled(roost)
     about = status.get("server") or {}
-    gpus = (status.get("gpus") or {}).get("total", 0)
+    counts = status.get("gpus") or {}
+    gpus, faulty = counts.get("total", 0), counts.get("fault", 0)
     lines = [
-        f"roost: server running, pid {status.get('server_pid')}, {values.plural(gpus, 'GPU')}, {about.get('url')}",
+        f"roost: server running, pid {status.get('server_pid')}, {_gpus_text(gpus, faulty)}, {about.get('url')}",
         f"roost: home {about.get('home')}; stop it with: roost down",
     ]
     if not gpus:
         lines.append("roost: no GPU found; to simulate some: roost down; roost up --sim 4x24G --detach")
+    elif faulty == gpus:
+        lines.append(f"roost: {say('cli.no_gpu_works')}")
     return lines
+
+
+def _gpus_text(gpus: int, faulty: int) -> str:
+    return say("cli.gpus_at_fault", gpus=gpus, faulty=faulty) if faulty else values.plural(gpus, "GPU")
+
+
+def _settled(roost: "Roost") -> Json:
+    """The status once every GPU has been read, or after a moment."""
+    until = time.monotonic() + READ_S
+    while (status := roost.status()).get("gpus", {}).get("unknown") and time.monotonic() < until:
+        time.sleep(0.05)
+    return status

@@ -515,3 +515,16 @@ def test_logins_are_set_listed_and_taken_back(roost: Roost, server: FakeServer) 
     ]
     assert json.loads(roost("node", "login", "--user", "ana", "--json").out) == {"version": 1, "logins": [LOGIN]}
     assert roost("node", "login", "--rm").code == roost("node", "login", "lab3", "x", "--rm").code == 2
+
+
+def test_several_nodes_are_removed_and_the_first_refusal_ends_it(roost: Roost, server: FakeServer) -> None:
+    def gone(name: str) -> dict[str, Any]:
+        return {"version": 1, "node": name, "lost": [7] if name == "lab2" else []}
+
+    server.routes |= {f"DELETE /nodes/{name}": gone(name) for name in ("lab1", "lab2")}
+    assert roost("node", "rm", "lab1", "lab2", "lab1") == (0, "removed lab1\nremoved lab2; 1 job is lost: 7\n", "")
+    assert json.loads(roost("node", "rm", "--json", "lab1", "lab2").out)["nodes"] == [gone("lab1"), gone("lab2")]
+    assert json.loads(roost("node", "rm", "--json", "lab1").out) == gone("lab1")
+    server.routes["DELETE /nodes/lab2"] = lambda _q, _b: (409, error("conflict", "lab2 has jobs"))
+    ran = roost("node", "rm", "lab1", "lab2", "lab3")
+    assert (ran.code, ran.out) == (1, "removed lab1\n") and "lab2 has jobs" in ran.err
