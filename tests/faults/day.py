@@ -124,7 +124,7 @@ class Day:
         held = [str(job) for job in self.jobs if self.state(job) == "held"]
         if held:
             self.roost.release(",".join(held))
-        known = {job["id"]: job for job in self.roost.wait("all", PATIENCE_S)}
+        known = {job["id"]: job for job in self.roost.wait("all", PATIENCE_S)} if list(self.roost.all_jobs("")) else {}
         archived = self.archived()
         begun, ended = self.seen("begin"), self.seen("end")
         self.check(not (twice := [job for job, n in begun.items() if n > 1]), f"began twice: {twice}")

@@ -35,6 +35,7 @@ from roost.server.process.sockets import CannotListen, check_own
 from roost.server.rounds.controller import Controller
 from roost.server.rounds.engine import Engine, EngineInbox
 from roost.server.shutdown import Shutdown
+from roost.store import files
 from roost.store.restore import finish, restore
 from roost.store.store import Store
 from roost.store.store_errors import StoreError
@@ -143,10 +144,11 @@ def _settings(home: Path, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _keep(home: Path, settings: dict[str, Any]) -> None:
-    """For the next start, once this one has worked."""
-    partial = home / "up.json.part"
-    partial.write_text(json.dumps(settings))
-    partial.replace(home / "up.json")
+    """For the next start, once this one has worked. Without room for it this one works all the same."""
+    try:
+        files.write(home / "up.json", json.dumps(settings).encode())
+    except OSError as error:
+        _log.warning("the options of this start are not kept: %s", error)
 
 
 class PlainFormatter(logging.Formatter):

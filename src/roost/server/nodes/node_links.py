@@ -72,8 +72,11 @@ class NodeLinks:
 
         try:
             route = self.ways.route(node, channel)
-        except (KeyError, OSError) as error:
+        except KeyError as error:  # there is no such account or login
             self._inbox.lost(node, f"{CANNOT}{channel}: {error}", channel, True)
+            return None
+        except OSError as error:  # here, not there: `open_needed` tries it again
+            self._inbox.lost(node, f"cannot begin to attach: {error}", channel, False)
             return None
         link = self._links[key] = Link(
             node, route, report, lambda _, reason: self._lost(key, reason), lambda: self._inbox.is_behind(node, channel)

@@ -29,7 +29,8 @@ class Made:
         self.routed: list[tuple[str, str]] = []
         self.is_full = False
         self.reports: list[Any] = []
-        inbox = SimpleNamespace(lost=lambda *_: None, report=self._report, is_behind=lambda *_: False)
+        self.lost: list[tuple[Any, ...]] = []
+        inbox = SimpleNamespace(lost=lambda *words: self.lost.append(words), report=self._report, is_behind=lambda *_: False)
         self.links = NodeLinks(cast(Any, inbox), cast(NodeCommands, self), lambda: self.cluster)
 
     def _report(self, node: str, message: Any, channel: str) -> None:
@@ -121,3 +122,14 @@ async def test_what_the_link_of_a_removed_node_still_says_is_not_the_new_ones(ma
     made.links.open("lab3", NODE_CHANNEL)
     old._on_report("lab3", cast(Any, said))
     assert made.reports == [said]
+
+
+@pytest.mark.parametrize("channel", [NODE_CHANNEL, Account("ada"), login_channel("bob")])
+async def test_a_full_disk_here_says_nothing_about_what_runs_there(made: Made, channel: str) -> None:
+    """Only an account or a login that is not there ends its runs for good."""
+    made.is_full = True
+    made.links.begin()
+    made.lost.clear()
+    assert made.links.open("lab3", cast(Any, channel)) is None
+    ((node, reason, at, for_good),) = made.lost
+    assert (node, at, for_good) == ("lab3", channel, False) and "no space left" in reason and "cannot run as" not in reason
