@@ -13,8 +13,10 @@ IN_A_DAY = {
     "store/files.py:keep": r"link .*\.db",
     "store/files.py:sync": r"fsync \.",
     "store/files.py:_write": r"write done\.jsonl",
+    "store/files.py:write": r"write home/up\.json\.part",
+    "store/files.py:replace": r"rename home/up\.json",
     "server/main.py:main": r"mkdir home",
-    "server/main.py:_keep": r"rename home/up\.json",
+    "server/operations/server.py:_write_backup": r"create home/last-backup.*",
     "server/process/home_lock.py:take": r"write home/server\.lock",
     "server/process/listener.py:listen": r"unlink home/roost\.sock",
     "server/process/sockets.py:unix_socket": r"unlink home/roost\.sock",
@@ -44,8 +46,6 @@ IN_A_DAY = {
 """Where it is, and a call of the day that comes from there."""
 
 ELSEWHERE = {
-    "store/files.py:replace": _RESTORE,
-    "store/files.py:write": "tests/unit/store/test_files.py: a fault at every call",
     "store/restore.py:finish": _RESTORE,
     "store/restore.py:_keep": _RESTORE,
     "store/restore.py:_drop_unused": _RESTORE,
@@ -68,8 +68,10 @@ ELSEWHERE = {
     "node/claims/lock_files.py:_open_directory": "opened to be read",
     "node/commands/attach.py:_become_daemon": _NAMED,
     "node/commands/attach_as.py:_own_directory": "under root with accounts; without it the link is closed with the reason",
-    "node/commands/attach_as.py:_own_cgroup": _CGROUP,
+    "node/commands/attach_as.py:_enter_cgroup": _CGROUP,
     "node/commands/attach_as.py:_be_ordinary": "/proc is no disk",
+    "node/commands/cgroup_helper.py:_be_helper": _NAMED,
+    "node/commands/cgroup_helper.py:_put": _CGROUP,
     "node/commands/check.py:_cannot_write": _REFUSED,
     "node/commands/questions.py:_be_child": _NAMED,
     "node/commands/sim_job.py:_occupied": _SIMULATED,
@@ -94,11 +96,13 @@ ELSEWHERE = {
     "node/runs/runner.py:_make": _NAMED,
     "node/runs/spawn.py:__post_init__": _NAMED,
     "node/runs/spawn.py:_as_file": _NAMED,
+    "node/runs/spawn.py:let_in": _NAMED,
     "node/runs/supervisor.py:_launch": "only of a run that never began",
     "node/system/cgroup.py:create": _CGROUP,
     "node/system/cgroup.py:leave": _CGROUP,
     "node/system/cgroup.py:_remove_directory": _CGROUP,
     "node/system/cgroup.py:_can_use": _CGROUP,
     "node/system/cgroup.py:_write": _CGROUP,
+    "node/system/cgroup.py:_why_no_filters": _CGROUP,
 }
 """Where it is, and why a day need not reach it."""
