@@ -9,20 +9,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import random
 import socket
 import subprocess
-import tempfile
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
 from roost.links import messages as m
 from roost.links.bootstrap import PUSH
+from roost.links.last_words import LastWords
 
 ANSWER_S = 30.0
 """How long the one answer to a question may take."""
@@ -154,18 +153,25 @@ class Link:
 
     async def _attach(self) -> str:
         route = self.route
-        with tempfile.TemporaryFile() as errors:
+        with LastWords() as errors:
             ours, theirs = socket.socketpair()
             try:
                 end = theirs.fileno()
                 process = subprocess.Popen(
-                    route.command, stdin=end, stdout=end, stderr=errors, start_new_session=True, cwd="/", **route.identity
+                    route.command,
+                    stdin=end,
+                    stdout=end,
+                    stderr=errors.writer,
+                    start_new_session=True,
+                    cwd="/",
+                    **route.identity,
                 )
             except (OSError, subprocess.SubprocessError) as error:
                 ours.close()
                 return f"cannot run {route.command[0]}: {getattr(error, 'strerror', None) or error}"
             finally:
                 theirs.close()
+            errors.listen()
             wire = _Wire(self._take_line, self._bounds, self._is_behind)
             self._hellos = self._complaints = 0
             self._is_pushed = False
@@ -396,7 +402,7 @@ class _Wire(asyncio.Protocol):
             await asyncio.sleep(0.005)
 
 
-async def _last_words(process: subprocess.Popen[bytes], errors: IO[bytes]) -> str:
+async def _last_words(process: subprocess.Popen[bytes], errors: LastWords) -> str:
     """What the command said before it ended. No thread waits for it: there are few, and it may take its time."""
     deadline = time.monotonic() + 2
     while process.poll() is None and time.monotonic() < deadline:
@@ -404,8 +410,7 @@ async def _last_words(process: subprocess.Popen[bytes], errors: IO[bytes]) -> st
     if process.poll() is None:
         process.kill()
         process.wait()
-    errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4096))
-    return errors.read(4096).decode("utf-8", "replace")
+    return errors.text()[-4096:]
 
 
 def plain(text: str, longest: int = 300) -> str:

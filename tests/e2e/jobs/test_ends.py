@@ -242,3 +242,16 @@ def test_the_node_program_leaves_when_nothing_is_left_to_do(own: Box) -> None:
 def moment(text: str) -> float:
     """Seconds since the epoch of an RFC 3339 time."""
     return datetime.fromisoformat(text).timestamp()
+
+
+def test_who_waits_for_short_jobs_over_http_hears_only_of_ends(box: Box) -> None:
+    """One at a time and many at once: the answer comes when the end is committed, not while it is."""
+    for _ in range(30):
+        job = box.submit("-g", 0, "true")
+        answer = box.http("GET", f"/jobs/wait?ids={job}&timeout_s=30")
+        assert [(one["state"], one["outcome"], one["exit_code"]) for one in answer.json["jobs"]] == [
+            ("ended", "succeeded", 0)
+        ]
+    many = box.http("POST", "/jobs", {"jobs": [{"command": ["true"], "gpus": 0}] * 50}).json["ids"]
+    answer = box.http("GET", f"/jobs/wait?ids={many[0]}-{many[-1]}&timeout_s=60")
+    assert {one["state"] for one in answer.json["jobs"]} == {"ended"} and len(answer.json["jobs"]) == 50

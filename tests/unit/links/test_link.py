@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
-import tempfile
+import stat
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -154,18 +155,18 @@ async def test_what_is_said_before_the_hello_is_dropped() -> None:
 async def test_a_link_that_cannot_be_made_for_want_of_room_or_descriptors_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real, failures = tempfile.TemporaryFile, 2
+    real, failures = os.pipe, 2
 
-    def full(*words: Any, **more: Any) -> Any:
+    def full() -> tuple[int, int]:
         nonlocal failures
         failures -= 1
         if failures >= 0:
-            raise OSError(28, "No space left on device")
-        return real(*words, **more)
+            raise OSError(24, "Too many open files")
+        return real()
 
-    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    monkeypatch.setattr("roost.links.last_words.os.pipe", full)
     async with attached(says(HELLO)) as (link, heard):
-        assert "No space left on device" in await heard.loss()
+        assert "Too many open files" in await heard.loss()
         await heard.loss()
         link.hurry()
         assert isinstance(await heard.report(), m.Hello)
@@ -217,3 +218,33 @@ async def test_a_node_that_never_says_hello_is_given_up() -> None:
 @pytest.mark.parametrize("bounds", [TRUSTED, WARY, REMOTE, WARY_REMOTE])
 def test_silence_is_noticed_within_ten_seconds_on_every_link(bounds: Bounds) -> None:
     assert 3 * bounds.silent_s + bounds.silent_s / 2 < 10
+
+
+def _unlinked_size(fd: str) -> int:
+    """How much a file without a name holds; 0 for everything else that is open."""
+    try:
+        found = os.stat(f"/proc/self/fd/{fd}")
+    except OSError:
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) and found.st_nlink == 0 else 0
+
+
+async def test_a_command_that_floods_standard_error_costs_no_disk_and_its_last_words_are_known(tmp_path: Path) -> None:
+    flood = "yes a line of noise | head -c 2000000 >&2"
+    go = tmp_path / "go"
+    command = says(HELLO, then=f"{flood}; touch {tmp_path}/said; until [ -e {go} ]; do sleep 0.02; done; echo the end >&2")
+    async with attached(command) as (_, heard):
+        assert isinstance(await heard.report(), m.Hello)
+        async with asyncio.timeout(DEADLINE_S):
+            while not (tmp_path / "said").exists():
+                await asyncio.sleep(0.01)
+        assert not [found for found in map(_unlinked_size, os.listdir("/proc/self/fd")) if found > 1 << 20]
+        go.touch()
+        assert await heard.loss() == "the end"
+
+
+async def test_a_process_that_keeps_standard_error_open_keeps_no_link_waiting() -> None:
+    async with attached(["sh", "-c", "sleep 30 </dev/null >/dev/null & echo gone >&2; exit 3"]) as (_, heard):
+        began = time.monotonic()
+        assert await heard.loss() == "gone"
+        assert time.monotonic() - began < DEADLINE_S

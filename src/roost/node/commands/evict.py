@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import Collection, Set
+from typing import Collection, List
 
 from roost.node.commands.attach_as import find_account
 from roost.node.state_dir import StateError, closing
 from roost.node.system import cgroup, libc
-from roost.node.system.procfs import owner_of, read_stat, read_tag, scan, watch
+from roost.node.system.procfs import ProcessId, owner_of, read_tag, scan, watch
 
 _ROUNDS = 100
 _PAUSE_S = 0.02
@@ -31,13 +31,15 @@ def evict(name: str, identity: str, run: str, seen: Collection[int]) -> bool:
         left = _members(account.pw_uid, identity, run, seen)
         if not left:
             return True
-        for pid in left:
-            _kill(pid)
+        for process in left:
+            _kill(process)
         time.sleep(_PAUSE_S)
     return False
 
 
-def _members(uid: int, identity: str, run: str, seen: Collection[int]) -> Set[int]:
+def _members(uid: int, identity: str, run: str, seen: Collection[int]) -> List[ProcessId]:
+    """The start times are read first: what is found out by number below is true of that process, or it is not killed."""
+    table = scan()
     base = cgroup.account_base(identity, uid)
     inside = set(cgroup.processes_of_run(base, run)) if base is not None else set()
     tag = f"{identity}:{run}"
@@ -45,13 +47,12 @@ def _members(uid: int, identity: str, run: str, seen: Collection[int]) -> Set[in
     def is_of_run(pid: int) -> bool:
         return pid in inside or (owner_of(pid) == uid and (pid in seen or read_tag(pid) == tag))
 
-    return {pid for pid in scan() if is_of_run(pid)}
+    return [stat.id for pid, stat in table.items() if is_of_run(pid)]
 
 
-def _kill(pid: int) -> None:
+def _kill(process: ProcessId) -> None:
     """That very process: the number cannot come to name another while the descriptor is open."""
-    stat = read_stat(pid)
-    fd = watch(stat.id) if stat is not None else None
+    fd = watch(process)
     if fd is not None:
         with closing(fd):
             libc.pidfd_kill(fd, signal.SIGKILL)

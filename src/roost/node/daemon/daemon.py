@@ -32,6 +32,8 @@ _TICK_S = 0.25
 _SLOW_TICKS = 4
 _MEMORY_TICKS = 8
 _KEEP_TICKS = 40
+# A wrapper that a dead daemon had just started has told its run by then.
+_LEFTOVERS_AFTER_S = 5.0
 _MAX_JOURNAL_BYTES = 1024 * 1024
 
 
@@ -90,6 +92,7 @@ class Daemon:
         self.life.adopt_all()
         if self.cgroups is not None:
             self.cgroups.sweep(set(self.life.runs))
+            self.loop.after(_LEFTOVERS_AFTER_S, self._end_leftovers)
         if self.life.runners is not None:
             self.life.runners.prove()
         self.claims.tick(self.inventory.gpus)
@@ -104,12 +107,21 @@ class Daemon:
         self._keep_usage()
         self.uplink.close("the daemon leaves")
         if self.life.runners is not None:
-            self.life.runners.close()
+            self.life.runners.close(self.life.keepers())
         if self.cgroups is not None:
             self.cgroups.leave()
             cgroup.sweep_accounts(self.identity)
         self.claims.leave()
         self.journal.write(f"daemon {os.getpid()} leaves")
+
+    def _end_leftovers(self) -> None:
+        """What lives in a cgroup of ours and is of no run and no runner, an earlier daemon has left: nobody will end it, and
+        it may hold a GPU."""
+        if self.cgroups is not None:
+            kept = {run.cgroup for run in self.life.runs.values() if run.cgroup is not None and run.phase != ENDED}
+            kept |= self.life.runners.cgroups_in_use() if self.life.runners is not None else set()
+            for path in self.cgroups.kill_all_but(kept):
+                self.journal.write(f"processes that nothing accounts for were killed: {path}")
 
     def _helper_ended(self, fd: int) -> None:
         """Nothing can be started without root's helper: the next daemon gets another, and adopts what runs."""

@@ -71,6 +71,10 @@ class Lifecycle:
         """Whether any run has not ended."""
         return any(run.phase != ENDED for run in self.runs.values())
 
+    def keepers(self) -> Set[int]:
+        """The wrappers in cgroups of runs that have not ended."""
+        return {run.keeper for run in self.runs.values() if run.keeper is not None and run.phase != ENDED}
+
     def path(self, name: str) -> str:
         """The run's directory."""
         return self.source.state.run(name)
@@ -171,7 +175,8 @@ class Lifecycle:
             self.claims.adopt(run.name, run.record.gpus, pids)
 
     def _take_over(self, run: Run) -> None:
-        self._watch(run.wrapper, lambda: self._without_wrapper(run, {}))
+        # A wrapper that has noted the status has nothing left to do, even where it was stopped and never leaves.
+        self._watch(run.wrapper if run.status is None else None, lambda: self._without_wrapper(run, {}))
         if run.phase != RUNNING:
             return
         self.limits.set(run)

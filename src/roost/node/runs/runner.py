@@ -205,9 +205,13 @@ class Runners:
         self.cgroups.remove(runner.cgroup)
         return runner
 
-    def close(self) -> None:
-        """End those that have nothing to do."""
-        for runner in list(self._idle):
+    def cgroups_in_use(self) -> Set[str]:
+        """Those of every runner."""
+        return {runner.cgroup for runner in self._all.values()}
+
+    def close(self, busy: Collection[int]) -> None:
+        """End all but those that still have a run: one that was stopped would never leave by itself."""
+        for runner in [runner for runner in self._all.values() if runner.pid not in busy]:
             cgroup.kill(runner.cgroup)  # with the subshell that it has forked ahead
             with contextlib.suppress(OSError):
                 os.kill(runner.pid, signal.SIGKILL)

@@ -80,6 +80,11 @@ class Cgroups:
             if name not in kept and name != DAEMON:
                 try_remove(os.path.join(self.base, name))
 
+    def kill_all_but(self, kept: Set[str]) -> List[str]:
+        """Kill what lives in any other of them; those in which something did."""
+        paths = (os.path.join(self.base, name) for name in subdirectories(self.base) if name != DAEMON)
+        return [path for path in paths if path not in kept and is_populated(path) and kill(path)]
+
     def leave(self) -> None:
         """Remove the base, if nothing is left below it."""
         with contextlib.suppress(OSError):

@@ -18,6 +18,7 @@ from roost.core.errors import TryLater
 from roost.links import ssh
 from roost.links.addresses import Target
 from roost.links.bootstrap import PUSH
+from roost.links.last_words import LastWords
 from roost.links.messages import encode
 from roost.links.ssh_errors import explain
 from roost.server.nodes.node_commands import as_account
@@ -90,10 +91,10 @@ async def is_known(target: Target, key: ssh.HostKey) -> bool:
 
 
 def _contact(command: list[str], program: bytes | None, identity: dict[str, Any], words: bytes) -> Said:
-    with tempfile.TemporaryFile() as errors:  # not a pipe: a helper of ssh may hold it open for ever
+    with LastWords() as errors:
         try:
             process = subprocess.Popen(
-                command, stdin=PIPE, stdout=PIPE, stderr=errors, cwd="/", start_new_session=True, **identity
+                command, stdin=PIPE, stdout=PIPE, stderr=errors.writer, cwd="/", start_new_session=True, **identity
             )
         except (OSError, subprocess.SubprocessError) as error:
             return Said(127, b"", f"cannot run {command[0]}: {getattr(error, 'strerror', None) or error}")
@@ -106,15 +107,12 @@ def _contact(command: list[str], program: bytes | None, identity: dict[str, Any]
 
         timer = threading.Timer(CONTACT_S, end)
         timer.start()
-        with process:
+        with errors.listening(), process:
             out = _talk(process, program, words)
             if len(out) >= _SAID_BYTES:
                 end()
         timer.cancel()
-        errors.seek(0)
-        return Said(
-            None if is_late.is_set() else process.returncode, out, errors.read(_SAID_BYTES).decode("utf-8", "replace")
-        )
+        return Said(None if is_late.is_set() else process.returncode, out, errors.text())
 
 
 def _talk(process: subprocess.Popen[bytes], program: bytes | None, words: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -160,3 +161,44 @@ def test_a_runner_whose_waiting_subshell_was_killed_leaves_its_next_run_alone(tm
         orders.write(b"1.1 0\n1.1\n")
         assert runner.wait(DEADLINE_S) == -signal.SIGKILL
     assert (tmp_path / "1.1").read_text() == (tmp_path / "notices").read_text() == ""
+
+
+def _stopped_keeper(node: Node) -> int:
+    """A runner that has served a run, is retired, and is stopped so that it cannot leave."""
+    for number in range(50):
+        assert node.run(f"{number}.9", "true")["status"] == 0
+        keeper = _keeper(node, f"{number}.9")
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(keeper, signal.SIGSTOP)
+            if alive(keeper):
+                return keeper
+    raise AssertionError("every runner had left before it could be stopped")
+
+
+def test_a_runner_that_is_stopped_does_not_outlive_its_daemon(ready: Node) -> None:
+    keeper = _stopped_keeper(ready)
+    wait_until(lambda: keeper not in _waiting_for_orders(ready), "the daemon has retired it")
+    ready.send("shutdown", when_idle=True)
+    wait_until(lambda: not alive(int(ready.hello["pid"])), "the daemon leaves")
+    assert not alive(keeper)
+
+
+def _waiting_for_orders(node: Node) -> list[int]:
+    """Runners whose pipe the daemon still holds."""
+    held = {
+        os.readlink(path) for path in Path(f"/proc/{node.hello['pid']}/fd").iterdir() if path.exists() or path.is_symlink()
+    }
+    return [pid for pid in _runners(node) if os.readlink(f"/proc/{pid}/fd/8") in held]
+
+
+def test_what_an_earlier_daemon_left_in_a_cgroup_is_ended_and_what_runs_is_not(ready: Node, tmp_path: Path) -> None:
+    ready.start("1.1", shell=f"until [ -e {tmp_path}/go ]; do sleep 0.01; done")
+    ready.started("1.1")
+    keeper = _stopped_keeper(ready)
+    ready.kill_daemon()
+    assert alive(keeper)
+    ready.attach()
+    wait_until(lambda: not alive(keeper), "the end of the runner that nobody will ever need")
+    assert "nothing accounts for" in ready.journal()
+    (tmp_path / "go").touch()
+    assert ready.exited("1.1")["status"] == 0
