@@ -11,6 +11,7 @@ import contextlib
 import functools
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,8 @@ from typing import Any
 
 import pytest
 from tests.box import LOOK_S, ROOT, Box, Ran
+
+from roost.node.system.procfs import read_stat
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 _TOOLS = ("__pycache__", "mypy*", "ruff*", "hypothesis*", "_pytest*", "pip*", "setuptools*")
@@ -94,24 +97,49 @@ class Account:
 @contextlib.contextmanager
 def throw_away_accounts(*stems: str) -> Iterator[list[Account]]:
     """Accounts whose names begin like that; deleted at the end, with their processes and homes."""
-    made: list[Account] = []
-    try:
-        for stem in stems:
-            made.append(_make_account(f"{stem}{os.urandom(3).hex()}"))
-        yield made
-    finally:
-        for account in made:
-            account.end_processes()
-            shutil.rmtree(account.home, ignore_errors=True)
-            _tool("userdel", account.name)
+    remove_left_behind()
+    with contextlib.ExitStack() as made:
+        yield [made.enter_context(throw_away_account(f"{stem}{os.urandom(3).hex()}")) for stem in stems]
 
 
-def _make_account(name: str) -> Account:
+@contextlib.contextmanager
+def throw_away_account(name: str, *options: str) -> Iterator[Account]:
+    """One of that very name, with more options of `useradd`. Its comment says which process wants it: a later run removes
+    those of processes that were killed."""
     home = tempfile.mkdtemp(prefix=f"{name}-", dir="/tmp")
     os.rmdir(home)  # useradd makes it, with the account's own rights
-    _tool("useradd", "--create-home", "--home-dir", home, "--shell", "/bin/sh", "--user-group", name)
-    os.chmod(home, 0o750)
-    return Account(name)
+    words = ("--create-home", "--home-dir", home, "--shell", "/bin/sh", "--user-group", "--comment", _mark(os.getpid()))
+    _tool("useradd", *words, *options, name)
+    try:
+        os.chmod(home, 0o750)
+        yield Account(name)
+    finally:
+        _remove(Account(name))
+
+
+def remove_left_behind() -> None:
+    """Remove the accounts of test runs that were killed."""
+    for entry in pwd.getpwall():
+        found = _MARK.fullmatch(entry.pw_gecos)
+        if found is not None and entry.pw_gecos != _mark(int(found[1])):
+            with contextlib.suppress(AssertionError, KeyError):  # another worker does the same
+                _remove(Account(entry.pw_name))
+
+
+_MARK = re.compile(r"roost test (\d+) \d*")
+
+
+def _mark(pid: int) -> str:
+    """What names this very process, whatever gets its number later."""
+    stat = read_stat(pid)
+    return f"roost test {pid} {stat.starttime if stat is not None else ''}"
+
+
+def _remove(account: Account) -> None:
+    account.end_processes()
+    if account.home.parent == Path("/tmp"):
+        shutil.rmtree(account.home, ignore_errors=True)
+    _tool("userdel", account.name)
 
 
 def _tool(*words: str, within_s: float = 20) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.accounts import PATH, Account, needs_root, throw_away_accounts
+from tests.accounts import PATH, needs_root, throw_away_account, throw_away_accounts
 from tests.box import Answer, until
 from tests.lab import PERMISSION, Lab, laboratory
 
@@ -253,10 +253,7 @@ def test_a_user_linked_to_another_account_leaves_jobs_secrets_and_tokens_behind(
 def test_a_uid_without_a_name_does_not_get_the_account_whose_name_is_its_number(lab: Lab) -> None:
     """`useradd` allows it when it is asked to: an account that is called like the number of another."""
     number = next(n for n in range(61000, 62000) if not _known(n) and not _known(n + 1))
-    subprocess.run(
-        ["useradd", "--badname", "-M", "-u", str(number + 1), str(number)], env={"PATH": PATH}, check=True, timeout=60
-    )
-    try:
+    with throw_away_account(str(number), "--badname", "-u", str(number + 1)):
         script = (
             "import os,socket,sys\nos.setgroups([]); os.setgid(65534); os.setuid(int(sys.argv[2]))\n"
             "s=socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n"
@@ -265,8 +262,6 @@ def test_a_uid_without_a_name_does_not_get_the_account_whose_name_is_its_number(
         words = [lab.bob.reach.python, "-I", "-c", script, str(lab.box.home / "roost.sock"), str(number)]
         said = subprocess.run(words, capture_output=True, text=True, timeout=60)
         assert " 403 " in said.stdout and "has no account" in said.stdout, said
-    finally:
-        subprocess.run(["userdel", str(number)], env={"PATH": PATH}, timeout=60, capture_output=True)
 
 
 def _known(uid: int) -> bool:
@@ -456,15 +451,12 @@ def test_a_number_given_to_a_new_account_opens_nothing_of_the_old_one(lab: Lab) 
         person.close()
         name, uid = old.name, old.uid
     new = f"new{name[3:]}"
-    subprocess.run(["useradd", "-m", "-d", f"/tmp/{new}", "-u", str(uid), new], env={"PATH": PATH}, check=True, timeout=60)
-    try:
-        person = lab.person(Account(new))
+    with throw_away_account(new, "-u", str(uid)) as account:
+        person = lab.person(account)
         until("the server knows the new name", lambda: person.http("GET", "/me").json["user"] == new)
         for tail in ("env", "log"):
             refused(person.http("GET", f"/jobs/{job}/{tail}"), 403)
         person.close()
-    finally:
-        subprocess.run(["userdel", "-r", new], env={"PATH": PATH}, timeout=60, capture_output=True)
 
 
 # -- too much -------------------------------------------------------------------------------------------------------------
