@@ -1,6 +1,7 @@
 """How many connections are held at once, so that descriptors are left for work, and which one is cut at the limit.
 
 The owner of the most connections loses one: the oldest that is idle, or whose request comes from a caller who is not known.
+The server's own account and root lose one to nobody else.
 """
 
 import os
@@ -58,5 +59,7 @@ class Connections:
     def _victim(self, newcomer: Held) -> Held:
         sizes = Counter(held.owner for held in self._held)
         safe = (0, os.geteuid())
-        spare = [held for held in self._held if held is not newcomer and held.owner not in safe and held.is_dispensable]
-        return max(spare, key=lambda held: sizes[held.owner], default=newcomer)
+        spare = [held for held in self._held if held is not newcomer and held.is_dispensable]
+        others = [held for held in spare if held.owner not in safe]
+        own = (held for held in spare if held.owner == newcomer.owner)  # the server's account makes room for itself
+        return max(others, key=lambda held: sizes[held.owner], default=next(own, newcomer))
