@@ -73,8 +73,14 @@ def _unknown_part(name: str, word: str) -> UsageError:
     from difflib import get_close_matches
 
     close = get_close_matches(word, _parts(name), 1)
-    hint = f"did you mean: roost {name} {close[0]}?" if close else f"roost {name} --help"
+    hint = _meant(f"{name} {close[0]}") if close else f"roost {name} --help"
     return UsageError("cli.unknown_verb", hint, name=f"{name} {word}")
+
+
+def _meant(verb: str) -> str:
+    from roost.messages.terminal import say
+
+    return say("cli.did_you_mean", verb=verb)
 
 
 def _unknown(name: str, words: list[str]) -> UsageError:
@@ -88,5 +94,5 @@ def _unknown(name: str, words: list[str]) -> UsageError:
     if name in FORMER:
         return UsageError("cli.former_verb", name=name, former=FORMER[name])
     close = get_close_matches(name, [*VERBS, *ALIASES], 1)
-    hint = f"did you mean: roost {close[0]}?" if close else "roost help"
+    hint = _meant(close[0]) if close else "roost help"
     return UsageError("cli.unknown_verb", hint, name=name)

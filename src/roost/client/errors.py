@@ -31,6 +31,27 @@ _EXIT_OF_STATUS = {
 _OVER_QUOTA = "over_quota"  # the only 429 that does not go away by waiting
 
 
+def sentence(code: str, /, **params: object) -> str:
+    """The sentence of that code in the terminal's language. The catalogues are imported for it, not before."""
+    from roost.messages.terminal import say
+
+    return say(code, **params)
+
+
+def why(error: OSError) -> str:
+    """What the system said, in the terminal's language where the catalogue has it."""
+    from errno import errorcode
+    from os import strerror
+
+    said = error.strerror or str(error)
+    if type(error).__name__ == "gaierror":
+        return sentence("cli.host_unknown")
+    if error.errno is None or said != strerror(error.errno):
+        return sentence("cli.timed_out") if isinstance(error, TimeoutError) else said
+    found = sentence(code := f"cli.os_{errorcode.get(error.errno, '').lower()}")
+    return said if found == code else found
+
+
 class RoostError(Exception):
     """A failure: a message, a hint and an exit code.
 
@@ -47,7 +68,8 @@ class RoostError(Exception):
         if self.said is not None:
             from roost.messages.terminal import with_hint
 
-            message, advice = with_hint(message, params)
+            said = {name: why(value) if isinstance(value, OSError) else value for name, value in params.items()}
+            message, advice = with_hint(message, said)
             hint = hint or advice
         super().__init__(message)
         self.message = message

@@ -12,7 +12,7 @@ try:
 except ImportError:  # pragma: no cover - an interpreter without the C module of that name
     import socket  # type: ignore[no-redef]
 
-from roost.client.errors import RoostError, ServerUnreachable
+from roost.client.errors import RoostError, ServerUnreachable, sentence, why
 from roost.client.paths import SYSTEM_SOCKET
 from roost.messages.catalog import language_of
 
@@ -137,10 +137,11 @@ class Connection:
     def __del__(self) -> None:
         self.close()
 
-    def lost(self, reason: object = "it closed the connection") -> ServerUnreachable:
+    def lost(self, reason: "str | OSError" = "cli.closed", **params: object) -> ServerUnreachable:
         """Close, and give the error that says so."""
         self.close()
-        return ServerUnreachable("cli.connection_lost", address=self.address, reason=str(reason), sent=True)
+        said = why(reason) if isinstance(reason, OSError) else sentence(reason, **params)
+        return ServerUnreachable("cli.connection_lost", address=self.address, reason=said, sent=True)
 
     def receive(self, most: int = _CHUNK) -> bytes:
         """Some bytes, at most so many; none at the end of the connection. TimeoutError passes through."""
@@ -154,7 +155,7 @@ class Connection:
         except TimeoutError:
             raise
         except OSError as error:
-            raise self.lost(error.strerror) from None
+            raise self.lost(error) from None
 
     def receive_line(self) -> bytes:
         """One line without its end."""
@@ -179,20 +180,20 @@ class Connection:
         try:
             self._socket.sendall(message)
         except TimeoutError:
-            raise self.lost(f"no answer within {wait_s:g} s") from None
+            raise self.lost("cli.no_answer_within", s=format(wait_s, "g")) from None
         except OSError as error:
             # A server may refuse a large body before it has read all of it: its answer is worth more than the error.
             if error.errno not in (32, 104):
-                raise self.lost(error.strerror) from None
+                raise self.lost(error) from None
         try:
             return self._answer()
         except TimeoutError:
-            raise self.lost(f"no answer within {wait_s:g} s") from None
+            raise self.lost("cli.no_answer_within", s=format(wait_s, "g")) from None
 
     def _answer(self) -> Response:
         first = self._first_line().split(b" ", 2)
         if len(first) < 2 or not first[0].startswith(b"HTTP/1."):
-            raise self.lost("it does not speak HTTP")
+            raise self.lost("cli.not_http")
         headers: dict[str, str] = {}
         while line := self.receive_line():
             name, _, value = line.decode("latin-1").partition(":")
@@ -231,7 +232,7 @@ class Connection:
             else:
                 self._socket = _open_unix(self.address)
         except OSError as error:
-            raise ServerUnreachable("cli.no_server", address=self.address, why=str(error.strerror or error)) from None
+            raise ServerUnreachable("cli.no_server", address=self.address, why=error) from None
 
 
 def _open_unix(path: str) -> socket.socket:
@@ -255,7 +256,7 @@ def _check_peer(connection: socket.socket, path: str) -> None:
     own = os.geteuid()
     if uid in (0, own) or (own == 0 and path != SYSTEM_SOCKET) or (uid == _UNMAPPED and _is_in_namespace()):
         return
-    raise OSError(f"it is run by uid {uid}, neither by root nor by you")
+    raise OSError(sentence("cli.other_uid", uid=uid))
 
 
 def _is_in_namespace() -> bool:
@@ -282,7 +283,7 @@ def _open_tcp(address: str) -> "socket.socket":
         from roost.client.tls import open_tls
 
         return open_tls(address, host, port, CONNECT_TIMEOUT_S)
-    failure: OSError = OSError("no such host")
+    failure: OSError | None = None
     for family, kind, proto, _, target in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
         connection = socket.socket(family, kind, proto)
         try:
@@ -293,7 +294,7 @@ def _open_tcp(address: str) -> "socket.socket":
         except OSError as error:
             connection.close()
             failure = error
-    raise failure
+    raise failure or OSError(sentence("cli.no_such_host"))
 
 
 def _wants_tls(address: str) -> bool:
@@ -308,7 +309,7 @@ def target_of(address: str) -> tuple[str, str, int]:
     """Scheme, host and port of a URL; OSError when it makes no sense. https has a usual port, http has none."""
     scheme, _, rest = address.partition("://")
     if scheme not in ("http", "https"):
-        raise OSError(f"{scheme}:// is not understood, only https://, http:// or the path of a socket")
+        raise OSError(sentence("cli.url_scheme", scheme=scheme))
     place = rest.split("/")[0]
     if place.startswith("["):
         host, _, tail = place[1:].partition("]")
@@ -316,9 +317,9 @@ def target_of(address: str) -> tuple[str, str, int]:
     else:
         host, _, port = place.partition(":")
     if ":" in port:
-        raise OSError(f"an IPv6 address stands in brackets, as in {scheme}://[::1]:7667")
+        raise OSError(sentence("cli.url_ipv6", scheme=scheme))
     if not port and scheme == "https":
         port = "443"
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise OSError(f"the address needs a port, as in {scheme}://127.0.0.1:7667")
+        raise OSError(sentence("cli.url_port", scheme=scheme))
     return scheme, host, int(port)

@@ -29,6 +29,12 @@ class _Scan:
     memo: "dict[str, str]" = {}  # noqa: RUF012 - the scanner clears it after every call
 
 
+def _said(code: str, at: int) -> str:
+    from roost.messages.terminal import say
+
+    return say(code, at=at)
+
+
 def _refuse(value: object) -> object:
     raise TypeError(f"not JSON: {type(value).__name__}")
 
@@ -54,9 +60,9 @@ def _quick() -> "tuple[Callable[[object], str], Callable[[str], Any]]":
         try:
             value, end = scan(text, 0)
         except StopIteration as stop:
-            raise ValueError(f"not JSON at character {stop.value}") from None
+            raise ValueError(_said("cli.not_json_at", stop.value)) from None
         if end != len(text):
-            raise ValueError(f"not JSON: more after character {end}")
+            raise ValueError(_said("cli.more_after_json", end))
         return value
 
     return dumps, loads

@@ -7,7 +7,7 @@ servers with a URL.
 import os
 
 from roost.client import jsontext
-from roost.client.errors import EXIT_NOT_PERMITTED, RoostError
+from roost.client.errors import EXIT_NOT_PERMITTED, RoostError, sentence
 from roost.client.jsontext import Callable, Json, Mapping
 from roost.client.paths import logins_file
 
@@ -23,7 +23,7 @@ def address_of(text: str) -> str:
     scheme, mark, rest = text.strip().partition("://")
     place = rest.split("/")[0]
     if not mark or scheme.lower() not in ("http", "https") or not place or "@" in place:
-        raise ValueError("expected a URL like https://lab.example.org or http://127.0.0.1:7171")
+        raise ValueError(sentence("cli.server_url"))
     return f"{scheme}://{place}".lower()
 
 
@@ -35,9 +35,7 @@ def kept(environ: "Mapping[str, str]" = os.environ) -> Json:
     except FileNotFoundError:
         return {"default": None, "servers": {}}
     except OSError as error:
-        raise UnsafeFile(
-            f"cannot read {path}: {error.strerror}", "it contains your tokens; remove it and log in again"
-        ) from None
+        raise UnsafeFile("cli.logins_unreadable", path=path, why=error) from None
     with open(descriptor, "rb") as file:
         _check(path, os.fstat(descriptor))
         data = file.read()
@@ -45,16 +43,14 @@ def kept(environ: "Mapping[str, str]" = os.environ) -> Json:
         found = jsontext.loads(data.decode("utf-8"))
         return {"default": found["default"], "servers": dict(found["servers"])}
     except (ValueError, KeyError, TypeError):
-        raise UnsafeFile(f"{path} is not what `roost login` wrote", "remove it and log in again: roost login URL") from None
+        raise UnsafeFile("cli.logins_invalid", path=path) from None
 
 
 def _check(path: str, about: os.stat_result) -> None:
     if about.st_uid != os.geteuid():
-        raise UnsafeFile(f"{path} belongs to somebody else and is not used", "remove it and log in again: roost login URL")
+        raise UnsafeFile("cli.logins_not_yours", path=path)
     if about.st_mode & 0o077:
-        raise UnsafeFile(
-            f"{path} is open to others and is not used", f"chmod 600 {path}; then get new tokens: roost login URL"
-        )
+        raise UnsafeFile("cli.logins_open", path=path)
 
 
 def token(address: str) -> str | None:
@@ -103,7 +99,7 @@ def _change(change: "Callable[[Json], None]") -> None:
     lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if os.fstat(lock).st_uid != os.geteuid():
-            raise UnsafeFile(f"{directory} belongs to somebody else", "set XDG_CONFIG_HOME to a directory of yours")
+            raise UnsafeFile("cli.directory_not_yours", path=directory)
         os.fchmod(lock, 0o700)
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = kept()

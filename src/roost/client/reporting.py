@@ -9,7 +9,7 @@ The file is there on every node, also where nothing of Roost is installed; the s
 
 import os
 
-from roost.client.errors import BadReport, RoostError, ServerUnreachable
+from roost.client.errors import BadReport, RoostError, ServerUnreachable, sentence
 from roost.client.jsontext import Any, Json, Mapping, dumps
 
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -29,7 +29,7 @@ def report(results: "Mapping[str, Any]") -> "Json":
         return Roost(socket or None).report(int(job), results, attempt=int(attempt) if attempt.isdecimal() else None)
     except ServerUnreachable as error:
         if not socket:
-            error.hint = f"this job has neither ROOST_SOCKET nor ROOST_REPORT; elsewhere: roost report --job {job} …"
+            error.hint = sentence("cli.report_elsewhere", job=job)
         raise
 
 
@@ -48,7 +48,7 @@ def _append(path: str, results: "Mapping[str, Any]") -> "Json":
         finally:
             os.close(fd)
     except OSError as problem:
-        raise RoostError("cli.cannot_write", path=path, strerror=problem.strerror) from None
+        raise RoostError("cli.cannot_write", path=path, strerror=problem) from None
     return said
 
 
@@ -62,4 +62,4 @@ def _check(results: "Mapping[str, Any]") -> None:
         raise BadReport("cli.too_many_results", results=len(results), max_names=MAX_NAMES)
     for name, value in results.items():
         if (problem := problem_of(name, value)) is not None:
-            raise BadReport(problem, "results are numbers and short texts, with short names without = and spaces")
+            raise BadReport("cli.result_invalid", why=problem)

@@ -3,7 +3,7 @@
 import os
 
 from roost.client import jsontext, paths
-from roost.client.errors import ApiError, ServerUnreachable
+from roost.client.errors import ApiError, ServerUnreachable, sentence
 from roost.client.http import Connection, Response
 from roost.client.jsontext import Any, Json, Mapping
 
@@ -51,7 +51,7 @@ class ServerApi:
         try:
             answer = jsontext.loads(body.decode("utf-8"))
         except ValueError as error:
-            raise ServerUnreachable(f"the server at {self.address} does not speak JSON: {error}") from None
+            raise ServerUnreachable("cli.not_json", address=self.address, why=str(error)) from None
         return answer if isinstance(answer, dict) else {"answer": answer}
 
     def _checked(self, response: Response) -> Response:
@@ -103,7 +103,8 @@ def api_error(status: int, body: bytes) -> ApiError:
         return ApiError(status, error["code"], message, error.get("hint"), index, error.get("host_key"))
     except (ValueError, KeyError, TypeError):
         text = body[:200].decode("utf-8", "replace").strip()
-        return ApiError(status, "unknown", f"the server answered {status}" + (f": {text}" if text else ""))
+        code = "cli.server_answered_with" if text else "cli.server_answered"
+        return ApiError(status, "unknown", sentence(code, status=status, text=text))
 
 
 def _position(message: str) -> tuple[int | None, str]:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from roost.client.errors import EXIT_TRY_LATER, ServerUnreachable, StartFailed
+from roost.client.errors import EXIT_TRY_LATER, ServerUnreachable, StartFailed, sentence
 from roost.client.http import Connection
 from roost.client.paths import start_log
 
@@ -74,9 +74,9 @@ def _make_home(home: str) -> None:
     try:
         os.makedirs(home, mode=0o700, exist_ok=True)
         if os.stat(home).st_uid not in (0, os.geteuid()):
-            raise PermissionError(errno.EPERM, "it belongs to another account")
+            raise PermissionError(errno.EPERM, sentence("cli.other_account"))
     except OSError as error:
-        raise StartFailed("cli.cannot_make_home", home=home, strerror=error.strerror) from None
+        raise StartFailed("cli.cannot_make_home", home=home, strerror=error) from None
 
 
 def _spawn(home: str, arguments: tuple[str, ...]) -> "subprocess.Popen[bytes]":
@@ -96,7 +96,7 @@ def _spawn(home: str, arguments: tuple[str, ...]) -> "subprocess.Popen[bytes]":
             )
     except OSError as error:
         code = "cli.disk_full" if error.errno == errno.ENOSPC else "cli.cannot_start"
-        raise StartFailed(code, home=home, why=error.strerror) from None
+        raise StartFailed(code, home=home, why=error) from None
 
 
 def _await_answer(child: "subprocess.Popen[bytes]", home: str, address: str, deadline: float) -> None:
@@ -104,7 +104,11 @@ def _await_answer(child: "subprocess.Popen[bytes]", home: str, address: str, dea
     while not answers(address):
         status = child.poll()
         if status is not None and status != EXIT_TRY_LATER:
-            raise StartFailed("cli.did_not_start", what=last_words(home) or f"it exited with {status}", home=start_log(home))
+            raise StartFailed(
+                "cli.did_not_start",
+                what=last_words(home) or sentence("cli.exited_with", status=status),
+                home=start_log(home),
+            )
         if time.monotonic() > deadline:
             raise StartFailed("cli.no_answer_yet", start_timeout_s=format(START_TIMEOUT_S, "g"), home=start_log(home))
         _sleep_or_death(child)

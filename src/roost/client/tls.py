@@ -51,7 +51,7 @@ def _context() -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=own)
     except (OSError, ssl.SSLError) as error:
-        said = error.strerror if not isinstance(error, ssl.SSLError) else "it contains no PEM certificate"
+        said = error if not isinstance(error, ssl.SSLError) else say("cli.no_pem")
         raise ServerUnreachable("cli.ca_file", path=own, why=said) from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context

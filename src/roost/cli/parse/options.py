@@ -292,4 +292,8 @@ def _nearest(name: str, table: "dict[str, Option]") -> str | None:
     from difflib import get_close_matches
 
     close = get_close_matches(name, [known for known in table if known.startswith("--")], 1)
-    return f"did you mean {close[0]}?" if close else None
+    if not close:
+        return None
+    from roost.messages.terminal import say
+
+    return say("cli.did_you_mean_option", name=close[0])

@@ -5,7 +5,7 @@ import os
 import sys
 
 from roost.cli.text.output import clean
-from roost.client.errors import EXIT_FAILED, EXIT_INTERNAL, RoostError, ServerUnreachable
+from roost.client.errors import EXIT_FAILED, EXIT_INTERNAL, RoostError, ServerUnreachable, why
 from roost.client.jsontext import dumps
 
 _BROKEN_PIPE = 141
@@ -22,8 +22,7 @@ def report(error: Exception, as_json: bool = False) -> int:
     if isinstance(error, RoostError):
         return _report_known(error, as_json)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO, errno.EACCES, errno.ENOENT):
-        where = f": {error.filename}" if error.filename else ""
-        say(f"{error.strerror}{where}")
+        say(f"{why(error)}: {error.filename}" if error.filename else why(error))
         return EXIT_FAILED
     report(RoostError("cli.internal", what=f"{type(error).__name__}: {error}"))
     return EXIT_INTERNAL

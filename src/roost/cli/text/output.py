@@ -292,13 +292,13 @@ def print_shown(args: "Args", answer: "Json", lines: "Callable[[Screen], list[st
 
 
 def print_list(args: "Args", name: str, found: "Sequence[object]", columns: "Sequence[Column]", nothing: str) -> int:
-    """Print a list as JSON or as a table; if it is empty, `nothing` on stderr."""
+    """Print a list as JSON or as a table; if it is empty, the message `nothing` on stderr."""
     if args.json:
         print_json({"version": 1, name: found})
     elif found:
         write(listed(columns, found, screen(args.given("wide"))))
     else:
-        note(nothing)
+        note_of(nothing)
     return 0
 
 

@@ -159,7 +159,7 @@ def read_text(path: str) -> tuple[str, str]:
             with open(path, "rb") as file:
                 data = file.read()
     except OSError as error:
-        raise UsageError("cli.cannot_read", name=name, strerror=error.strerror) from None
+        raise UsageError("cli.cannot_read", name=name, strerror=error) from None
     try:
         return data.decode("utf-8-sig"), name
     except UnicodeDecodeError as error:

@@ -1,10 +1,11 @@
 """roost node rm, lost and trust: remove nodes, declare a node's jobs lost, trust its new host key."""
 
 from roost.cli.parse.options import JSON, Args, Option, TableVerb, Verb
-from roost.cli.parse.values import compress, plural
+from roost.cli.parse.values import compress
 from roost.cli.runtime.connect import server
 from roost.cli.text.output import clean, print_answer, print_json
 from roost.cli.verbs.nodes.node_names import HOST_KEY, NAME, NAMES, YES, with_host_key
+from roost.messages.terminal import say
 
 RM = Verb(
     "node rm",
@@ -49,8 +50,8 @@ def remove(args: Args) -> int:
             gone = fleet.remove(name, force=bool(args.force))
             removed.append(gone)
             if not args.json:
-                jobs = f"; {_lost_text(gone['lost'])}" if gone["lost"] else ""
-                print(f"removed {clean(gone['node'])}{jobs}")
+                code = "shown.node_removed_lost" if gone["lost"] else "shown.node_removed"
+                print(say(code, node=clean(gone["node"]), lost=_lost_text(gone["lost"])))
     finally:
         if args.json and removed:
             print_json(removed[0] if len(args.names) == 1 else {"version": 1, "nodes": removed})
@@ -60,22 +61,23 @@ def remove(args: Args) -> int:
 def give_up(args: Args) -> int:
     """Declare the jobs of a node lost, and print them."""
     gone = server().fleet.lost(args.name)
-    return print_answer(args, gone, f"{clean(gone['node'])}: {_lost_text(gone['lost'])}")
+    return print_answer(args, gone, say("shown.about", text=clean(gone["node"]), why=_lost_text(gone["lost"])))
 
 
 def trust(args: Args) -> int:
     """Ask, then trust the key."""
     roost = server()
     node = with_host_key(args, lambda host_key: roost.fleet.trust(args.name, host_key))
-    key = f": {clean(node['host_key'])}" if node.get("host_key") else ""
-    return print_answer(args, {"node": node}, f"the host key of {clean(node['name'])} is trusted{key}")
+    code = "shown.key_trusted_is" if node.get("host_key") else "shown.key_trusted"
+    said = say(code, node=clean(node["name"]), key=clean(node.get("host_key") or ""))
+    return print_answer(args, {"node": node}, said)
 
 
 def _lost_text(jobs: list[int]) -> str:
     """`3 jobs are lost: 12-14`."""
     if not jobs:
-        return "it had no jobs"
-    return f"{plural(len(jobs), 'job')} {'is' if len(jobs) == 1 else 'are'} lost: {compress(jobs)}"
+        return say("shown.had_no_jobs")
+    return say("shown.jobs_lost", n=len(jobs), jobs=compress(jobs))
 
 
 TABLE = {verb.name: TableVerb(verb, run) for verb, run in ((RM, remove), (LOST, give_up), (TRUST, trust))}

@@ -6,6 +6,7 @@ from roost.cli.runtime.connect import server
 from roost.cli.text.node_text import account_text, clock_text, gpus_text
 from roost.cli.text.output import clean, note, print_json
 from roost.cli.verbs.nodes.node_names import HOST_KEY, YES, on_server, with_host_key
+from roost.messages.terminal import say
 
 VERB = Verb(
     "node add",
@@ -54,7 +55,7 @@ def added(node: Json, gpus: list[Json]) -> str:
     """`added lab3: 4 GPUs (A100-SXM4-80GB), Python 3.11, as root: jobs run as their users' accounts`."""
     python = clean(node.get("python") or "")
     parts = [gpus_text(node, gpus), f"Python {python}" if python else "", account_text(node)]
-    return f"added {clean(node['name'])}: {', '.join(filter(None, parts))}"
+    return say("shown.node_added", node=clean(node["name"]), about=[part for part in parts if part])
 
 
 def advice(node: Json) -> list[str]:
@@ -62,9 +63,10 @@ def advice(node: Json) -> list[str]:
     name = clean(node["name"])
     odd = []
     if node["state"] == "unreachable":
-        odd.append(clean(node.get("reason") or "it is unreachable"))
+        odd.append(clean(node.get("reason") or say("cli.node_unreachable")))
     if not node.get("gpus"):
-        odd.append("no GPU was found")
+        odd.append(say("cli.node_no_gpu"))
     if clock_text(node):
-        odd.append(f"its clock is {clock_text(node)}")
-    return [*(f"roost: {name}: {word}" for word in odd), f"hint: roost node check {name}"] if odd else []
+        odd.append(say("cli.node_clock", clock=clock_text(node)))
+    said = [f"roost: {say('cli.node_advice', node=name, what=word)}" for word in odd]
+    return [*said, f"hint: {say('cli.node_advice.hint', node=name)}"] if odd else []

@@ -5,6 +5,7 @@ from roost.cli.runtime.connect import server
 from roost.cli.text.node_text import in_order
 from roost.cli.text.output import Screen, clean, print_json, screen, wrap, write
 from roost.client.errors import EXIT_FAILED, ApiError
+from roost.messages.terminal import say
 
 VERB = Verb(
     "node check",
@@ -88,8 +89,9 @@ def brief_lines(answer: Json, shown: Screen) -> list[str]:
     odd = [check for check in checks if check["ok"] is False or (check["ok"] is None and check.get("hint"))]
     missing = sum(check["ok"] is False for check in checks)
     mark, colour = _MARKS[False if missing else None if odd else True]
-    said = f"{missing} missing" if missing else f"{len(odd)} to look at" if odd else "good"
-    head = f"{shown.paint(mark, colour)} {clean(answer['node'])}: {said}"
+    code = "shown.missing" if missing else "shown.to_look_at" if odd else "shown.good"
+    said = say("shown.about", text=clean(answer["node"]), why=say(code, n=missing or len(odd)))
+    head = f"{shown.paint(mark, colour)} {said}"
     return [head, *(line for check in odd for line in _check(check, shown, "  "))]
 
 

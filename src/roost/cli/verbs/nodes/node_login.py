@@ -5,6 +5,7 @@ from roost.cli.runtime.connect import server
 from roost.cli.text.output import Column, clean, print_answer, print_list
 from roost.cli.verbs.nodes.node_names import on_server
 from roost.client.client import Roost
+from roost.messages.terminal import say
 
 VERB = Verb(
     "node login",
@@ -49,13 +50,13 @@ def run(args: Args) -> int:
     else:
         target = args.target or _own_target(roost, args.name, args.user)
         made = roost.fleet.login(args.name, target, key=on_server(roost, args.key, "--key"), user=args.user)
-    return print_answer(args, {"login": made}, ("removed: " if args.rm else "") + told(made))
+    return print_answer(args, {"login": made}, say("shown.login_removed", login=told(made)) if args.rm else told(made))
 
 
 def told(login: Json) -> str:
     """`jobs of ana run on lab3 through ssh://ana@10.0.0.3`."""
-    key = f" with {clean(login['key'])}" if login.get("key") else ""
-    return f"jobs of {clean(login['user'])} run on {clean(login['node'])} through {clean(login['target'])}{key}"
+    about = {name: clean(login[name] or "") for name in ("user", "node", "target", "key")}
+    return say("shown.login_key" if about["key"] else "shown.login", **about)
 
 
 def _own_target(roost: Roost, name: str, user: str | None) -> str:
@@ -71,4 +72,4 @@ def _list(roost: Roost, args: Args) -> int:
     if args.rm or args.key:
         raise UsageError("cli.which_node")
     found = [login for login in roost.fleet.logins() if args.user in (None, login["user"])]
-    return print_list(args, "logins", found, _COLUMNS, "no logins; add your own: roost node login lab3")
+    return print_list(args, "logins", found, _COLUMNS, "cli.no_logins")

@@ -8,6 +8,7 @@ from roost.cli.text import node_text
 from roost.cli.text.job_text import utc_now
 from roost.cli.text.output import Screen, clean, fields, print_shown
 from roost.cli.verbs.nodes.node_names import NAME
+from roost.messages.terminal import say
 
 VERB = Verb(
     "node show",
@@ -33,26 +34,26 @@ def run(args: Args) -> int:
 def lines(node: Json, gpus: list[Json], now: datetime, shown: Screen) -> list[str]:
     """A node as text."""
     is_gone = node["state"] == "unreachable"
-    load = "" if is_gone or node.get("load") is None else f", load {node['load']:.1f}"
-    jobs = (f"{node['jobs']:,}" if node["jobs"] else "none") + (
-        ", unknown while it is unreachable" if is_gone and node["jobs"] else ""
-    )
-    states = f": {node_text.states_text(gpus)}" if gpus and not is_gone else ""
+    has_load = not is_gone and node.get("load") is not None
+    cpus = say("shown.cpus_load", n=node["cpus"], load=f"{node['load']:.1f}") if has_load else str(node["cpus"])
+    jobs = say("shown.jobs_unknown_while", n=node["jobs"]) if is_gone else f"{node['jobs']:,}"
+    own = node_text.gpus_text(node, gpus)
     pairs = [
         ("reason", clean(node.get("reason") or "")),
         ("address", node_text.address(node)),
         ("host key", clean(node.get("host_key") or "")),
         ("accounts", node_text.account_text(node)),
-        ("GPUs", node_text.gpus_text(node, gpus) + states),
+        ("GPUs", say("shown.about", text=own, why=node_text.states_text(gpus)) if gpus and not is_gone else own),
         ("GPU access", clean(node.get("gpu_access") or "")),
-        ("CPUs", f"{node['cpus']}{load}" if node.get("cpus") else ""),
+        ("CPUs", cpus if node.get("cpus") else ""),
         ("memory", node_text.memory_text(node)),
-        ("jobs", jobs),
+        ("jobs", jobs if node["jobs"] else say("shown.none")),
         ("clock", node_text.clock_text(node)),
         ("program", _program(node)),
         ("directory", clean(node.get("state_dir") or "")),
     ]
-    head = f"node {clean(node['name'])}  {shown.paint(node_text.gone_for(node, now), node_text.colour(node))}"
+    state = shown.paint(node_text.gone_for(node, now), node_text.colour(node))
+    head = f"{say('shown.node', node=clean(node['name']))}  {state}"
     return [head, *fields(pairs, "  ", shown.width)]
 
 

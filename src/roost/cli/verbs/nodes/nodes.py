@@ -3,11 +3,11 @@
 from datetime import datetime
 
 from roost.cli.parse.options import JSON, Args, Json, Verb
-from roost.cli.parse.values import plural
 from roost.cli.runtime.connect import server
-from roost.cli.text.job_text import utc_now
+from roost.cli.text.job_text import counts_text, utc_now
 from roost.cli.text.node_text import address, colour, gone_for, in_order
 from roost.cli.text.output import Cell, Column, Screen, clean, print_shown, table, wrap
+from roost.messages.terminal import say
 
 VERB = Verb(
     "nodes",
@@ -75,16 +75,18 @@ def _below(node: Json, now: datetime, shown: Screen) -> list[str]:
     """Why and for how long a node is unreachable, and its jobs."""
     if node["state"] != "unreachable":
         return []
-    reason = f": {clean(node['reason'])}" if node.get("reason") else ""
-    jobs = node["jobs"]
-    fate = f"; its {jobs:,} jobs are unknown" if jobs > 1 else "; its job is unknown" if jobs else ""
-    return wrap(f"{gone_for(node, now)}{reason}{fate}", shown.width, _INDENT, _INDENT)
+    text = gone_for(node, now)
+    if node.get("reason"):
+        text = say("shown.about", text=text, why=clean(node["reason"]))
+    if node["jobs"]:
+        text = say("shown.jobs_fate" if node["jobs"] > 1 else "shown.job_fate", text=text, n=node["jobs"])
+    return wrap(text, shown.width, _INDENT, _INDENT)
 
 
 def summary(nodes: list[Json], gpus: list[Json]) -> str:
     """`50 nodes: 47 up, 1 drained, 2 unreachable; 212 of 400 GPUs free`."""
     states = [str(node["state"]) for node in nodes]
-    parts = [f"{states.count(state):,} {state}" for state in ("up", "drained", "unreachable") if state in states]
+    counts = counts_text((state, states.count(state)) for state in ("up", "drained", "unreachable") if state in states)
     free = sum(_free(gpus).values())
     there = sum(int(node["gpus"]) for node in nodes)
-    return f"{plural(len(nodes), 'node')}: {', '.join(parts)}; {free:,} of {plural(there, 'GPU')} free"
+    return say("shown.nodes_summary", n=len(nodes), counts=counts, free=free, total=there)

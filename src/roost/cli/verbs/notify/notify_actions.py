@@ -29,7 +29,7 @@ def test(args: Args) -> int:
     if args.json:
         print_json(answer)
     elif answer["sent"]:
-        print("sent")
+        print(say("shown.sent"))
     else:
         announce("cli.not_sent", error=answer["error"])
         note(f"hint: {say('cli.not_sent.hint')}")
@@ -39,7 +39,7 @@ def test(args: Args) -> int:
 def remove(args: Args) -> int:
     """Remove a target."""
     answer = server().notify_remove(_number(args.target))
-    return print_answer(args, answer, f"removed {answer['removed']}")
+    return print_answer(args, answer, say("shown.removed", jobs=answer["removed"]))
 
 
 def _number(word: str) -> int:

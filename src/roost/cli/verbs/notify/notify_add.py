@@ -6,7 +6,8 @@ import sys
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, MANY, ONE, Args, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import note, print_answer
+from roost.cli.text.output import note_of, print_answer
+from roost.messages.terminal import say
 
 VERB = Verb(
     "notify add",
@@ -33,9 +34,10 @@ def run(args: Args) -> int:
     """Add it, and print how to test it."""
     lang = args.lang or _language()
     added = server().notify_add(_url(args.url), args.on, lang=lang, label=args.label)
-    print_answer(args, added, f"target {added['id']}: {added['target']}, on {','.join(added['events'])}")
+    about = {"id": added["id"], "target": added["target"], "events": ",".join(added["events"])}
+    print_answer(args, added, say("shown.target", **about))
     if not args.json:
-        note(f"test it: roost notify test {added['id']}")
+        note_of("cli.notify_test", id=added["id"])
     return 0
 
 
@@ -45,7 +47,7 @@ def _url(word: str) -> str:
     if sys.stdin.isatty():
         from getpass import getpass
 
-        text = getpass("URL (not shown): ")
+        text = getpass(f"{say('cli.ask_url')}: ")
     else:
         text = sys.stdin.readline()
     if not text.strip():

@@ -5,6 +5,7 @@ from roost.cli.parse.values import brief
 from roost.cli.runtime.connect import server
 from roost.cli.text.job_text import age, moment, utc_now
 from roost.cli.text.output import Column, print_list
+from roost.messages.terminal import say
 
 VERB = Verb(
     "notify failures",
@@ -26,9 +27,11 @@ def run(args: Args) -> int:
         Column("AGAIN", lambda each: _again(each["next_at"]), right=True),
         Column("WHY", lambda each: each["error"]),
     )
-    return print_list(args, "failures", server().notify_failures(all=bool(args.all)), columns, "no failures")
+    return print_list(args, "failures", server().notify_failures(all=bool(args.all)), columns, "cli.no_failures")
 
 
 def _again(text: str | None) -> str:
     at = moment(text)
-    return "given up" if at is None else "in " + brief(max((at - utc_now()).total_seconds(), 0))
+    if at is None:
+        return say("shown.given_up")
+    return say("shown.in", time=brief(max((at - utc_now()).total_seconds(), 0)))

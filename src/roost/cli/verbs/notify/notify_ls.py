@@ -2,7 +2,7 @@
 
 from roost.cli.parse.options import JSON, Args, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import Cell, Column, note, print_list
+from roost.cli.text.output import Cell, Column, note_of, print_list
 
 VERB = Verb(
     "notify ls",
@@ -23,8 +23,7 @@ _COLUMNS = (
 def run(args: Args) -> int:
     """Print the list."""
     found = server().notify_targets()
-    nothing = "no targets; add one: roost notify add mailtos://you:password@smtp.lab.org"
-    print_list(args, "targets", found, _COLUMNS, nothing)
+    print_list(args, "targets", found, _COLUMNS, "cli.no_targets")
     if any(each["error"] for each in found) and not args.json:
-        note("some messages could not be sent: roost notify failures")
+        note_of("cli.some_not_sent")
     return 0

@@ -2,7 +2,7 @@
 
 from roost.cli.parse.options import JSON, Args, Operand, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import clean, note, print_answer
+from roost.cli.text.output import clean, note_of, print_answer
 
 VERB = Verb(
     "policy",
@@ -19,5 +19,5 @@ def run(args: Args) -> int:
     answer = roost.set_policy(args.policy) if args.policy else roost.policy()
     print_answer(args, answer, clean(answer["policy"]))
     if not (args.policy or args.json):
-        note(f"available: {clean(', '.join(answer['policies']))}")
+        note_of("cli.policies", names=clean(", ".join(answer["policies"])))
     return 0

@@ -3,6 +3,7 @@
 from roost.cli.parse.options import JSON, Args, Operand, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.text.output import print_answer
+from roost.messages.terminal import say
 
 VERB = Verb(
     "scheduler",
@@ -22,4 +23,4 @@ def run(args: Args) -> int:
     else:
         answer = {}
         state = roost.status()["server"]["scheduling"]
-    return print_answer(args, {"scheduling": state, **answer}, f"scheduling is {state}")
+    return print_answer(args, {"scheduling": state, **answer}, say("shown.scheduling_is", state=state))

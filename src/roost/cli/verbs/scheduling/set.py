@@ -47,7 +47,9 @@ def lines(found: list[Json], shown: Screen) -> list[str]:
     text = []
     for entry in found:
         value, default = plain(entry.get("value")), plain(entry.get("default"))
-        text.append(f"{clean(entry['key'])} = {value}" + ("" if value == default else f"  (default {default})"))
+        text.append(
+            f"{clean(entry['key'])} = {value}" + ("" if value == default else "  " + say("shown.default", value=default))
+        )
         text += [f"    {shown.paint(line, 'dim')}" for line in wrap(clean(entry.get("meaning") or ""), shown.width - 4)]
     return text
 

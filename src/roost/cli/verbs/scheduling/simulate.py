@@ -5,6 +5,7 @@ import sys
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, MANY, ONE, Any, Args, Callable, Operand, Option, UsageError, Verb
 from roost.cli.text.output import Column, Screen, announce, clean, print_shown, table
+from roost.messages.terminal import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,20 +45,8 @@ VERB = Verb(
     about="Replays the jobs with the server's scheduler and a virtual clock, and compares\n"
     "the result with first-fit. Only --history needs a running server.",
 )
-_LABELS = {
-    "wait_mean": "wait, mean",
-    "wait_p95": "wait, p95",
-    "wait_p99": "wait, p99",
-    "wait_max": "wait, longest",
-    "completion_mean": "completion, mean",
-    "slowdown_mean": "slowdown, mean",
-    "user_slowdown_max": "slowest user",
-    "jain": "Jain index",
-    "wide_wait_mean": "wide wait, mean",
-    "wide_wait_max": "wide wait, longest",
-    "utilization": "utilization",
-    "seconds": "seconds taken",
-}
+_MEASURES = ("wait_mean", "wait_p95", "wait_p99", "wait_max", "completion_mean", "slowdown_mean", "user_slowdown_max",
+             "jain", "wide_wait_mean", "wide_wait_max", "utilization", "seconds")  # fmt: skip
 _POLICIES_A_TABLE = 3
 _ETA, _ETA_EVERY = "eta", 20
 
@@ -193,19 +182,20 @@ def lines(found: "Found", shown: Screen) -> list[str]:
         columns = [Column("MEASURE")]
         for name in part:
             columns += [Column(name.upper(), right=True, most=12), Column("RATIO", right=True)]
-        rows = [_row(measure, [found[name] for name in part], found[base]) for measure in _LABELS]
+        rows = [_row(measure, [found[name] for name in part], found[base]) for measure in _MEASURES]
         text += [*([""] if text else []), *table([*columns, Column(base.upper(), right=True)], rows, shown)]
     return [*text, *_eta_lines(found[_ETA])] if _ETA in found else text
 
 
 def _eta_lines(eta: "dict[str, float]") -> list[str]:
     """The quality of the estimates, in two lines."""
-    before = f"{100 * eta['before_p50']:.1f}% started before p50, {100 * eta['before_p90']:.1f}% before p90"
-    return ["", f"estimates: {values.plural(int(eta['forecasts']), 'waiting job')}", f"  {before}"]
+    p50, p90 = (f"{100 * eta[name]:.1f}" for name in ("before_p50", "before_p90"))
+    before = say("shown.estimates_before", p50=p50, p90=p90)
+    return ["", say("shown.estimates", n=int(eta["forecasts"])), f"  {before}"]
 
 
 def _row(measure: str, policies: "list[dict[str, float]]", base: "dict[str, float]") -> "tuple[Any, ...]":
-    cells = [_LABELS[measure]]
+    cells = [say(f"shown.measure_{measure}")]
     for each in policies:
         ratio = f"{each[measure] / base[measure]:.2f}" if base[measure] else "-"
         cells += [_amount(measure, each[measure]), ratio]

@@ -5,6 +5,7 @@ import os
 from roost.cli.parse.options import JSON, Args, Operand, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.text.output import clean, print_answer
+from roost.messages.terminal import say
 
 VERB = Verb(
     "backup",
@@ -19,4 +20,4 @@ def run(args: Args) -> int:
     """Ask the server to write it."""
     path = os.path.abspath(args.file)
     answer = server(timeout_s=None).backup(path)
-    return print_answer(args, {"path": path, **answer}, f"backup written to {clean(path)}")
+    return print_answer(args, {"path": path, **answer}, say("shown.backup", path=clean(path)))

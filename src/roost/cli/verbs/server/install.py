@@ -17,6 +17,7 @@ from roost.client import paths
 from roost.client.client import Roost
 from roost.client.errors import EXIT_TRY_LATER, RoostError, ServerUnreachable
 from roost.client.server_process import server_command
+from roost.messages.terminal import say
 
 LINGERING = "/var/lib/systemd/linger"
 VERB = Verb(
@@ -58,7 +59,7 @@ def run(args: Args) -> int:
     _check_nobody_else(manager, home)
     is_new = _put(manager, text)
     if linger:
-        run_command(linger, hint="ask an administrator to run: sudo loginctl enable-linger USER")
+        run_command(linger, hint=say("cli.linger_hint"))
     _warn(manager, linger)
     _tell(manager, home, is_new)
     return 0
@@ -86,7 +87,7 @@ def _checked(command: list[str], environment: dict[str, str]) -> RoostError | No
     try:
         ran = subprocess.run([*command, "--check"], env=bare | environment, cwd="/", capture_output=True, text=True)
     except OSError as error:
-        return RoostError("cli.cannot_run", command=command[0], strerror=error.strerror)
+        return RoostError("cli.cannot_run", command=command[0], strerror=error)
     if ran.returncode == 0 and ran.stdout.strip() == os.path.dirname(roost.__file__):
         return None
     if ran.returncode == 2 and ran.stderr.startswith("roost: "):
@@ -108,19 +109,15 @@ def _check_nobody_else(manager: Manager, home: str) -> None:
 def warnings(is_system: bool) -> list[str]:
     """Warnings about where Roost is installed, or about this account."""
     if not is_system:
-        ends = "server and jobs end when you log out; to prevent it: loginctl enable-linger, or --linger"
-        return [] if os.path.exists(f"{LINGERING}/{_account()}") else [ends]
+        return [] if os.path.exists(f"{LINGERING}/{_account()}") else [say("cli.ends_with_login")]
     found = []
     places = (sys.executable, os.path.realpath(sys.executable), os.path.dirname(roost.__file__))
     closed = next(filter(None, map(_closed, places)), None)
     if closed:
-        found.append(
-            f"other accounts cannot enter {closed}, so they cannot run this `roost`; "
-            "install it in /opt/roost (docs/how-to/install.md)"
-        )
+        found.append(say("cli.closed_path", path=closed))
     loose = next(filter(None, map(_loose, places)), None)
     if loose:
-        found.append(f"accounts other than root can change {loose} and thereby become root; install Roost in /opt/roost")
+        found.append(say("cli.loose_path", path=loose))
     return found
 
 
@@ -190,4 +187,4 @@ def steps(is_new: bool, is_active: bool) -> list[tuple[str, ...]]:
 def _show(manager: Manager, text: str, linger: list[str]) -> None:
     print(f"# {manager.path}\n{text}")
     for command in [*([linger] if linger else []), *(manager.command(*words) for words in steps(True, False))]:
-        print(f"# then: {shlex.join(command)}")
+        print(say("shown.then", command=shlex.join(command)))

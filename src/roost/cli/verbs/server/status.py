@@ -3,11 +3,11 @@
 from datetime import datetime
 
 from roost.cli.parse.options import JSON, Args, Json, Verb
-from roost.cli.parse.values import plural
 from roost.cli.runtime.connect import server
-from roost.cli.text.job_text import local_time, utc_now
+from roost.cli.text.job_text import counts_text, local_time, utc_now
 from roost.cli.text.node_text import gone_for, in_order
-from roost.cli.text.output import Screen, clean, fields, print_shown
+from roost.cli.text.output import Screen, clean, fields, phrases, print_shown
+from roost.messages.terminal import say
 
 _STATES = ("running", "starting", "paused", "stopping", "unknown", "queued", "held")
 _FEW_NODES = 8
@@ -36,12 +36,12 @@ def lines(answer: Json, now: datetime, shown: Screen) -> list[str]:
         ("address", clean(about.get("url") or "")),
         ("socket", clean(about.get("socket") or "")),
         ("you", _you(answer.get("you"))),
-        ("scheduling", f"{clean(about.get('scheduling', '?'))}, policy {clean(about.get('policy', '?'))}"),
-        ("jobs", (jobs_text(answer.get("jobs") or {}) or "none") + _out_of_sight(answer)),
-        ("GPUs", _counts(answer.get("gpus") or {}) or "none"),
+        ("scheduling", clean(say("shown.scheduling", state=about.get("scheduling", "?"), policy=about.get("policy", "?")))),
+        ("jobs", _out_of_sight(answer, jobs_text(answer.get("jobs") or {}) or say("shown.none"))),
+        ("GPUs", _counts(answer.get("gpus") or {}) or say("shown.none")),
     ]
     health = [("health", shown.paint(clean(problem), "red")) for problem in answer.get("health") or []]
-    pairs += [*_nodes(answer.get("nodes") or [], now), *(health or [("health", "good")])]
+    pairs += [*_nodes(answer.get("nodes") or [], now), *(health or [("health", say("shown.good"))])]
     return fields(pairs, width=shown.width)
 
 
@@ -50,8 +50,8 @@ def _you(you: Json | None) -> str:
     if you is None:
         return ""
     runs_as = you["runs_as"]
-    jobs = "cannot run jobs: no linked UNIX account" if runs_as is None else f"jobs run as {runs_as}"
-    return clean(", ".join(filter(None, (you["user"], "administrator" if you["admin"] else "", jobs))))
+    jobs = say("shown.cannot_run") if runs_as is None else say("shown.run_as", account=runs_as)
+    return clean(phrases([you["user"], *([say("shown.administrator")] if you["admin"] else []), jobs]))
 
 
 def jobs_text(counts: Json) -> str:
@@ -61,18 +61,18 @@ def jobs_text(counts: Json) -> str:
     if ended:
         outcomes = {key: count for key, count in counts.items() if key not in (*_STATES, "ended")}
         how = _counts(dict(sorted(outcomes.items(), key=lambda item: (item[0] != "succeeded", -item[1]))))
-        parts.append(f"{ended:,} ended" + (f" ({how})" if how else ""))
-    return ", ".join(parts)
+        parts.append(say("shown.ended_of", n=ended, counts=how) if how else _counts({"ended": ended}))
+    return phrases(parts)
 
 
 def _counts(counts: Json) -> str:
-    return ", ".join(f"{count:,} {clean(name).replace('_', ' ')}" for name, count in counts.items() if count)
+    return counts_text((name, count) for name, count in counts.items() if count)
 
 
-def _out_of_sight(answer: Json) -> str:
-    """The number of active jobs on unreachable nodes."""
+def _out_of_sight(answer: Json, jobs: str) -> str:
+    """The jobs, and how many of the active ones are on unreachable nodes."""
     gone = sum(int(node.get("jobs") or 0) for node in answer.get("nodes") or [] if node.get("state") == "unreachable")
-    return f"; {gone:,} unknown, on unreachable nodes" if gone else ""
+    return say("shown.jobs_gone", jobs=jobs, n=gone) if gone else jobs
 
 
 def _nodes(nodes: list[Json], now: datetime) -> list[tuple[str, str]]:
@@ -81,11 +81,11 @@ def _nodes(nodes: list[Json], now: datetime) -> list[tuple[str, str]]:
     if len(nodes) <= _FEW_NODES:
         return [("node", _node(node, now)) for node in nodes]
     states = [str(node["state"]) for node in nodes]
-    counts = [f"{states.count(state)} {state}" for state in ("up", "drained", "unreachable") if state in states]
+    counts = _counts({state: states.count(state) for state in ("up", "drained", "unreachable")})
     odd = [node for node in nodes if node["state"] != "up"]
-    more = "; list all: roost nodes" if len(odd) > _FEW_NODES else ""
+    code = "shown.nodes_counts_more" if len(odd) > _FEW_NODES else "shown.nodes_counts"
     return [
-        ("nodes", f"{len(nodes):,}: {', '.join(counts)}{more}"),
+        ("nodes", say(code, n=len(nodes), counts=counts)),
         *(("node", _node(node, now)) for node in odd[:_FEW_NODES]),
     ]
 
@@ -94,9 +94,10 @@ def _node(node: Json, now: datetime) -> str:
     parts = [
         f"{node['name']} {gone_for(node, now)}",
         f"pid {node['pid']}" if node["pid"] else "",
-        plural(node["gpus"], "GPU"),
-        plural(node["cpus"], "CPU") if node["cpus"] else "",
-        plural(node["jobs"], "job") if node["jobs"] else "",
+        say("shown.gpus", n=node["gpus"]),
+        say("shown.cpus", n=node["cpus"]) if node["cpus"] else "",
+        say("shown.jobs", n=node["jobs"]) if node["jobs"] else "",
     ]
-    why = f": {node['reason']}" if node.get("reason") and node.get("state") == "unreachable" else ""
-    return clean(", ".join(filter(None, parts)) + why)
+    text = phrases([part for part in parts if part])
+    is_gone = node.get("reason") and node.get("state") == "unreachable"
+    return clean(say("shown.about", text=text, why=node["reason"]) if is_gone else text)

@@ -7,6 +7,7 @@ import sys
 
 from roost.cli.verbs.server.unit_text import MARK
 from roost.client.errors import EXIT_NOT_PERMITTED, EXIT_UNREACHABLE, RoostError
+from roost.messages.terminal import say
 
 UNIT = "roost.service"
 BOOTED = "/run/systemd/system"
@@ -64,10 +65,11 @@ def run(command: list[str], *, hint: str) -> None:
     try:
         ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
     except OSError as error:
-        raise RoostError(f"{' '.join(command)}: {error.strerror}", hint) from None
+        raise RoostError("cli.command_failed", hint, command=" ".join(command), why=error) from None
     if ran.returncode != 0:
         lines = (ran.stderr + ran.stdout).strip().splitlines()
-        raise RoostError(f"{' '.join(command)}: {lines[-1] if lines else f'exit code {ran.returncode}'}", hint)
+        last = lines[-1] if lines else say("cli.exit_code", code=ran.returncode)
+        raise RoostError("cli.command_failed", hint, command=" ".join(command), why=last)
 
 
 def _user_units() -> str:

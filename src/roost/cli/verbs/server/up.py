@@ -3,7 +3,6 @@
 import os
 import time
 
-from roost.cli.parse import values
 from roost.cli.parse.options import Args, Json, Option, Verb
 from roost.cli.text.output import announce, note
 from roost.cli.verbs.server.server_options import LISTENING, SIM, server_arguments
@@ -74,7 +73,7 @@ def warnings(home: str) -> list[str]:
 def first_administrator(roost: "Roost") -> list[str]:
     """The login link for the first administrator, if there is none yet."""
     link = roost.people.first_link()
-    return [] if link is None else [f"roost: one-time login link for the first administrator: {link}"]
+    return [] if link is None else [f"roost: {say('cli.first_link', link=link)}"]
 
 
 def where(roost: "Roost") -> list[str]:
@@ -84,18 +83,16 @@ def where(roost: "Roost") -> list[str]:
     counts = status.get("gpus") or {}
     gpus, faulty = counts.get("total", 0), counts.get("fault", 0)
     lines = [
-        f"roost: server running, pid {status.get('server_pid')}, {_gpus_text(gpus, faulty)}, {about.get('url')}",
-        f"roost: home {about.get('home')}; stop it with: roost down",
+        say("cli.up", pid=status.get("server_pid"), gpus=_gpus_text(gpus, faulty), url=about.get("url")),
+        say("cli.up_home", home=about.get("home")),
     ]
-    if not gpus:
-        lines.append("roost: no GPU found; to simulate some: roost down; roost up --sim 4x24G --detach")
-    elif faulty == gpus:
-        lines.append(f"roost: {say('cli.no_gpu_works')}")
-    return lines
+    if faulty == gpus:
+        lines.append(say("cli.no_gpu_works" if gpus else "cli.up_no_gpu"))
+    return [f"roost: {line}" for line in lines]
 
 
 def _gpus_text(gpus: int, faulty: int) -> str:
-    return say("cli.gpus_at_fault", gpus=gpus, faulty=faulty) if faulty else values.plural(gpus, "GPU")
+    return say("cli.gpus_at_fault", gpus=gpus, faulty=faulty) if faulty else say("shown.gpus", n=gpus)
 
 
 def _settled(roost: "Roost") -> Json:

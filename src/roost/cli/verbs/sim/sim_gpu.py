@@ -5,6 +5,7 @@ import os
 from roost.cli.parse.options import ONE, Args, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
 from roost.client.errors import RoostError
+from roost.messages.terminal import say
 
 VERB = Verb(
     "sim-gpu",
@@ -40,8 +41,8 @@ def run(args: Args) -> int:
         for path in (fault, hang):
             if os.path.exists(path):
                 os.unlink(path)
-    state = f"fault: {args.fault}" if args.fault is not None else "hangs" if args.hang else "works"
-    print(f"simulated GPU {args.gpu} {state}")
+    code = "shown.sim_fault" if args.fault is not None else "shown.sim_hang" if args.hang else "shown.sim_ok"
+    print(say(code, gpu=args.gpu, fault=args.fault))
     return 0
 
 

@@ -7,6 +7,7 @@ from roost.cli.text.output import print_json
 from roost.cli.verbs.jobs.submit import OPERAND, job_of, resolved
 from roost.cli.verbs.sweeps.sweep_options import POINTS, asked, make_directories, print_points, say_unused
 from roost.client.client import Roost, new_key
+from roost.messages.terminal import say
 
 _LONG_ONLY = {"priority": "--priority"}  # -p is a parameter here
 VERB = Verb(
@@ -62,7 +63,7 @@ def send(roost: Roost, body: Json, *, dry_run: bool) -> Json:
     return roost.make_sweep(body)
 
 
-def told(args: Args, answer: Json, more: str = "") -> int:
+def told(args: Args, answer: Json, more: bool = False) -> int:
     """Print what was submitted, or would be."""
     if args.json:
         print_json({"version": 1, **answer})
@@ -71,8 +72,7 @@ def told(args: Args, answer: Json, more: str = "") -> int:
     elif args.quiet:
         print(answer["sweep"])
     else:
-        print(
-            f"sweep {answer['sweep']}: {values.plural(len(answer['ids']), more + 'job')}, {values.compress(answer['ids'])}"
-        )
+        code = "shown.sweep_more" if more else "shown.sweep_made"
+        print(say(code, sweep=answer["sweep"], n=len(answer["ids"]), ids=values.compress(answer["ids"])))
         say_unused(answer["unused"])
     return 0

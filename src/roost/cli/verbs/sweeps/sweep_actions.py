@@ -7,6 +7,7 @@ from roost.cli.runtime.job_actions import act
 from roost.cli.text.output import print_answer
 from roost.cli.verbs.sweeps.sweep_options import ID, sweep_id
 from roost.client.errors import EXIT_FAILED
+from roost.messages.terminal import say
 
 _FAILED = ("failed", "cannot_start", "out_of_memory", "timed_out", "lost")
 KILL = Verb(
@@ -48,10 +49,10 @@ def limit(args: Args) -> int:
     try:
         most = None if args.most == "none" else values.count(args.most)
     except ValueError as error:
-        raise UsageError(f"{args.most}: {error}", "expected a number, or none") from None
+        raise UsageError("cli.sweep_limit", most=args.most, why=str(error)) from None
     answer = roost.limit_sweep(sweep_id(roost, args.sweep), most)
-    said = "no limit" if most is None else f"at most {most:,} running at the same time"
-    return print_answer(args, answer, f"sweep {answer['sweep']}: {said}")
+    code = "shown.sweep_no_limit" if most is None else "shown.sweep_limit"
+    return print_answer(args, answer, say(code, sweep=answer["sweep"], n=most))
 
 
 def rerun(args: Args) -> int:
@@ -60,7 +61,7 @@ def rerun(args: Args) -> int:
     number = sweep_id(roost, args.sweep)
     states = _states(args)
     if not roost.jobs(sweep=number, state=states, limit=1)["jobs"]:
-        outcomes = ", ".join(states).replace("_", " ")
+        outcomes = [say("shown.state", state=state) for state in states]
         raise UsageError("cli.no_outcome", sweep=number, outcomes=outcomes, exit_code=EXIT_FAILED)
     return act(args, "rerun", "shown.rerun", {"sweep": number, "states": states})
 

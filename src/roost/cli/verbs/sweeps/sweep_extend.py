@@ -5,6 +5,7 @@ from roost.cli.runtime.connect import reach
 from roost.cli.verbs.sweeps.sweep import told
 from roost.cli.verbs.sweeps.sweep_options import ID, POINTS, asked, make_directories, sweep_id
 from roost.client.client import Roost, new_key
+from roost.messages.terminal import say
 
 VERB = Verb(
     "sweep extend",
@@ -31,9 +32,9 @@ def run(args: Args) -> int:
         raise UsageError("cli.no_points_to_add")
     answer = reach(lambda roost: send(roost, args, body))
     if not args.json and not answer.get("ids" if "ids" in answer else "points"):
-        print("nothing to add: the sweep already has all these points")
+        print(say("shown.nothing_to_add"))
         return 0
-    return told(args, {**answer, "unused": []}, "more ")
+    return told(args, {**answer, "unused": []}, more=True)
 
 
 def send(roost: Roost, args: Args, body: Json) -> Json:

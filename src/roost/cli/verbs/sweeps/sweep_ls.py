@@ -24,4 +24,4 @@ _COLUMNS = (
 
 def run(args: Args) -> int:
     """Print the list."""
-    return print_list(args, "sweeps", server().sweeps(), _COLUMNS, "no sweeps yet")
+    return print_list(args, "sweeps", server().sweeps(), _COLUMNS, "cli.no_sweeps")

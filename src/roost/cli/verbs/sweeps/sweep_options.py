@@ -5,7 +5,7 @@ import sys
 
 from roost.cli.parse import values
 from roost.cli.parse.options import MANY, ONE, Args, Iterable, Json, Operand, Option, UsageError
-from roost.cli.text.output import announce, note
+from roost.cli.text.output import announce, note_of
 from roost.client.client import Roost
 
 ID = Operand("sweep", "1", "ID", "the sweep's number; @ is your last sweep")
@@ -51,7 +51,7 @@ def table_of(path: str) -> "list[dict[str, str | None]]":
                 lines = list(file)
         rows = [(number, row) for number, row in enumerate(csv.reader(lines, strict=True), 1) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError("cli.cannot_read_table", name=name, what=getattr(error, "strerror", None) or error) from None
+        raise UsageError("cli.cannot_read_table", name=name, what=error) from None
     if len(rows) < 2:
         raise UsageError("cli.csv_empty", name=name)
     head = [cell.strip() for cell in rows[0][1]]
@@ -72,7 +72,7 @@ def make_directories(points: list[Json]) -> None:
         try:
             os.makedirs(point["cwd"], exist_ok=True)
         except OSError as error:
-            raise UsageError("cli.cannot_create", cwd=point["cwd"], strerror=error.strerror) from None
+            raise UsageError("cli.cannot_create", cwd=point["cwd"], strerror=error) from None
 
 
 def sweep_id(roost: "Roost", word: str) -> int:
@@ -94,7 +94,7 @@ def print_points(points: list[Json]) -> None:
     columns = [*(Column(name.upper(), most=16, least=6) for name in names), Column("COMMAND")]
     rows = [[*(value_text(each["point"][name]) for name in names), each["command_line"]] for each in points]
     write(table(columns, rows, screen()))
-    note(f"{values.plural(len(points), 'job')} would be submitted")
+    note_of("cli.would_submit", n=len(points))
 
 
 def say_unused(names: "list[str]") -> None:

@@ -4,10 +4,12 @@ import sys
 
 from roost.cli.parse.options import JSON, ONE, Args, Json, Operand, Option, UsageError, Verb
 from roost.cli.runtime.connect import server
+from roost.cli.text import job_text
 from roost.cli.text.job_text import moment, utc_now
-from roost.cli.text.output import Screen, bar, clean, cut, note, print_json, screen, wrap, write
+from roost.cli.text.output import Screen, bar, clean, cut, note_of, phrases, print_json, screen, wrap, write
 from roost.cli.text.sweep_table import table_lines
 from roost.cli.verbs.sweeps.sweep_options import sweep_id
+from roost.messages.terminal import say
 
 VERB = Verb(
     "sweep show",
@@ -48,7 +50,7 @@ def run(args: Args) -> int:
         text, hidden = table_lines(sweep, utc_now(), shown)
         write([*head_text(sweep, shown), "", *text])
         if hidden:
-            note(f"… not shown: {clean(', '.join(hidden))}; show all: --wide or --csv")
+            note_of("cli.columns_hidden", names=clean(", ".join(hidden)))
     return 0
 
 
@@ -94,18 +96,19 @@ def counts_text(counts: dict[str, int], *, zeros: bool = True) -> str:
         merged["running"] = merged.get("running", 0) + merged.pop(state, 0)
     others = sorted(name for name, count in merged.items() if name not in _ORDER and count)
     named = [name for name in (*_ORDER, *others) if zeros or merged.get(name)]
-    return ", ".join(f"{merged.get(name, 0):,} {name.replace('_', ' ')}" for name in named)
+    return job_text.counts_text((name, merged.get(name, 0)) for name in named)
 
 
 def head_text(sweep: Json, shown: Screen) -> list[str]:
     """The sweep's title and progress."""
-    title = f"sweep {sweep['id']}  {clean(sweep['name'])}"
-    limit = f", at most {sweep['max_running']} running" if sweep["max_running"] else ""
+    title = f"{say('shown.sweep', sweep=sweep['id'])}  {clean(sweep['name'])}"
+    limit = [say("shown.max_running", n=sweep["max_running"])] if sweep["max_running"] else []
     counts, total = sweep["counts"], sweep["jobs"]
     waiting = counts.get("queued", 0) + counts.get("held", 0)
     active = sum(counts.get(state, 0) for state in ("running", "paused", "unknown", *_RUNNING))
     drawn = bar(total - waiting - active, active, total, _BAR)
-    line = f"{total - waiting - active:,} of {total:,}: {counts_text(counts)}{limit}"
+    done = say("shown.progress", done=total - waiting - active, total=total, counts=counts_text(counts))
+    line = phrases([done, *limit])
     return [
         cut(f"{title}  {clean(sweep['command_line'])}", shown.width),
         *wrap(line, shown.width, drawn + " ", " " * (len(drawn) + 1)),

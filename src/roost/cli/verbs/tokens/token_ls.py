@@ -6,6 +6,7 @@ from roost.cli.parse.options import JSON, Args, Option, Verb
 from roost.cli.runtime.connect import server
 from roost.cli.text.job_text import away, utc_now
 from roost.cli.text.output import Column, print_list
+from roost.messages.terminal import say
 
 VERB = Verb(
     "token ls",
@@ -18,7 +19,7 @@ VERB = Verb(
 def run(args: Args) -> int:
     """Print the list."""
     found = server().people.tokens(all=bool(args.all))
-    return print_list(args, "tokens", found, columns(utc_now()), "no tokens; create one: roost token new laptop")
+    return print_list(args, "tokens", found, columns(utc_now()), "cli.no_tokens")
 
 
 def columns(now: datetime) -> list[Column]:
@@ -27,7 +28,7 @@ def columns(now: datetime) -> list[Column]:
         Column("ID", lambda token: str(token["id"]), right=True),
         Column("USER", lambda token: token["user"], most=16, least=6),
         Column("CREATED", lambda token: away(token["created_at"], now) or "-", right=True),
-        Column("EXPIRES", lambda token: away(token["expires_at"], now) or "never", right=True),
+        Column("EXPIRES", lambda token: away(token["expires_at"], now) or say("shown.never"), right=True),
         Column("USED", lambda token: away(token["used_at"], now) or "-", right=True),
         Column("LABEL", lambda token: token["label"]),
     ]

@@ -39,7 +39,7 @@ def run(args: Args) -> int:
     most = _MOST if args.limit is None else args.limit
     people = server().people
     found = list(people.audit(user=args.user or "", action=args.action or "", since=args.since or "", most=most))
-    return print_list(args, "audit", found, COLUMNS, "roost: no matching entries")
+    return print_list(args, "audit", found, COLUMNS, "cli.no_entries")
 
 
 def _when(text: str | None) -> str:

@@ -3,7 +3,7 @@
 from roost.cli.parse import values
 from roost.cli.parse.options import JSON, ONE, Args, Json, Option, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import Column, Screen, note, print_json, screen, table, write
+from roost.cli.text.output import Column, Screen, note_of, print_json, screen, table, write
 
 _SHOWN = 4
 VERB = Verb(
@@ -33,7 +33,7 @@ def run(args: Args) -> int:
     elif found["users"]:
         write(lines(found, screen()))
     else:
-        note("no GPU usage in this time")
+        note_of("cli.no_usage")
     return 0
 
 

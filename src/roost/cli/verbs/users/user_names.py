@@ -2,6 +2,7 @@
 
 from roost.cli.parse.options import Json, Operand, Sequence, UsageError
 from roost.client.client import Roost
+from roost.messages.terminal import say
 
 NAMES = Operand("names", "+", "NAME", "users, like ana bob")
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
@@ -33,17 +34,15 @@ def names_in(text: str, source: str) -> dict[str, str | None]:
             continue
         bad = next((word for word in words if not is_name(word)), None)
         if bad is not None or len(words) > 2:
-            said = f"invalid name {bad!r}" if bad is not None else "expected a name and at most one UNIX account"
-            wrong.append(f"line {number}: {said}")
+            why = say("cli.name_invalid", name=repr(bad)) if bad is not None else say("cli.name_form")
+            wrong.append(say("cli.name_line", line=number, why=why))
         elif words[0] in found:
-            wrong.append(f"line {number}: {words[0]} is listed twice")
+            wrong.append(say("cli.name_line", line=number, why=say("cli.name_twice", name=words[0])))
         else:
             found[words[0]] = words[1] if len(words) == 2 else None
     if wrong:
-        more = f"; and {len(wrong) - _MAX_SAID} more" if len(wrong) > _MAX_SAID else ""
-        raise UsageError(
-            f"{source}: " + "; ".join(wrong[:_MAX_SAID]) + more, "write one name on each line; no user was added"
-        )
+        more = [say("shown.and_more", n=len(wrong) - _MAX_SAID)] if len(wrong) > _MAX_SAID else []
+        raise UsageError("cli.bad_names", source=source, wrong=[*wrong[:_MAX_SAID], *more])
     if not found:
         raise UsageError("cli.file_without_names", source=source)
     return found

@@ -2,8 +2,9 @@
 
 from roost.cli.parse.options import JSON, Args, Json, Operand, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import clean, fields, print_each
+from roost.cli.text.output import clean, fields, phrases, print_each
 from roost.cli.verbs.users.user_names import check_names
+from roost.messages.terminal import say
 
 VERB = Verb(
     "user show",
@@ -30,26 +31,27 @@ def lines(user: Json) -> list[str]:
     pairs = [
         ("role", role(user)),
         ("runs as", account(user)),
-        ("logs in", "with a password" if user.get("password") else ""),
+        ("logs in", say("shown.with_password") if user.get("password") else ""),
         ("weight", f"{user['weight']:g}"),
-        ("GPUs", _with_quota(user["gpus"], "in use", user["max_gpus"])),
-        ("jobs", _with_quota(user["running"], "running", user["max_jobs"])),
-        ("queue", _with_quota(user["queued"], "waiting", user["max_queued"])),
+        ("GPUs", _with_quota(user["gpus"], "shown.in_use", user["max_gpus"])),
+        ("jobs", _with_quota(user["running"], "shown.running", user["max_jobs"])),
+        ("queue", _with_quota(user["queued"], "shown.waiting", user["max_queued"])),
     ]
-    return [f"user {clean(user['user'])}", *fields(pairs, "  ")]
+    return [say("shown.user", user=clean(user["user"])), *fields(pairs, "  ")]
 
 
 def role(user: Json) -> str:
     """`administrator, locked`; empty for ordinary users."""
-    return ", ".join(word for word, is_so in (("administrator", user.get("admin")), ("locked", user.get("locked"))) if is_so)
+    found = (("shown.administrator", user.get("admin")), ("shown.locked", user.get("locked")))
+    return phrases([say(code) for code, is_so in found if is_so])
 
 
 def account(user: Json) -> str:
     """The linked UNIX account, if it has another name than the user."""
     if user.get("added") and user.get("unix") is None:
-        return "no linked UNIX account"
+        return say("shown.no_unix")
     return clean(user["unix"]) if user.get("unix") not in (None, user["user"]) else ""
 
 
-def _with_quota(count: int, what: str, most: int | None) -> str:
-    return f"{count:,} {what}" + ("" if most is None else f", at most {most:,}")
+def _with_quota(count: int, code: str, most: int | None) -> str:
+    return phrases([say(code, n=count), *([] if most is None else [say("shown.at_most", n=most)])])

@@ -2,8 +2,9 @@
 
 from roost.cli.parse.options import JSON, Args, Json, Verb
 from roost.cli.runtime.connect import server
-from roost.cli.text.output import Cell, Column, clean, print_list
+from roost.cli.text.output import Cell, Column, clean, phrases, print_list
 from roost.cli.verbs.users.user_show import role
+from roost.messages.terminal import say
 
 VERB = Verb(
     "users",
@@ -25,15 +26,14 @@ COLUMNS = (
 
 def run(args: Args) -> int:
     """Print the users."""
-    nothing = "no users with limits or unfinished jobs; set limits: roost user set ana --max-gpus 4"
-    return print_list(args, "users", server().users(), COLUMNS, nothing)
+    return print_list(args, "users", server().users(), COLUMNS, "cli.no_users")
 
 
 def _note(user: Json) -> str:
     """Role and account, if they are not the usual ones."""
     tied = user.get("unix") if user.get("unix") not in (None, user["user"]) else None
-    account = f"runs as {tied}" if tied else "" if user["account"] else "no account here"
-    return clean(", ".join(filter(None, (role(user), account))))
+    account = say("shown.runs_as", account=tied) if tied else "" if user["account"] else say("shown.no_account_here")
+    return clean(phrases([part for part in (role(user), account) if part]))
 
 
 def _of(count: int, most: int | None) -> str:
