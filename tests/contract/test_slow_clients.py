@@ -15,9 +15,11 @@ from tests.contract.browser import add_user
 from tests.contract.conftest import Api
 
 from roost.api.app import Application
+from roost.api.edge import request_limits
 from roost.api.edge.connection_limits import Connections
 from roost.api.edge.peer_credentials import PeerProtocol
 from roost.api.edge.request_body import BodyTimeouts
+from roost.api.edge.request_limits import SEATS
 
 SOON_S, LONG_S = 0.3, 15.0
 
@@ -187,3 +189,18 @@ async def test_unfinished_bodies_of_strangers_make_room_and_known_clients_stay_c
     assert not waiting_reader.at_eof()
     for _, one in [*slow, (reader, writer), (waiting_reader, waiting)]:
         one.close()
+
+
+@pytest.mark.parametrize("path", ["/jobs/{job}/log/follow", "/jobs/wait?ids={job}", "/events", "/live"])
+async def test_requests_that_wait_let_others_work(api: Api, tcp: Tcp, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    """A thousand who followed a log began twenty a second, and their user's other requests after them."""
+    monkeypatch.setattr(request_limits, "HOLD_S", 600.0)
+    await api.server.people.change(api.server.people.itself.who, "ana", is_admin=True)
+    job = await api.submit(hold=True)
+    waiting = [await tcp.open() for _ in range(SEATS[True] + 3)]
+    for _, writer in waiting:
+        writer.write(tcp.head("GET", f"/api/v1{path.format(job=job)}"))
+    answer, _ = await tcp.say(tcp.head("GET", "/api/v1/me", "Connection: close"))
+    for _, writer in waiting:
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 200")

@@ -65,28 +65,35 @@ time_t time(time_t *at) {
 """
 
 
-class SteppedClock:
-    """The library and the file of it. Where no compiler is, `env` is empty and the clock cannot be stepped: `is_real`."""
+class Preloaded:
+    """A library that is loaded before all others, and a number in a file that it reads. Without a compiler: `is_missing`."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, source: str, variable: str) -> None:
         directory.mkdir(mode=0o755, exist_ok=True)
-        self._file = directory / "step"
+        self._file = directory / "number"
         self._file.write_bytes(struct.pack("=q", 0))
         self.env: dict[str, str] = {}
         compiler = shutil.which("cc") or shutil.which("gcc")
         if compiler is not None:
-            source, library = directory / "clock.c", directory / "clock.so"
-            source.write_text(_SOURCE)
-            command = [compiler, "-O2", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+            written, library = directory / "library.c", directory / "library.so"
+            written.write_text(source)
+            command = [compiler, "-O2", "-shared", "-fPIC", "-o", str(library), str(written), "-ldl"]
             subprocess.run(command, check=True, capture_output=True, timeout=60)
-            self.env = {"LD_PRELOAD": str(library), "STEPPED_CLOCK": str(self._file)}
+            self.env = {"LD_PRELOAD": str(library), variable: str(self._file)}
 
     @property
-    def is_real(self) -> bool:
-        """Whether the clock cannot be stepped here."""
+    def is_missing(self) -> bool:
+        """Whether nothing can be changed here."""
         return not self.env
 
     def set(self, seconds: float) -> None:
-        """The clock is that far ahead of the true one from now on."""
+        """What it adds from now on."""
         with self._file.open("r+b") as file, mmap.mmap(file.fileno(), 8) as page:
             page[:8] = struct.pack("=q", int(seconds * 1e9))
+
+
+class SteppedClock(Preloaded):
+    """The wall clock, so many seconds ahead of the true one."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, _SOURCE, "STEPPED_CLOCK")

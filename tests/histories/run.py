@@ -143,7 +143,7 @@ def _tell(place: Ground, history: History, plan: Plan, problems: list[str]) -> N
     calls = Counter(call.verb for call in history.calls)
     unanswered = sum(call.was_sent and call.status is None for call in history.calls)
     struck = ", ".join(f"{name} {count}" for name, count in sorted(place.sky.struck.items()))
-    clock = "NOT TESTED, no C compiler: clock steps; " if place.clock.is_real else ""
+    clock = "NOT TESTED, no C compiler: clock steps; " if place.clock.is_missing else ""
     print(f"seed {plan.seed}: {dict(calls)}, {unanswered} never answered, {len(place.sky.asked)} jobs; {clock}{struck}")
     for problem in problems[:30]:
         print(f"WRONG: {problem[:1500]}")

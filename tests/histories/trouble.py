@@ -70,7 +70,7 @@ def _signal(victim: Process, number: int) -> None:
 
 def step_clock(ground: Ground) -> None:
     """The clock of the server's machine jumps, forward or back, or is right again."""
-    if not ground.clock.is_real:
+    if not ground.clock.is_missing:
         ground.clock.set(ground.sky.chance.choice(STEPS_S))
         ground.sky.struck["clock step"] += 1
 

@@ -56,6 +56,10 @@ class Call:
         await self.server.accounts.know(found.values())
         return found
 
+    def waits(self) -> None:
+        """Its work is done, and it waits for something: others may be worked on meanwhile."""
+        self.request.state.give_up_seat()
+
     @property
     def form(self) -> Form:
         """The form that a page sent; it was checked."""

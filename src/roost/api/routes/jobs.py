@@ -116,6 +116,7 @@ async def wait(call: Call, ids: given.SomeIds, timeout_s: given.Seconds = None) 
     chosen = await here.selector.ids(call.caller, Select(ids=ids))
     for job in chosen if len(chosen) == 1 else ():
         await here.reader.job(job)
+    call.waits()
     veil = call.veil
     return answers.Ends(jobs=[veil.ended(row) for row in await here.actions.wait(chosen, timeout_s)])
 

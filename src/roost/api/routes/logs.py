@@ -71,6 +71,7 @@ async def follow(
     await call.server.jobs.own(call.caller, job, "the log")
     logs = call.server.logs
     await logs.check(job, attempt)
+    call.waits()
     which = Followed(attempt, from_attempt, STREAMS if stream is None else (stream,))
     pieces = logs.follow(job, which, {"out": offset_out, "err": offset_err}, lines)
     encoded = (encode(piece, call.language) + b"\n" async for piece in pieces)

@@ -202,6 +202,7 @@ async def events(call: Call) -> Response:
     """Server-sent events: one for every change, from now on."""
     here, who = call.server, call.caller
     queue: asyncio.Queue[ev.Event] = asyncio.Queue(10_000)
+    call.waits()
 
     def watch(event: ev.Event) -> None:
         if not isinstance(event, ev.MOMENTARY) and not queue.full():
