@@ -70,7 +70,7 @@ def test_ctrl_c_asks_the_job_to_end(box: Box) -> None:
     job.send_signal(signal.SIGINT)
     out, err = job.communicate(timeout=DEADLINE_S)
     assert out == "bye\n"
-    assert "asked it to end" in err
+    assert "sent SIGTERM" in err
     assert job.returncode == 9
     assert box.json("ls", "--all")["jobs"][0]["outcome"] == "killed"
 

@@ -70,7 +70,7 @@ def test_down_leaves_jobs_running_and_up_finds_them(box: Box, tmp_path: Path) ->
     while (state := box.json("show", job)["state"]) != "running":
         assert time.monotonic() < deadline, state
     ran = box("down")
-    assert (ran.returncode, ran.stderr) == (0, "roost: the server has stopped; 1 job runs on\n")
+    assert (ran.returncode, ran.stderr) == (0, "roost: the server has stopped; 1 running job continues\n")
     assert box("ls").returncode == 69
     box.out("up", "--detach")
     go.write_text("on\n")

@@ -89,7 +89,7 @@ def test_what_does_not_fit_is_explained(secured: Secured) -> None:
             f"roost: the server at http://127.0.0.1:{port} only speaks TLS\nhint: ROOST_SERVER=https://127.0.0.1:{port}\n"
         )
     unknown = box.refused(69, "status", env={"ROOST_SERVER": f"https://127.0.0.1:{port}"})
-    assert "is not trusted:  self-signed certificate\nhint: ROOST_CA_FILE=FILE" in unknown
+    assert "is not trusted: self-signed certificate\nhint: set ROOST_CA_FILE" in unknown
     with (
         contextlib.closing(HTTPConnection("127.0.0.1", port, timeout=20)) as connection,
         pytest.raises((HTTPException, OSError)),

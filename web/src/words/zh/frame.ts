@@ -63,9 +63,9 @@ export const frame: Record<keyof typeof en, string> = {
 
   // logging in again
   "again.title": "重新登录",
-  "again.expired": "会话已过期，您填写的内容会保留。",
-  "again.locked": "您的账号已被管理员锁定。",
-  "again.ended": "您已退出登录。",
+  "again.expired": "会话已过期，你填写的内容会保留。",
+  "again.locked": "你的账号已被管理员锁定。",
+  "again.ended": "你已退出登录。",
   "again.user": "用户名",
   "again.password": "密码",
   "again.go": "登录",

@@ -119,5 +119,5 @@ export const job: Record<keyof typeof en, string> = {
   "job.env_names": "变量",
   "job.env_show": "显示",
   "job.env_values": "显示值",
-  "job.env_hint": "提交任务时的环境变量，仅您和管理员可见。",
+  "job.env_hint": "提交任务时的环境变量，仅你和管理员可见。",
 };

@@ -40,7 +40,7 @@ export const jobs: Record<keyof typeof en, string> = {
   "jobs.selected": "已选 {n} 个",
   "jobs.selected_all": "已选全部匹配的 {n} 个",
   "jobs.select_all": "选择全部匹配的 {n} 个",
-  "jobs.own_only": "（只会操作您自己的任务）",
+  "jobs.own_only": "（只会操作你自己的任务）",
   "jobs.unselect": "取消选择",
   "jobs.key_next_page": "下一页",
   "jobs.key_previous_page": "上一页",

@@ -4,7 +4,7 @@ import type { users as en } from "../en/users";
 export const users: Record<keyof typeof en, string> = {
   "users.title": "用户",
   "users.admins_only": "此页面仅供管理员使用。",
-  "users.admins_only_hint": "您自己的配额与用量可在“我的”中查看。",
+  "users.admins_only_hint": "你自己的配额与用量可在“我的”中查看。",
   "users.none": "还没有用户，也没有任务",
   "users.none_hint": "在服务器上有账号的人无需添加。其他人请添加为用户，每人会得到一个用于设置密码的链接。",
   "users.no_match": "没有匹配的用户。",

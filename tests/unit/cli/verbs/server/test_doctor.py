@@ -197,4 +197,4 @@ def test_every_problem_has_a_hint_in_the_catalogue() -> None:
     bad = ("home_writable", "disk_full", "no_inodes", "silent", "not_locked", "store_damaged", "backup_old", "expired",
            "expires", "bad_certificate", "unit_failed", "unit_disabled", "driver_fails", "version_skew",
            "notify_failures")  # fmt: skip
-    assert [name for name in bad if f"check.doctor_{name}.hint" not in topic("en", "doctor")] == []
+    assert [name for name in bad if f"check.doctor_{name}.hint" not in topic("en", "check")] == []
