@@ -269,7 +269,9 @@ class Day:
         for path in (self.home / "server.log", self.home / "node" / "node.log"):
             text = path.read_text(errors="replace") if path.exists() else ""
             self.report.said += [
-                f"{path.name}: {line}" for line in text.splitlines() if any(word in line for word in FAULT_WORDS)
+                f"{path.name}: {line}"
+                for line in text.splitlines()
+                if any(word in line for word in FAULT_WORDS) and "Connection reset" not in line  # that was the SIGKILL
             ]
 
     # -- what is seen

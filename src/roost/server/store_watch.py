@@ -1,9 +1,11 @@
 """The watch over the database: room on its disk, the file in its place, and whether what is in it is whole."""
 
 import asyncio
+import contextlib
+import logging
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from roost.messages import Message
 from roost.store.backup import first_fault, opened
@@ -16,6 +18,7 @@ CHECK_S = 86_400.0
 TABLE_S = 30.0
 """A table that takes longer is not checked to its end: the write-ahead log cannot be shortened meanwhile."""
 _STEPS = 1_000_000
+_log = logging.getLogger("roost.store")
 
 
 class StoreWatch:
@@ -34,15 +37,26 @@ class StoreWatch:
     async def look(self) -> None:
         """Look again and again, and keep the write-ahead log short."""
         while True:
-            await asyncio.to_thread(self._look)
+            with self._telling():
+                await asyncio.to_thread(self._look)
             self._on_full(self._space is not None)
             await asyncio.sleep(LOOK_S)
 
     async def check(self) -> None:
         """Check all that is in it, now and every day, in a thread."""
         while True:
-            self._content = await asyncio.to_thread(self._fault)
+            with self._telling():
+                self._content = await asyncio.to_thread(self._fault)
             await asyncio.sleep(CHECK_S)
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        """What is wrong since then goes into the server's log: in a second it may be well again."""
+        before = {said.code for said in self.health()}
+        yield
+        for said in self.health():
+            if said.code not in before:
+                _log.error("%s", said)
 
     def _look(self) -> None:
         free, floor = self._store.free_mib(), self._floor_mib()

@@ -36,6 +36,15 @@ async def watched(store: Store, floor_mib: float = 0) -> AsyncIterator[tuple[Sto
         task.cancel()
 
 
+async def watch_again(heard: list[bool]) -> None:
+    """Until it has looked twice."""
+    for _ in range(2000):
+        if len(heard) > 1:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(heard)
+
+
 async def until_said(watch: StoreWatch, codes: list[str]) -> list[Message]:
     for _ in range(2000):
         if [said.code for said in watch.health()] == codes:
@@ -44,10 +53,12 @@ async def until_said(watch: StoreWatch, codes: list[str]) -> list[Message]:
     raise AssertionError(watch.health())
 
 
-async def test_little_space_is_shown_and_told(store: Store) -> None:
+async def test_little_space_is_shown_and_told_and_logged_once(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     async with watched(store, floor_mib=1 << 40) as (watch, heard):
         await until_said(watch, ["store.low_space"])
+        await watch_again(heard)
         assert heard[-1] is True
+    assert sum("new jobs are refused" in line for line in caplog.messages) == 1
 
 
 async def test_a_store_that_is_well_says_nothing(store: Store) -> None:

@@ -154,7 +154,7 @@ class RoundLoop(Generic[Answer]):
     def broken(self, error: Exception) -> list[tuple[Answer, Reply]]:
         """A round failed: those who wait for it are told. The state in memory is worth nothing until `recover`."""
         _log.error("a round failed: %s", error, exc_info=error)
-        self.health.append(f"a round failed: {error!r}")
+        self.health.append(f"a round failed: {error if isinstance(error, StoreError) else repr(error)}")
         return [(answer, Reply(error=_refusal(error))) for _, answer in self._taken if answer is not None]
 
     def refuse(self, error: Exception) -> Iterator[tuple[Answer, Reply]]:
