@@ -74,6 +74,11 @@ class Day:
         self.backups: list[Path] = []
         self.report = Report(None)
 
+    @property
+    def patience_s(self) -> float:
+        """How long it waits for jobs: what is broken may never come, but a good day takes as long as it takes."""
+        return PATIENCE_S if self.report.fault is None else PATIENCE_S / 6
+
     # -- what happens
 
     def run(self, fault: Fault | None) -> Report:
@@ -221,7 +226,7 @@ class Day:
         """Until all that is not held has ended."""
         ids = [job for job in self.jobs if self.state(job) not in ("held", None)]
         if ids:
-            self.tell(lambda: self.roost.wait(ids, 10))
+            self.tell(lambda: self.roost.wait(ids, self.patience_s))
 
     def state(self, job: int) -> str | None:
         """Its state; None when it is archived, or nobody can say."""
@@ -231,7 +236,7 @@ class Day:
 
     def until_running(self, job: int | None) -> None:
         """Wait until it runs, or has ended."""
-        deadline_s = time.monotonic() + 10
+        deadline_s = time.monotonic() + self.patience_s
         while job is not None and self.state(job) in ("queued", "starting") and time.monotonic() < deadline_s:
             time.sleep(0.05)
 
