@@ -180,6 +180,71 @@ def crowded(box: Box) -> None:
 ESCAPE = "id -un; (setsid sh -c 'sleep 600 & sleep 600' &); python job.py 2048 600"
 
 
+OPENS = """
+import errno, glob, os
+for path in sorted(glob.glob("/dev/nvidia[0-9]*") + glob.glob("/dev/nvidia-caps/*") + ["/dev/nvidiactl", "/dev/nvidia-uvm"]):
+    try:
+        os.close(os.open(path, os.O_RDWR))
+        said = "opened"
+    except OSError as problem:
+        said = errno.errorcode[problem.errno]
+    print(path, said, flush=True)
+"""
+TORCH = (
+    "import torch; print(torch.cuda.is_available(), torch.cuda.device_count()); torch.ones(1, device='cuda'); print('ran')"
+)
+TIMES = """
+import os, time
+began = time.perf_counter()
+for _ in range(1000):
+    os.close(os.open("/dev/nvidiactl", os.O_RDWR))
+print(round((time.perf_counter() - began) * 1000), "us for one open of /dev/nvidiactl")
+"""
+
+
+def enforced(box: Box) -> None:
+    """The kernel denies what a job was not given: needs root and cgroup v2."""
+    section("A job can open only the GPUs that it was given")
+    print("```")
+    box.type("node", "show", box.ask("nodes")["nodes"][0]["name"])
+    print("```")
+    node = box.ask("nodes")["nodes"][0]
+    check(node["enforces_gpus"], f"the node enforces it: {node['gpu_access']}")
+    given = {gpus: _opened(box, gpus) for gpus in (0, 1)}
+    cards = [path for path in given[0] if path.removeprefix("/dev/nvidia").isdigit()]
+    print("```")
+    for gpus, opened in given.items():
+        print(f"-g {gpus}: " + ", ".join(f"{path} {said}" for path, said in opened.items()))
+    print("```")
+    check(bool(cards) and all(given[0][path] == "EPERM" for path in cards), "with -g 0 no card opens: EPERM")
+    check(sum(given[1][path] == "opened" for path in cards) == 1, "with -g 1 one card opens")
+    shared = {path for path in ("/dev/nvidiactl", "/dev/nvidia-uvm") if path in given[0]}
+    check(all(given[0][path] == "opened" for path in shared), f"with -g 0 these still open: {sorted(shared)}")
+    for gpus, word in ((0, "False 0"), (1, "ran")):
+        job = _end_of(box, gpus, "env", "-u", "CUDA_VISIBLE_DEVICES", box.python, "-c", TORCH)
+        check(word in box.type("log", str(job)), f"PyTorch with -g {gpus}, CUDA_VISIBLE_DEVICES taken away: {word}")
+    pair = [box.submit("-g", "1", "--mem", "8G", "python", JOB, "2048", "3") for _ in range(2)]
+    _ended(box, *pair)
+    check(all(box.ask("show", str(j))["outcome"] == "succeeded" for j in pair), "two jobs on one card both use it")
+    box.type("set", "job.enforce_devices", "off")
+    check("EPERM" not in _opened(box, 0).values(), "switched off by job.enforce_devices, every card opens")
+    box.type("set", "job.enforce_devices", "on")
+    for gpus in (0, 1):
+        box.type("log", str(_end_of(box, gpus, box.python, "-c", TIMES)))
+
+
+def _end_of(box: Box, gpus: int, *words: str) -> int:
+    job = box.submit("-g", str(gpus), *words)
+    box.until(f"job {job} has ended", lambda: box.ask("show", str(job))["state"] == "ended", 120)
+    return job
+
+
+def _opened(box: Box, gpus: int) -> dict[str, str]:
+    job = _end_of(box, gpus, box.python, "-c", OPENS)
+    said = subprocess.run([box.roost, "log", str(job)], env=box.env, capture_output=True, text=True).stdout
+    return dict(line.split() for line in said.splitlines())
+
+
 def people(box: Box) -> None:
     """Two throw-away accounts on the root server: needs root and useradd."""
     section("Two accounts of the machine")
@@ -304,18 +369,22 @@ def main() -> int:
     parser.add_argument("--python", default=sys.executable, help="a Python with PyTorch and nvidia-ml-py")
     parser.add_argument("--mig", action="store_true")
     parser.add_argument("--people", action="store_true", help="with two throw-away accounts; as root")
+    parser.add_argument(
+        "--enforced", action="store_true", help="that the kernel keeps jobs to their GPUs; as root, cgroup v2"
+    )
+    parser.add_argument("--only", choices=("enforced", "people", "mig"), help="one card, and that section")
     options = parser.parse_args()
     box = Box(options.roost, options.python)
     print("# Roost on a real GPU\n\nMade by `tests/gpu/real_gpu.py`; nothing in it was written by hand.")
     try:
         one_card(box)
-        foreign(box)
-        sharing(box)
-        retrying(box)
-        crowded(box)
-        if options.people:
+        for part in (foreign, sharing, retrying, crowded) if options.only is None else ():
+            part(box)
+        if options.enforced or options.only == "enforced":
+            enforced(box)
+        if options.people or options.only == "people":
             people(box)
-        if options.mig:
+        if options.mig or options.only == "mig":
             mig(box)
     finally:
         subprocess.run([options.roost, "down", "--kill"], env=box.env, capture_output=True)
