@@ -174,9 +174,15 @@ class Claims:
                 return None
             if files.is_current(directory, name, fd):
                 self._unseen.discard(uuid)
-                return fd
+                return fd if is_ours or not files.is_anothers(fd) else self._replace(directory, name, fd)
             os.close(fd)  # it was deleted in this moment
         raise Unusable(f"{files.where(directory, name)} is replaced again and again: who does that?")
+
+    def _replace(self, directory: int, name: str, fd: int) -> int:
+        try:
+            return files.replace(directory, name)
+        finally:
+            os.close(fd)
 
     def _adopt_one(self, directory: int, fd: int, uuid: str, pids: Sequence[int]) -> bool:
         inode = files.inode(fd)

@@ -51,6 +51,7 @@ def opened(path: str) -> Iterator[int]:
 def open_lock(directory: int, name: str) -> int:
     """A fresh descriptor of that lock file, made when there is none. Nobody but its opener shares its locks."""
     for _ in range(_TRIES):
+        _clear_squatted(directory, name)
         try:
             fd = os.open(name, _FILE_FLAGS, dir_fd=directory)
         except FileNotFoundError:
@@ -65,6 +66,23 @@ def open_lock(directory: int, name: str) -> int:
     raise Unusable(f"{where(directory, name)} comes and goes: who deletes it?")
 
 
+def is_anothers(fd: int) -> bool:
+    """Whether we are root and another account has made that file: it could take the name away under our lock."""
+    return os.geteuid() == 0 and os.fstat(fd).st_uid != 0
+
+
+def replace(directory: int, name: str) -> int:
+    """A lock file of our own under that name, held from its first moment. Only for one who has locked the old file alone."""
+    fresh = f".{name}.{os.urandom(4).hex()}"
+    if not _create(directory, fresh):
+        raise Unusable(f"{where(directory, fresh)} exists already: who made it?")
+    with closing(os.open(fresh, _FILE_FLAGS, dir_fd=directory)) as fd:
+        if not lock_alone(fd):
+            raise Unusable(f"{where(directory, fresh)} is locked: who did that?")
+        os.rename(fresh, name, src_dir_fd=directory, dst_dir_fd=directory)
+        return copy(fd)
+
+
 def copy(fd: int) -> int:
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _LOWEST_FD)
 
@@ -77,6 +95,7 @@ def inode(fd: int) -> Inode:
 
 def inode_of(directory: int, name: str) -> Optional[Inode]:
     """The file that this name leads to now; None when there is none. Raises `Unusable` for what is no lock file."""
+    _clear_squatted(directory, name)
     try:
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except OSError:
@@ -158,6 +177,22 @@ def _create(directory: int, name: str) -> bool:
     finally:
         os.umask(mask)
     return True
+
+
+def _clear_squatted(directory: int, name: str) -> None:
+    """As root, take away what another account has put in the place of a lock file, following nothing: a link, a pipe or a
+    directory claims no GPU."""
+    if os.geteuid() != 0:
+        return
+    with contextlib.suppress(OSError):
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        if found.st_uid == 0 or (stat.S_ISREG(found.st_mode) and found.st_nlink == 1):
+            return
+        if stat.S_ISDIR(found.st_mode):
+            aside = f".{name}.{os.urandom(4).hex()}"
+            os.rename(name, aside, src_dir_fd=directory, dst_dir_fd=directory)
+        else:
+            os.unlink(name, dir_fd=directory)
 
 
 def _check_file(directory: int, name: str, found: os.stat_result) -> None:
