@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 from tests.box import LOOK_S, ROOT, Box, Ran
+from tests.hidden_accounts import MARK
 
 from roost.node.system.procfs import read_stat
 
@@ -126,13 +127,13 @@ def remove_left_behind() -> None:
                 _remove(Account(entry.pw_name))
 
 
-_MARK = re.compile(r"roost test (\d+) \d*")
+_MARK = re.compile(MARK + r"(\d+) \d*")
 
 
 def _mark(pid: int) -> str:
     """What names this very process, whatever gets its number later."""
     stat = read_stat(pid)
-    return f"roost test {pid} {stat.starttime if stat is not None else ''}"
+    return f"{MARK}{pid} {stat.starttime if stat is not None else ''}"
 
 
 def _remove(account: Account) -> None:

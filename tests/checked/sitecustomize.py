@@ -1,7 +1,7 @@
 """In the servers of the end-to-end tests: every JSON answer must be what docs/openapi.json declares.
 
 Python imports this by itself where PYTHONPATH names this folder, as `Box.up` does. An answer that is not declared becomes
-status 500 with the place at which it differs, and a line of the server's log.
+status 500 with the place at which it differs, and a line of the server's log. The people of this machine are nobody there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ class Checking(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Load it, and put the check before its answers."""
         self._loader.exec_module(module)
-        sys.path.append(ROOT)
         from tests.declared import Undeclared, check_answer
 
         send = module.json_response
@@ -57,3 +56,7 @@ class Checking(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 if "roost.server.main" in sys.orig_argv:
     sys.meta_path.insert(0, Checking())
+    sys.path.append(ROOT)
+    from tests.hidden_accounts import hide_people
+
+    hide_people()

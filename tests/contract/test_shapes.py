@@ -23,6 +23,7 @@ GPU = {
 SERVER = {"pid", "version", "since", "uptime_s", "home", "url", "socket", "policy", "scheduling", "store", "log"}
 NODE = {
     "name", "state", "reason", "pid", "program", "python", "boot", "state_dir", "sim_dir", "gpus", "cpus", "mem_mib",
+    "hostname",
     "mem_available_mib", "load", "jobs", "target", "runs_as", "clock_ms", "since", "host_key", "enforces_gpus", "gpu_access",
 }  # fmt: skip
 

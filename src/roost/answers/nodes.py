@@ -16,6 +16,7 @@ class Node(msgspec.Struct, kw_only=True):
     their own login there. `drained`: nothing new starts on it, said also while it is unreachable. `since`: since when it
     cannot be reached; `clock_ms`: how far its clock is ahead of the server's. `enforces_gpus`: whether the kernel lets a job
     open only the GPUs that it was given, null: not known; `gpu_access`: the same in words, and why not.
+    `hostname`: what the machine calls itself, as far as it was ever heard.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Node(msgspec.Struct, kw_only=True):
     mem_available_mib: int | None
     load: float | None
     jobs: int
+    hostname: str | None
     target: str | None
     runs_as: Literal["each", "login"]
     clock_ms: int

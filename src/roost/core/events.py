@@ -234,6 +234,8 @@ class NodeSeen(Event, frozen=True):
     cpus: int
     mem_mib: int
     gpus: tuple[Gpu, ...]
+    hostname: str | None = None
+    """What it calls itself, which need not be its name here."""
 
 
 # -- of the moment, never stored ------------------------------------------------------------------------------------

@@ -26,6 +26,8 @@ class Node(msgspec.Struct, eq=False):
     mem_mib: int = 0
     gpus: dict[str, Gpu] = {}
     host: Host | None = None
+    hostname: str | None = None
+    """What the machine calls itself."""
     attached: bool = False
     reason: str = "not attached yet"
     away_ms: int | None = None
@@ -103,7 +105,7 @@ class Machines:
 
     def _node_seen(self, e: ev.NodeSeen) -> None:
         node = self.node(e.node)
-        node.cpus, node.mem_mib = e.cpus, e.mem_mib
+        node.cpus, node.mem_mib, node.hostname = e.cpus, e.mem_mib, e.hostname
         for uuid in node.gpus:
             if self.node_of.get(uuid) == e.node:
                 del self.node_of[uuid]

@@ -69,8 +69,8 @@ def _load_devices(db: Connection, cluster: Cluster) -> None:
         cluster.rules[uuid] = model.GpuRules(slots, disabled, drained, alias)
         if node is not None:
             by_node.setdefault(node, []).append(model.Gpu(uuid, number, kind, mem_mib, mig))
-    for name, cpus, mem_mib, drained, access in db.execute(select(schema.nodes)):
-        cluster.apply(ev.NodeSeen(name, cpus, mem_mib, tuple(by_node.get(name, ()))))
+    for name, cpus, mem_mib, drained, access, hostname in db.execute(select(schema.nodes)):
+        cluster.apply(ev.NodeSeen(name, cpus, mem_mib, tuple(by_node.get(name, ())), hostname))
         cluster.nodes[name].drained = drained
         if access is not None:
             cluster.apply(ev.NodeKnown(name, msgspec.json.decode(access, type=model.Access)))

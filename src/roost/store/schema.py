@@ -113,6 +113,7 @@ nodes = Table(
     Column("mem_mib", Integer, nullable=False),
     Column("drained", Boolean, nullable=False, default=False),
     Column("access", Text),
+    Column("hostname", String),
 )
 
 logins = Table(

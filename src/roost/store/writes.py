@@ -213,7 +213,8 @@ class Writer:
 
     def _node_seen(self, cursor: Any, events: list[ev.NodeSeen], batch: Batch) -> None:
         for e in events:
-            self._run(cursor, "node", [{"name": e.node, "cpus": e.cpus, "mem_mib": e.mem_mib, "drained": False}])
+            row = {"name": e.node, "cpus": e.cpus, "mem_mib": e.mem_mib, "hostname": e.hostname, "drained": False}
+            self._run(cursor, "node", [row])
             self._run(cursor, "gpus_gone", [{"b_node": e.node}])
             new = {"node": e.node, "slots": 1, "disabled": False, "drained": False}
             self._run(cursor, "gpu", [{**new, "number": g.index, **msgspec.structs.asdict(g)} for g in e.gpus])
@@ -378,7 +379,7 @@ def _statements() -> dict[str, Executable]:
         "login_gone": gone(t.logins, "node", "user"),
         "logins_gone": gone(t.logins, "node"),
         "drain": put(t.nodes, "name", "drained", once=("cpus", "mem_mib")),
-        "node": put(t.nodes, "name", "cpus", "mem_mib", once=("drained",)),
+        "node": put(t.nodes, "name", "cpus", "mem_mib", "hostname", once=("drained",)),
     }
 
 

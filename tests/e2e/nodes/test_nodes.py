@@ -123,6 +123,7 @@ def test_a_host_is_a_node_once_somebody_said_that_its_key_is_right(lab: Lab) -> 
     found = lab.node("lab1")
     assert (found["state"], found["gpus"], found["runs_as"]) == ("up", 2, "each")
     assert found["host_key"] == host.host_key and found["target"] == host.url("root")
+    assert found["hostname"] == host.name and host.name in lab.box.do("node", "show", "lab1")
     job = lab.submit("--node", "lab1", "hostname; echo $ROOST_NODE; id -un")
     assert lab.box.do("log", "-f", job).split() == [host.name, "lab1", "root"]
     assert "node lab1 already exists" in lab.box.refused(1, *words, "--host-key", host.host_key)

@@ -135,3 +135,10 @@ def test_whose_turn_it_is_survives_a_restart(store: Store) -> None:
     store.commit(Batch(list(begun), {1: kept(JobSpec("true"), None)}, last_job=1))
     served = load(store).served
     assert sorted(served, key=served.__getitem__) == ["cy", "bob", "ada"]
+
+
+def test_the_host_name_of_a_node_is_kept(store: Store) -> None:
+    store.commit(Batch([ev.NodeSeen("lab1", 8, 64_000, (), "gpu-07.lab"), ev.NodeSeen("lab2", 8, 64_000, ())]))
+    assert [load(store).nodes[name].hostname for name in ("lab1", "lab2")] == ["gpu-07.lab", None]
+    store.commit(Batch([ev.NodeSeen("lab1", 8, 64_000, (), "gpu-08.lab")]))
+    assert load(store).nodes["lab1"].hostname == "gpu-08.lab"

@@ -19,6 +19,7 @@ from roost.core.plan.planner import effective
 from roost.core.plan.retries import PREEMPT
 from roost.core.states import Outcome, State
 from roost.links import messages as m
+from roost.links.link import plain
 from roost.server.rounds.actions import own_grace_ms, remove
 from roost.server.rounds.attempt_end import Causes, settle
 from roost.server.rounds.file_removal import ask_again, removed
@@ -40,6 +41,7 @@ from roost.store.rows import ResultRow
 
 BARRED_MS = 300_000
 """How long nothing is tried as an account that a node does not have."""
+MAX_HOSTNAME = 64
 MAX_SKEW_MS = 1_000
 """Clocks that differ by no more are taken for equal."""
 MAX_PROCESSES = 8_192
@@ -150,7 +152,7 @@ def _attached(turn: Turn, node: str, hello: m.Hello) -> None:
     gpus = hello.gpus
     if not hello.gpus_known:  # a driver that is slow to answer: what was there before still is, as far as anybody knows
         gpus = [m.GpuInfo(*msgspec.structs.astuple(g)) for g in turn.cluster.node(node).gpus.values()]
-    _seen(turn, node, gpus, hello.cpus, hello.mem_mib)
+    _seen(turn, node, gpus, ev.NodeSeen(node, hello.cpus, hello.mem_mib, (), plain(hello.node, MAX_HOSTNAME)))
     skew_ms = turn.now_ms - hello.at_ms if hello.at_ms is not None and is_remote(turn, node) else 0
     turn.record(ev.NodeAttached(node, skew_ms if abs(skew_ms) > MAX_SKEW_MS else 0))
 
@@ -312,15 +314,17 @@ def _reported(turn: Turn, at: At, said: m.RunReported, orphans: Orphans) -> None
 
 def _inventory(turn: Turn, at: At, inventory: m.Inventory, orphans: Orphans) -> None:
     known = turn.cluster.node(at.node)
-    _seen(turn, at.node, inventory.gpus, known.cpus, known.mem_mib)
+    _seen(turn, at.node, inventory.gpus, ev.NodeSeen(at.node, known.cpus, known.mem_mib, (), known.hostname))
 
 
-def _seen(turn: Turn, node: str, gpus: list[m.GpuInfo], cpus: int, mem_mib: int) -> None:
+def _seen(turn: Turn, node: str, gpus: list[m.GpuInfo], machine: ev.NodeSeen) -> None:
+    """Record what the machine is, with those of its GPUs that are no other node's."""
     known = turn.cluster.node(node)
     own = {g.uuid: Gpu(g.uuid, g.index, g.model, g.mem_mib, g.mig) for g in gpus if not _is_elsewhere(turn, node, g.uuid)}
     found = tuple(sorted(own.values(), key=lambda g: (g.index, g.uuid)))
-    if (known.cpus, known.mem_mib, tuple(known.gpus.values())) != (cpus, mem_mib, found):
-        turn.record(ev.NodeSeen(node, cpus, mem_mib, found))
+    now = msgspec.structs.replace(machine, gpus=found)
+    if now != ev.NodeSeen(node, known.cpus, known.mem_mib, tuple(known.gpus.values()), known.hostname):
+        turn.record(now)
 
 
 def _is_elsewhere(turn: Turn, node: str, uuid: str) -> bool:

@@ -132,6 +132,7 @@ class ServerStatus:
             mem_available_mib=node.host.mem_available_mib if node.host else None,
             load=node.host.load if node.host else None,
             jobs=sum(1 for a in self._engine.cluster.active.values() if a.node == name),
+            hostname=node.hostname,
             target=node.access.target if node.access is not None else None,
             runs_as="each" if (node.access.each if node.access is not None else self._people.is_root) else "login",
             clock_ms=-node.skew_ms,

@@ -79,6 +79,7 @@ export const nodes = {
   "nodes.slots_wrong": "Slots must be a whole number from 1 to 1000.",
 
   // other machines
+  "nodes.hostname": "Host name",
   "nodes.address": "Address",
   "nodes.own_machine": "the server's own machine",
   "nodes.away_since": "for",

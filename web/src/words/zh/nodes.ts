@@ -82,6 +82,7 @@ export const nodes: Record<keyof typeof en, string> = {
   "nodes.slots_wrong": "槽位必须是 1 到 1000 的整数。",
 
   // 其他机器
+  "nodes.hostname": "主机名",
   "nodes.address": "地址",
   "nodes.own_machine": "服务器本机",
   "nodes.away_since": "已断开",

@@ -10,3 +10,4 @@ down_revision = "0009"
 def upgrade() -> None:
     """Add columns."""
     op.add_column("attempts", sa.Column("nonce", sa.String, nullable=False, server_default=""))
+    op.add_column("nodes", sa.Column("hostname", sa.String))

@@ -125,8 +125,9 @@ def test_names_are_in_the_order_of_their_numbers() -> None:
 
 
 def test_a_node_whole() -> None:
-    assert node_show.lines(node("lab1"), GPUS[4:8], NOW, Screen(80)) == [
+    assert node_show.lines(node("lab1", hostname="gpu-07.lab"), GPUS[4:8], NOW, Screen(80)) == [
         "node lab1  up",
+        "  host name: gpu-07.lab",
         "  address:   root@lab1.example.org:2222",
         f"  host key:  {KEY}",
         "  accounts:  as root: each job runs as its user's account",
