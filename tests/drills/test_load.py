@@ -190,3 +190,21 @@ def test_a_server_with_too_little_memory_refuses_and_loses_nothing(box: Box) -> 
     ]
     assert set(kept) <= set(ids)
     box.ends(box.submit("true"), "succeeded")
+
+
+def test_twenty_fast_writers_delay_others_and_stop_nobody(box: Box) -> None:
+    """As fast as a pipe goes, each with a log that may have 4 MiB."""
+    box.up()
+    box.do("set", "log.max_mib", 4)
+    box.do("set", "cpu.slots", 22)
+    line = "0123456789" * 4
+    writers = [box.submit("-g", 0, f"timeout 20 yes {line}; echo the end") for _ in range(20)]
+    began = time.monotonic()
+    quick = box.submit("-g", 1, "true")
+    slowest = look_s(box)
+    box.ends(quick, "succeeded", within_s=120)
+    took = time.monotonic() - began
+    for job in writers:
+        box.ends(job, "succeeded", within_s=120)
+        assert box.log(job, "-n", 1).endswith("the end\n")
+    print(f"measured: slowest look {slowest * 1000:.0f} ms, a job among them {took:.1f} s from submit to end")
