@@ -28,11 +28,12 @@ class Me(You, Versioned, kw_only=True):
 
 
 class Token(msgspec.Struct, kw_only=True):
-    """A token, but never the token itself."""
+    """A token, but never the token itself. `scope` is what it may do: `read`, `submit` or `operate`."""
 
     id: int
     user: str
     label: str
+    scope: str
     created_at: Time
     expires_at: Time | None
     used_at: Time | None
@@ -52,6 +53,13 @@ class TokenMade(TokenShown, kw_only=True):
     """A new token, told this once."""
 
     token: str
+
+
+class LoggedOut(Versioned, kw_only=True):
+    """How many tokens and sessions have ended."""
+
+    tokens: int
+    sessions: int
 
 
 class Link(Versioned):

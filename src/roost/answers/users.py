@@ -83,6 +83,20 @@ class AuditLine(msgspec.Struct, kw_only=True):
     action: str
     target: str
     detail: str
+    hash: str
+
+
+class AuditVerified(Versioned, kw_only=True):
+    """Whether the chain of the audit holds: `ok`, how many lines it has, how many are older than it, its last line, and the
+    first line that is wrong: `changed`, `missing` or `added`."""
+
+    ok: bool
+    lines: int
+    unhashed: int
+    last: int
+    hash: str
+    broken: int | None
+    how: str | None
 
 
 class Audit(Versioned):

@@ -50,7 +50,7 @@ class Application:
             answer.status_code, answer.headers["Allow"] = 405, ", ".join(sorted(methods))
         else:
             call = Call(Request(scope, receive), self._server)
-            check_right(route.right, call.known)
+            check_right(route.right, call.known, route.scope)
             if not is_api(scope) and route.method not in SAFE_METHODS:
                 await check_page_form(call.request, route.right)
             answer = await route.answer(call, in_path)

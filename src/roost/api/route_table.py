@@ -22,13 +22,14 @@ from starlette.types import Scope
 
 from roost.answers.encoding import encode
 from roost.api.calls import Call
-from roost.api.edge.authentication import Right
+from roost.api.edge.authentication import SAFE_METHODS, Right
 from roost.api.edge.compression import compressed
 from roost.api.edge.language import language_for
 from roost.api.edge.request_body import read_body
 from roost.api.json_body import Fill, decoded
 from roost.api.request_parameters import Parameters
 from roost.core.errors import NotFound, RoostError
+from roost.server.identity.lineage import OPERATE, READ
 
 API = "/api/v1"
 Handler = Callable[..., Awaitable[Any]]
@@ -51,6 +52,8 @@ class Route:
     ) -> None:
         self.method, self.path, self.right, self.handler, self.refusals = method, path, right, handler, refusals
         self.tag = ""
+        self.scope = READ if method in SAFE_METHODS else OPERATE
+        """What a token must at least be allowed, to be used here."""
         self.media: Media | None = None
         self.fill: Callable[[Call], Fill | None] | None = None
         hints = get_type_hints(handler, include_extras=True)
@@ -110,15 +113,18 @@ class Routes:
         created: tuple[type, ...] = (),
         media: Media | None = None,
         fill: Callable[[Call], Fill | None] | None = None,
+        scope: str | None = None,
     ) -> Callable[[H], H]:
         """Declare a route: who may call it, and which refusals there are besides the usual ones.
 
-        Answers of the types in `created` have status 201. `fill` gives what completes the body before it is checked.
+        Answers of the types in `created` have status 201. `fill` gives what completes the body before it is checked. `scope`
+        is what a token needs, where that is not looking for what changes nothing, and everything for the rest.
         """
 
         def declare(handler: H) -> H:
             route = Route(method, self._prefix + path, right, handler, refusals)
             route.tag, route.media, route.fill, route.created = self.tag, media, fill, created
+            route.scope = scope or route.scope
             self.declared.append(route)
             return handler
 

@@ -38,16 +38,20 @@ class People:
         return self._reachable(self._roost._post("/me/link", {})["url"])
 
     def tokens(self, *, all: bool = False) -> "list[Json]":
-        """My tokens, or everybody's: `id`, `user`, `label`, `created_at`, `expires_at`, `used_at`."""
+        """My tokens, or everybody's: `id`, `user`, `label`, `scope`, `created_at`, `expires_at`, `used_at`."""
         return self._roost._list("/tokens" + ("?all=true" if all else ""), "tokens")
 
-    def new_token(self, label: str, lives_s: int | None = None) -> "Json":
-        """A token, told this once under `token`."""
-        return self._roost._post("/tokens", {"label": label, "lives_s": lives_s})
+    def new_token(self, label: str, lives_s: int | None = None, scope: str = "operate") -> "Json":
+        """A token, told this once under `token`. Its `scope` is what it may do: `read`, `submit` or `operate`."""
+        return self._roost._post("/tokens", {"label": label, "lives_s": lives_s, "scope": scope})
 
     def revoke(self, token: int) -> "Json":
-        """End a token at once."""
+        """End a token at once, and all that was made with it."""
         return self._roost._send("DELETE", f"/tokens/{token}", {})
+
+    def end_everything(self) -> "Json":
+        """End all my tokens, sessions and login links, this one too: how many `tokens` and `sessions`."""
+        return self._roost._post("/logout/all", {})
 
     def defaults(self) -> "Json":
         """What my jobs are like unless a submit says otherwise: keys of a JobSpec."""
@@ -99,6 +103,10 @@ class People:
         """Set it; None takes it away."""
         found: Json | None = self._roost._send("PUT", "/notice", {"text": text})["notice"]
         return found
+
+    def verify_audit(self) -> "Json":
+        """Whether the chain of the audit holds: `ok`, `lines`, `last`, `hash`; else `broken` and `how`."""
+        return self._roost._get("/audit/verify")
 
     def audit(self, *, user: str = "", action: str = "", since: str = "", most: int = 50) -> "Iterator[Json]":
         """Who did what, when, from where, the newest first; at most so many."""

@@ -39,6 +39,13 @@ class Setting(msgspec.Struct, frozen=True):
         return Message(f"setting.about.{self.key}")
 
 
+def _keeps_audit(days: str) -> None:
+    """Forever, or so long that what was done can still be read when somebody asks."""
+    if 0 < int(days) < MIN_AUDIT_DAYS:
+        raise MessageError("setting.audit_days", least=MIN_AUDIT_DAYS)
+
+
+MIN_AUDIT_DAYS = 30
 TABLE: tuple[Setting, ...] = (
     Setting("policy", "swift"),
     Setting("policy.wait_factor", 8.0, (0, 10_000), was="policy.alpha"),
@@ -79,7 +86,7 @@ TABLE: tuple[Setting, ...] = (
     Setting("login.pam", "", is_local=True),
     Setting("http.rate", 100, (1, 1_000_000)),
     Setting("http.burst", 2000, (1, 1_000_000)),
-    Setting("audit.keep_days", 730, (0, 100_000), is_local=True),
+    Setting("audit.keep_days", 730, (0, 100_000), fits=_keeps_audit, is_local=True),
     Setting("disk.min_mib", 64, (0, 1 << 30)),
 )
 

@@ -22,6 +22,7 @@ from roost.messages import Message, hint_of
 from roost.node.gpus.simulated import parse_sim_spec
 from roost.server.clock import now_ms
 from roost.server.history.recorder import record, write
+from roost.server.identity.audit_copy import AuditCopy
 from roost.server.identity.people import People
 from roost.server.nodes.eviction import Eviction
 from roost.server.nodes.node_commands import NodeCommands
@@ -184,6 +185,7 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     links = NodeLinks(inbox, ways, lambda: controller.cluster)
     engine = Engine(controller, inbox, links)
     server = assemble(home, store, engine, links)
+    store.tell_audit = AuditCopy().tell
     node = _local_node(store, controller)
     rounds = asyncio.create_task(engine.run())
     await server.accounts.begin()

@@ -41,11 +41,11 @@ def put(row: AccountRow | SessionRow | LinkRow) -> Executable:
     return upsert(table).values(values).on_conflict_do_update([key], set_={k: v for k, v in values.items() if k != key})
 
 
-def add(row: TokenRow | AuditRow) -> Executable:
-    """Keep a new token, or a line of the audit; its number is given by the store."""
+def add(row: TokenRow) -> Executable:
+    """Keep a new token; its number is given by the store."""
     values = msgspec.structs.asdict(row)
     del values["id"]
-    return insert(t.tokens if isinstance(row, TokenRow) else t.audit).values(values)
+    return insert(t.tokens).values(values)
 
 
 def token(db: Connection, digest: str) -> TokenRow | None:
@@ -81,8 +81,3 @@ def audited(db: Connection, user: str | None, action: str | None, since_ms: int,
     if action is not None:
         query = query.where(line.action == action)
     return [AuditRow(*row) for row in db.execute(query.order_by(line.id.desc()).limit(limit))]
-
-
-def forget_audit(before_ms: int) -> Executable:
-    """Drop what is older."""
-    return delete(t.audit).where(t.audit.c.at_ms < before_ms)

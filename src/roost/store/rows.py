@@ -150,6 +150,12 @@ class TokenRow(msgspec.Struct, frozen=True):
     created_ms: Ms
     expires_ms: Ms | None
     used_ms: Ms | None
+    scope: str = "operate"
+    """What it may do: `read`, `submit` or `operate`."""
+    began: str = "elsewhere"
+    """`here`: on the server's machine, where the kernel said who asked; `elsewhere`: after a login. Also of what made it."""
+    parent: str | None = None
+    """The digest of the token that made it, and that it ends with."""
 
 
 class SessionRow(msgspec.Struct, frozen=True):
@@ -161,6 +167,8 @@ class SessionRow(msgspec.Struct, frozen=True):
     address: str
     created_ms: Ms
     expires_ms: Ms
+    parent: str | None = None
+    """The digest of the token that made the link which began it."""
 
 
 class LinkRow(msgspec.Struct, frozen=True):
@@ -171,6 +179,8 @@ class LinkRow(msgspec.Struct, frozen=True):
     purpose: str
     created_ms: Ms
     expires_ms: Ms
+    parent: str | None = None
+    """The digest of the token that made it."""
 
 
 class AuditRow(msgspec.Struct, frozen=True):
@@ -184,6 +194,8 @@ class AuditRow(msgspec.Struct, frozen=True):
     action: str
     target: Long
     detail: Long
+    hash: str = ""
+    """Of this line and the hash before it; empty in lines of earlier releases."""
 
 
 class TargetRow(msgspec.Struct, frozen=True):

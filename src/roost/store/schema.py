@@ -177,14 +177,14 @@ results = _table("results", rows.ResultRow, key="job key", sqlite_with_rowid=Fal
 accounts = _table("accounts", rows.AccountRow, key="name")
 """What is known of users besides their name: login, administrator, lock, linked account."""
 
-tokens = _table("tokens", rows.TokenRow, unique="digest", sqlite_autoincrement=True)
+tokens = _table("tokens", rows.TokenRow, unique="digest", defaults="scope began", sqlite_autoincrement=True)
 
 sessions = _table("sessions", rows.SessionRow, key="digest")
 
 links = _table("links", rows.LinkRow, key="digest")
 """One-time links: to choose a password, to log in once, to become the first administrator."""
 
-audit = _table("audit", rows.AuditRow, index="user")
+audit = _table("audit", rows.AuditRow, index="user", defaults="hash")
 """Who did what, when, from where."""
 
 defaults = Table("defaults", metadata, Column("user", String, primary_key=True), Column("data", Text, nullable=False))

@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,9 +18,9 @@ import msgspec
 from sqlalchemy import Connection, Engine, Executable, create_engine, event, select
 from sqlalchemy.pool import NullPool, QueuePool
 
-from roost.store import reads, schema
+from roost.store import audit, reads, schema
 from roost.store.backup import copy_aside
-from roost.store.rows import JOB_COLUMNS, JobRow
+from roost.store.rows import JOB_COLUMNS, AuditRow, JobRow
 from roost.store.store_errors import DRIVER_ERRORS, CommitFailed, WrongVersion, failure, undone
 from roost.store.writes import Batch, Writer
 
@@ -43,13 +43,19 @@ class Store:
             raise failure(error, path) from error
         self._driver: Any = self._connection.driver_connection
         self._writer = Writer(self._writing.dialect)
+        self.tell_audit: Callable[[Sequence[AuditRow]], None] = lambda lines: None
+        """Called with lines of the audit that were committed."""
         self._lock = threading.Lock()
 
     def commit(self, batch: Batch) -> dict[int, JobRow]:
         """Write the batch in one transaction; answers with the rows named in `batch.fetch`, as they are then."""
         with self._committing() as cursor:
             self._writer.write(cursor, batch)
-            return self._fetch(cursor, batch.fetch)
+            lines = audit.append(cursor.execute, batch.audit) if batch.audit else []
+            fetched = self._fetch(cursor, batch.fetch)
+        if lines:
+            self.tell_audit(lines)
+        return fetched
 
     def _write(self, *statements: tuple[str, tuple[Any, ...]]) -> None:
         """A transaction of these."""
@@ -159,14 +165,16 @@ class Store:
         """Keep a small fact."""
         self._write(("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value)))
 
-    def change(self, *statements: Executable) -> None:
-        """Write these in one transaction, between two commits of the controller's. For what is rare: people, not jobs."""
+    def change(self, *statements: Executable, said: Sequence[AuditRow] = ()) -> None:
+        """Write these, and lines of the audit, in one transaction, between two commits of the controller's. For what is
+        rare: people, not jobs."""
 
-        def execute_all(db: Connection) -> None:
+        def execute_all(db: Connection) -> list[AuditRow]:
             for statement in statements:
                 db.execute(statement)
+            return audit.append(db.exec_driver_sql, said) if said else []
 
-        self.transact(execute_all)
+        self.tell_audit(self.transact(execute_all))
 
     def server_id(self) -> str:
         """What no other server has: nodes keep what is ours apart by it."""

@@ -103,7 +103,7 @@ class Writer:
             self._run(cursor, "meta", [{"key": "last_job", "value": str(batch.last_job)}])
         for key, first, count, at_ms in batch.submissions:
             self._run(cursor, "submission", [{"key": key, "first": first, "count": count, "at_ms": at_ms}])
-        for name, said in (("sweep", batch.sweeps), ("result", batch.results), ("audit", batch.audit)):
+        for name, said in (("sweep", batch.sweeps), ("result", batch.results)):
             if said:
                 self._run(cursor, name, map(msgspec.structs.asdict, said))
         over = _over(batch.events) if not self.wanted else set()
@@ -364,7 +364,6 @@ def _statements() -> dict[str, Executable]:
         "group": update(t.sweeps).where(t.sweeps.c.id == bindparam("b_id")).values(max_running=bindparam("max_running")),
         "sweep": put(t.sweeps, "id", "user", "name", "created_ms", "max_running", "design"),
         "result": put(t.results, "job key", "value", "attempt", "at_ms"),
-        "audit": new(t.audit),
         "gpu": put(t.gpus, "uuid", "node", "number", "model", "mem_mib", "mig", once=("slots", "disabled", "drained")),
         "gpus_gone": set_gpus(),
         "gpus_forgotten": set_gpus(slots=1, disabled=False, drained=False, alias=None),

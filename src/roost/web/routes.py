@@ -58,8 +58,8 @@ def _not_in(view: View, user: str, back_to: str, error: RoostError) -> Response:
     return answer
 
 
-async def _in(call: Call, user: str, via: str, back_to: str) -> Response:
-    await begin_session(call, user, via)
+async def _in(call: Call, user: str, via: str, back_to: str, parent: str | None = None) -> Response:
+    await begin_session(call, user, via, parent)
     answer = RedirectResponse(back_to, 303)
     cookies.take(answer, cookies.FORM, call.scheme)
     return answer
@@ -82,8 +82,8 @@ async def use_link(call: Call, code: str) -> Response:
     problem, status = (view.say("page.differ"), 400) if _differ(link.purpose, form) else (None, 200)
     if problem is None:
         try:
-            user = await here.login.by_link(code, name or None, form.get("new"), call.origin)
-            return await _in(call, user, "link", "/")
+            user, parent = await here.login.by_link(code, name or None, form.get("new"), call.origin)
+            return await _in(call, user, "link", "/", parent)
         except (BadRequest, TooFast) as error:
             problem, status = view.say(error.said), error.status
     return view.page(

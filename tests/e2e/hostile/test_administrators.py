@@ -99,7 +99,7 @@ def test_a_job_as_root(boss: Boss) -> None:
         boss.refused("POST", "/jobs", {"jobs": [{"command": ["id"], "gpus": 0, **body}]})
 
 
-@pytest.mark.parametrize("values", [{"login.pam": "su"}, {"http.proxies": "0.0.0.0/0"}, {"audit.keep_days": 1}], ids=str)
+@pytest.mark.parametrize("values", [{"login.pam": "su"}, {"http.proxies": "0.0.0.0/0"}, {"audit.keep_days": 31}], ids=str)
 def test_a_setting_that_decides_who_somebody_is_or_what_is_known_of_it(boss: Boss, values: dict[str, Any]) -> None:
     assert "only the server's own account can change" in boss.refused("PUT", "/settings", {**values, "job.grace_s": 31})
     assert boss.http("PUT", "/settings", {"job.grace_s": 30}).status == 200

@@ -107,8 +107,8 @@ def users(world: World, _: str) -> list[Request]:
 
 
 def servers_user(world: World, _: str) -> list[Request]:
-    """A link for root, and a change that changes nothing; what would shut root out is in `test_administrators`."""
-    return [("POST", "/users/root/link", None), ("PATCH", "/users/root", {"locked": False})]
+    """A change that changes nothing; what would shut root out is in `test_administrators`."""
+    return [("PATCH", "/users/root", {"locked": False})]
 
 
 HELD = {"jobs": [{"command": ["true"], "gpus": 0, "hold": True}]}
@@ -147,7 +147,8 @@ CHECKS: dict[str, Requests] = {
     "read the audit and the server's log": plain(("GET", "/audit"), ("GET", "/log/server")),
     "stop the server": plain(("POST", "/shutdown", {"kill": "not a truth value"})),
     "submit, edit or clone a job that runs as the server's account": servers_jobs,
-    "add, change, lock or delete a user who has the server's account, or make links for them": servers_user,
+    "add, change, lock or delete a user who has the server's account": servers_user,
+    "make a link for the server's account to choose a new password": plain(("POST", "/users/root/link")),
     "add a node; set a login that uses the server's SSH keys": lambda world, _: [
         ("POST", "/nodes", {"name": "-", "target": FAR}),
         ("PUT", "/nodes/none/login", {"target": FAR, "user": world.lab.bob.name + "x"}),

@@ -25,6 +25,7 @@ from roost.api.edge.security_headers import SecurityHeaders
 from roost.core.accounts import SERVER_ACCOUNT
 from roost.core.errors import BadRequest, NotKnown, NotPermitted, RoostError, TooFast
 from roost.core.networks import Network, networks
+from roost.server.identity.lineage import READ, check_scope
 from roost.server.identity.people import Caller, People
 from roost.server.identity.throttle import Pace, block
 from roost.server.process.proxies import Client, client_of
@@ -158,12 +159,13 @@ async def check_page_form(request: Request, right: Right) -> None:
     request.state.form = await check_form(request, secret, scheme_of(request.scope))
 
 
-def check_right(right: Right, caller: Caller | None) -> None:
-    """Raise unless the caller has that right."""
+def check_right(right: Right, caller: Caller | None, scope: str = READ) -> None:
+    """Raise unless the caller has that right, and their token may be used for it."""
     if right is Right.PUBLIC:
         return
     if caller is None:
         raise NotKnown("request.log_in")
+    check_scope(caller.scope, scope)
     if right is Right.ADMIN and not caller.is_admin:
         raise NotPermitted("request.admin_only")
     if right is Right.SERVER and not (caller.account == SERVER_ACCOUNT and caller.is_admin):

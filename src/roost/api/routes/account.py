@@ -1,6 +1,6 @@
 """Routes about the caller's own account: who they are, password, tokens, defaults for jobs."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -12,6 +12,7 @@ from roost.api.request_parameters import documented
 from roost.api.route_table import Routes
 from roost.core.errors import BadRequest, Conflict, Impossible, NotFound
 from roost.server.clock import rfc3339
+from roost.server.identity.lineage import OPERATE, READ, check_scope
 from roost.server.identity.passwords import MAX_LENGTH, MIN_LENGTH
 from roost.server.identity.people import LOGIN
 from roost.store.rows import TokenRow
@@ -32,10 +33,14 @@ class PasswordBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TokenBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A token that is wanted: what it is for, and how long it lives; null: until it is revoked."""
+    """A token that is wanted: what it is for, how long it lives (null: until it is revoked), and what it may do.
+
+    `read` looks; `submit` also submits, changes and ends jobs of its user; `operate` does all that its user may.
+    """
 
     label: Annotated[str, documented(minLength=1, maxLength=100)]
     lives_s: Annotated[int, documented(minimum=1, maximum=MAX_LIFE_S)] | None = None
+    scope: Literal["read", "submit", "operate"] = "operate"
 
 
 @routes.get("/me", Right.USER)
@@ -57,7 +62,7 @@ async def password(call: Call, body: PasswordBody) -> Nothing:
 @routes.post("/me/link", Right.USER)
 async def my_link(call: Call) -> Link:
     """A one-time link by which the caller's browser is logged in."""
-    code = await call.server.people.new_link(call.caller.who, call.caller.name, LOGIN)
+    code = await call.server.people.new_link(call.caller.who, call.caller.name, LOGIN, call.caller.parent)
     return Link(url=call.server.address.link(code))
 
 
@@ -74,13 +79,16 @@ async def new_token(call: Call, body: TokenBody) -> TokenMade:
     """A new token, told this once."""
     if body.lives_s is not None and not 1 <= body.lives_s <= MAX_LIFE_S:
         raise BadRequest("request.between", name="lives_s", least=1, most=MAX_LIFE_S, value=body.lives_s)
-    row, secret = await call.server.people.new_token(call.caller, body.label, body.lives_s)
+    row, secret = await call.server.people.new_token(call.caller, body.label, body.lives_s, body.scope)
     return TokenMade(**_facts(row), token=secret)
 
 
-@routes.delete("/tokens/{token}", Right.OWN, NotFound)
+@routes.delete("/tokens/{token}", Right.OWN, NotFound, scope=READ)
 async def revoke(call: Call, token: int) -> TokenShown:
-    """End a token, at once."""
+    """End a token at once, and all that was made with it. Any token may end itself."""
+    own = call.server.people.tokens.get(call.caller.secret or "")
+    if own is None or own.id != token:
+        check_scope(call.caller.scope, OPERATE)
     return TokenShown(**_facts(await call.server.people.revoke(call.caller, token)))
 
 
@@ -90,6 +98,7 @@ def _facts(row: TokenRow) -> dict[str, Any]:
         "id": row.id,
         "user": row.user,
         "label": row.label,
+        "scope": row.scope,
         "created_at": rfc3339(row.created_ms),
         "expires_at": rfc3339(row.expires_ms),
         "used_at": rfc3339(row.used_ms),

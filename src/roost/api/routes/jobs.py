@@ -14,6 +14,7 @@ from roost.api.job_lines import read_job_lines
 from roost.api.route_table import Routes
 from roost.core.errors import BadRequest, Conflict, Impossible, NotFound, OverQuota
 from roost.core.spec import MAX_GRACE_S, SIGNALS, JobSpec
+from roost.server.identity.lineage import SUBMIT
 from roost.server.rounds.commands import Act, Submit
 from roost.server.views.selection import Select, check_sort
 from roost.store.listing import QUEUE, Cut
@@ -53,7 +54,10 @@ class ActionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gpu_ids: list[str] = []
 
 
-@routes.post("/jobs", Right.USER, NotFound, Impossible, OverQuota, created=(answers.Submitted,), fill=filled_in("jobs"))
+REFUSALS = (NotFound, Impossible, OverQuota)
+
+
+@routes.post("/jobs", Right.USER, *REFUSALS, created=(answers.Submitted,), fill=filled_in("jobs"), scope=SUBMIT)
 async def submit(call: Call, body: SubmitBody) -> answers.Submitted | answers.DryRun:
     """Queue jobs: all are checked before any is queued. Answers with the ids after they are on the disk."""
     who, here = call.caller, call.server
@@ -134,7 +138,7 @@ async def asked_for(call: Call, job: int) -> answers.AskedFor:
     return answers.AskedFor(spec=msgspec.structs.replace(row.decoded(), sweep=None, point=None))
 
 
-@routes.get("/jobs/{job}/env", Right.OWN, NotFound)
+@routes.get("/jobs/{job}/env", Right.OWN, NotFound, scope=SUBMIT)
 async def environment(call: Call, job: int) -> answers.Environment:
     """A job's environment, for its owner."""
     return answers.Environment(env=await call.server.jobs.environment(call.caller, job))
@@ -147,7 +151,7 @@ async def why(call: Call, job: int) -> answers.Why:
     return call.veil.why(view, (await call.server.reader.job(job)).user)
 
 
-@routes.post("/jobs/actions", Right.OWN, NotFound, Conflict, Impossible, OverQuota)
+@routes.post("/jobs/actions", Right.OWN, NotFound, Conflict, Impossible, OverQuota, scope=SUBMIT)
 async def act(call: Call, body: ActionBody) -> answers.Acted:
     """Do something to the selected jobs, each for itself."""
     who, here = call.caller, call.server

@@ -3,7 +3,7 @@
 import msgspec
 from starlette.responses import Response
 
-from roost.answers.login import FirstLink, LinkShown, LoggedIn
+from roost.answers.login import FirstLink, LinkShown, LoggedIn, LoggedOut
 from roost.answers.values import Nothing
 from roost.api.calls import Call
 from roost.api.edge import cookies
@@ -58,6 +58,15 @@ async def log_out(call: Call) -> Nothing:
     return Nothing()
 
 
+@routes.post("/logout/all", Right.USER)
+async def log_out_everywhere(call: Call) -> LoggedOut:
+    """End every session, token and one-time link of the caller, also the one that is used for this."""
+    tokens, sessions = await call.server.people.end_everything(call.caller)
+    if call.caller.csrf is not None:
+        call.prepare.append(lambda answer: cookies.take(answer, cookies.SESSION, call.scheme))
+    return LoggedOut(tokens=tokens, sessions=sessions)
+
+
 @routes.post("/administrator/link", Right.HERE)
 async def first_link(call: Call) -> FirstLink:
     """A one-time link for the first administrator; null when one can log in from elsewhere already."""
@@ -74,18 +83,18 @@ async def link(call: Call, code: str) -> LinkShown:
 @routes.post("/link/{code}", Right.PUBLIC, NotFound, Conflict)
 async def use_link(call: Call, code: str, body: LinkBody) -> LoggedIn:
     """Use a one-time link: choose a password where it asks for one, and be logged in."""
-    user = await call.server.login.by_link(code, body.name, body.password, call.origin)
-    return await _begin(call, user, "link")
+    user, parent = await call.server.login.by_link(code, body.name, body.password, call.origin)
+    return await _begin(call, user, "link", parent)
 
 
-async def _begin(call: Call, user: str, via: str) -> LoggedIn:
-    return LoggedIn(user=user, csrf=(await begin_session(call, user, via)).csrf)
+async def _begin(call: Call, user: str, via: str, parent: str | None = None) -> LoggedIn:
+    return LoggedIn(user=user, csrf=(await begin_session(call, user, via, parent)).csrf)
 
 
-async def begin_session(call: Call, user: str, via: str) -> SessionRow:
+async def begin_session(call: Call, user: str, via: str, parent: str | None = None) -> SessionRow:
     """A fresh session, in a cookie of the answer. One that a browser brought along is never taken over, it ends."""
     people, old = call.server.people, call.known
-    row, secret = await people.new_session(user, call.address, via)
+    row, secret = await people.new_session(user, call.address, via, parent)
     if old is not None and old.csrf is not None:
         await people.end_session(old)
     lives_s = (row.expires_ms - row.created_ms) // 1000

@@ -16,6 +16,7 @@ from roost.core.results import MAX_KEYS, Result
 from roost.core.spec import JobSpec
 from roost.core.sweeps.parameters import Given
 from roost.core.sweeps.points import MAX_CANDIDATES, Design, Texts
+from roost.server.identity.lineage import SUBMIT
 from roost.server.operations.sweeps import design_of
 from roost.server.rounds.commands import LimitSweep, MakeSweep, Report
 from roost.server.rounds.submit import check_no_point
@@ -68,7 +69,7 @@ class ResultsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     attempt: int | None = None
 
 
-@routes.post("/sweeps", Right.USER, *REFUSALS, created=(SweepMade,), fill=filled_in("job"))
+@routes.post("/sweeps", Right.USER, *REFUSALS, created=(SweepMade,), fill=filled_in("job"), scope=SUBMIT)
 async def make(call: Call, body: SweepBody) -> SweepMade | SweepPlanned:
     """Queue a job for every point: all are checked before any is queued."""
     check_no_point(body.job)
@@ -109,7 +110,7 @@ async def show(call: Call, sweep: int) -> SweepShown:
     return call.veil.sweep_shown(await call.server.sweeps.shown(sweep))
 
 
-@routes.post("/sweeps/{sweep}/extend", Right.OWN, *REFUSALS, created=(SweepMade,))
+@routes.post("/sweeps/{sweep}/extend", Right.OWN, *REFUSALS, created=(SweepMade,), scope=SUBMIT)
 async def extend(call: Call, sweep: int, body: ExtendBody) -> SweepMade | SweepPlanned:
     """Queue the points that the sweep does not have yet."""
     who, row = call.caller, await call.server.reader.sweep(sweep)
@@ -121,7 +122,7 @@ async def extend(call: Call, sweep: int, body: ExtendBody) -> SweepMade | SweepP
     return await call.server.sweeps.make(who, asked)
 
 
-@routes.post("/sweeps/{sweep}/limit", Right.OWN, NotFound)
+@routes.post("/sweeps/{sweep}/limit", Right.OWN, NotFound, scope=SUBMIT)
 async def limit(call: Call, sweep: int, body: LimitBody) -> SweepLimited:
     """Change how many of its jobs may run at once."""
     limited: SweepLimited = await call.ask(LimitSweep(call.caller.name, sweep, body.max_running))
@@ -135,7 +136,7 @@ async def results(call: Call, job: int) -> Results:
     return Results(id=job, results={} if is_hidden else await call.server.sweeps.results(job))
 
 
-@routes.post("/jobs/{job}/results", Right.OWN, NotFound, Conflict)
+@routes.post("/jobs/{job}/results", Right.OWN, NotFound, Conflict, scope=SUBMIT)
 async def report(call: Call, job: int, body: ResultsBody) -> ResultsKept:
     """A job says how it went; the last word on a key stands."""
     kept: ResultsKept = await call.ask(Report(call.caller.name, job, body.results, body.attempt))

@@ -6,7 +6,17 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from roost.answers.login import UserLink
-from roost.answers.users import Audit, AuditLine, NoticeShown, UserAdded, UserDeleted, Users, UsersAdded, UserShown
+from roost.answers.users import (
+    Audit,
+    AuditLine,
+    AuditVerified,
+    NoticeShown,
+    UserAdded,
+    UserDeleted,
+    Users,
+    UsersAdded,
+    UserShown,
+)
 from roost.api.calls import Call
 from roost.api.edge.authentication import Right
 from roost.api.request_parameters import Limit, RowCursor, Since, UserName, documented
@@ -16,6 +26,7 @@ from roost.core.users import MAX_QUOTA, MAX_WEIGHT
 from roost.server.clock import parse_time_ms, rfc3339
 from roost.server.identity.people import PASSWORD
 from roost.server.views.user_views import for_caller
+from roost.store import audit as chain
 from roost.store import people as kept
 from roost.store.rows import AuditRow
 
@@ -70,7 +81,8 @@ async def add(call: Call, body: AddBody) -> UsersAdded:
     if body.unix not in (None, "none") and len(body.names) > 1:
         raise BadRequest("request.one_account")
     rows = await here.people.add(by, body.names, body.unix, body.admin, body.ties)
-    links = {row.name: here.address.link(await here.people.new_link(by, row.name, PASSWORD)) for row in rows}
+    parent = call.caller.parent
+    links = {row.name: here.address.link(await here.people.new_link(by, row.name, PASSWORD, parent)) for row in rows}
     made = [UserAdded(**msgspec.structs.asdict(await here.users.user(name)), link=link) for name, link in links.items()]
     return UsersAdded(users=made)
 
@@ -116,7 +128,7 @@ async def delete(call: Call, name: UserName) -> UserDeleted:
 async def link(call: Call, name: UserName) -> UserLink:
     """A one-time link with which the user chooses a new password."""
     call.server.people.check_known(name)
-    code = await call.server.people.new_link(call.caller.who, name, PASSWORD)
+    code = await call.server.people.new_link(call.caller.who, name, PASSWORD, call.caller.parent)
     return UserLink(user=name, url=call.server.address.link(code))
 
 
@@ -150,6 +162,21 @@ async def audit(
     rows = await call.server.reader.read(kept.audited, user, action, since_ms, cursor or 1 << 62, limit + 1)
     following = rows[limit - 1].id if len(rows) > limit else None
     return Audit(audit=[_line(row) for row in rows[:limit]], next=following)
+
+
+@routes.get("/audit/verify", Right.ADMIN)
+async def verify_audit(call: Call) -> AuditVerified:
+    """Follow the chain of the audit, from its first line to its last."""
+    found = await call.server.reader.read(chain.verify)
+    return AuditVerified(
+        ok=found.broken is None,
+        lines=found.lines,
+        unhashed=found.unhashed,
+        last=found.head.id,
+        hash=found.head.hash,
+        broken=found.broken,
+        how=found.how,
+    )
 
 
 def _line(row: AuditRow) -> AuditLine:

@@ -32,7 +32,7 @@ _ROWS = (
     _first("token", "token ls", "list your tokens, for programs and other machines",
            "See also: roost token new, ls, revoke.",
            ("roost token", "your tokens"),
-           ("roost token new laptop --expires 90d", "create a token, printed once"),
+           ("roost token new laptop --for 90d", "create a token, printed once"),
            ("roost token revoke 3", "it stops working immediately"),
            options=(Option("-a --all", "tokens of all users (administrators)"),)),
     _first("user", "user show", "show your limits and current usage",

@@ -97,8 +97,9 @@ class Login:
                 return True
         return False
 
-    async def by_link(self, code: str, name: str | None, password: str | None, address: str) -> str:
-        """Use a one-time link; the name of the user that it logs in."""
+    async def by_link(self, code: str, name: str | None, password: str | None, address: str) -> tuple[str, str | None]:
+        """Use a one-time link; the name of the user that it logs in, and the token that their session depends on, which is
+        none where they chose a password."""
         link = self._people.link(code)
         user = link.user or name
         if user is None:
@@ -106,14 +107,14 @@ class Login:
         check_user(user)
         if link.purpose == LOGIN:
             await self._people.use_link(code)
-            return user
+            return user, link.parent
         password_hash = await self._new_hash(user, password)
         await self._people.use_link(code)
         by = Who(user, link.purpose == FIRST, "link", address)
         if link.purpose == FIRST:
             await self._make_first(by, user)
         await self._people.set_password(by, user, password_hash)
-        return user
+        return user, None
 
     async def _make_first(self, by: Who, user: str) -> None:
         """Make the first administrator. On a server without root they are the user of the server's account."""
@@ -127,6 +128,8 @@ class Login:
         """A new password for the caller. Callers with a token or session must know the old one, if there is one."""
         row = self._people.accounts.get(caller.name)
         is_asked = caller.secret is not None and row is not None and row.password is not None
+        if not is_asked and caller.parent is not None:
+            raise NotPermitted("login.first_password")
         if is_asked and not await self._try(caller.name, old or "", caller.address, is_known=True):
             raise NotPermitted("login.wrong_old")
         await self._people.set_password(caller.who, caller.name, await self._new_hash(caller.name, new), caller.secret)

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import msgspec
@@ -19,12 +19,14 @@ from roost.answers.login import You
 from roost.answers.users import Notice
 from roost.core.accounts import NO_ACCOUNT, SERVER_ACCOUNT, Account
 from roost.core.errors import BadRequest, Conflict, NotFound, NotKnown, NotPermitted
+from roost.core.settings import MIN_AUDIT_DAYS
 from roost.core.users import check_user
 from roost.server.clock import rfc3339
+from roost.server.identity.lineage import OPERATE, soonest, with_descendants
 from roost.server.identity.unix_accounts import Unix, unix_name, unix_of_uid
 from roost.server.rounds.commands import Who
+from roost.store import audit, schema
 from roost.store import people as kept
-from roost.store import schema
 from roost.store.rows import AccountRow, AuditRow, LinkRow, SessionRow, TokenRow
 from roost.store.store import Store
 from roost.store.store_errors import CommitFailed
@@ -51,6 +53,11 @@ class Caller(msgspec.Struct, frozen=True):
     csrf: str | None = None
     secret: str | None = None
     """The digest of the token or session that they used; None: the kernel said who they are."""
+    scope: str = OPERATE
+    parent: str | None = None
+    """The digest of the token that what they make depends on; None: on nothing."""
+    began: str = "elsewhere"
+    """`here`, when it all began on the server's machine, where the kernel said who asked."""
 
     @property
     def who(self) -> Who:
@@ -94,7 +101,7 @@ class People:
         if uid in (self.own.uid, 0):
             row = self._row_of(unix.name)
             name = row.name if row is not None else unix.name
-            return Caller(name, True, "socket", "", unix.home, SERVER_ACCOUNT, unix.name)
+            return Caller(name, True, "socket", "", unix.home, SERVER_ACCOUNT, unix.name, began="here")
         if not self.is_root:
             raise NotPermitted("user.server_of", user=self.own.name)
         return self._served(unix)
@@ -109,7 +116,8 @@ class People:
             raise NotPermitted("user.not_admitted", user=unix.name)
         self._check_lock(row)
         name = row.name if row is not None else unix.name
-        return Caller(name, row is not None and row.is_admin, "socket", "", unix.home, Account(unix.name), unix.name)
+        is_admin = row is not None and row.is_admin
+        return Caller(name, is_admin, "socket", "", unix.home, Account(unix.name), unix.name, began="here")
 
     def by_token(self, secret: str, address: str) -> Caller:
         """The user of that token."""
@@ -118,14 +126,17 @@ class People:
         if row is None or (row.expires_ms is not None and row.expires_ms <= now):
             raise NotKnown("token.not_valid")
         self._used[row.id] = now
-        return self._known(row.user, f"token {row.label}", address, secret=row.digest)
+        known = self._known(row.user, f"token {row.label}", address, secret=row.digest)
+        is_admin = known.is_admin and row.scope == OPERATE
+        return msgspec.structs.replace(known, is_admin=is_admin, scope=row.scope, parent=row.digest, began=row.began)
 
     def by_session(self, secret: str, address: str) -> Caller | None:
         """The user of that session; None when it has ended."""
         row = self._sessions.get(digest_of(secret))
         if row is None or row.expires_ms <= self._now_ms():
             return None
-        return self._known(row.user, "session", address, row.csrf, row.digest)
+        known = self._known(row.user, "session", address, row.csrf, row.digest)
+        return msgspec.structs.replace(known, parent=row.parent)
 
     def _known(self, name: str, via: str, address: str, csrf: str | None = None, secret: str | None = None) -> Caller:
         """The user that a secret names, with the same rights as on the machine itself."""
@@ -189,11 +200,9 @@ class People:
 
     def now_rules(self, caller: Caller) -> bool:
         """Whether they are an administrator now, whatever they were when they came."""
-        return (
-            caller.is_admin
-            if caller.via == "socket" and caller.account == SERVER_ACCOUNT
-            else self.is_administrator(caller.name)
-        )
+        if caller.scope != OPERATE or (caller.via == "socket" and caller.account == SERVER_ACCOUNT):
+            return caller.is_admin
+        return self.is_administrator(caller.name)
 
     def _row_of(self, unix: str) -> AccountRow | None:
         """The user linked to that UNIX account."""
@@ -366,14 +375,26 @@ class People:
         self._left(names)
 
     async def set_password(self, by: Who, name: str, password_hash: str, keep: str | None = None) -> None:
-        """Store the hash of a new password; sessions that the old one began end, except the one with that digest."""
-        row = msgspec.structs.replace(self.accounts.get(name) or self._fresh(name), password=password_hash)
-        others = [s.digest for s in self._sessions.values() if s.user == name and s.digest != keep]
-        ended = kept.drop(schema.sessions, "digest", others)
-        await self._write(kept.put(row), ended, self._line(by, "password", name, ""))
+        """Store the hash of a new password. What the old one may have made ends, but for the secret with the digest `keep`:
+        sessions, links, and tokens that did not begin on the server's machine."""
+        before = self.accounts.get(name) or self._fresh(name)
+        row = msgspec.structs.replace(before, password=password_hash)
+        mine = [t for t in self.tokens.values() if t.user == name and t.digest != keep and before.password is not None]
+        ended = {t.digest for t in mine if t.began != "here"}
+        ended |= {s.digest for s in self._sessions.values() if s.user == name and s.digest != keep}
+        ended |= {link.digest for link in self._links.values() if link.user == name}
+        await self._write(kept.put(row), *self._end(ended), self._line(by, "password", name, ""))
         self.accounts[name] = row
-        for digest in others:
-            del self._sessions[digest]
+        self._ended(ended)
+
+    def _end(self, digests: Collection[str]) -> list[Executable]:
+        """Remove these tokens, sessions and links."""
+        return [kept.drop(table, "digest", sorted(digests)) for table in (schema.tokens, schema.sessions, schema.links)]
+
+    def _ended(self, digests: Collection[str]) -> None:
+        for rows in (self.tokens, self._sessions, self._links):
+            for digest in rows.keys() & digests:
+                del rows[digest]
 
     def _leave(self, names: list[str]) -> list[Executable]:
         return [kept.drop(table, "user", names) for table in (schema.tokens, schema.sessions, schema.links)]
@@ -388,37 +409,56 @@ class People:
 
     # -- secrets ----------------------------------------------------------------------------------------------------
 
-    async def new_token(self, caller: Caller, label: str, lives_s: int | None) -> tuple[TokenRow, str]:
-        """A token for the caller, shown once."""
+    async def new_token(self, caller: Caller, label: str, lives_s: int | None, scope: str = OPERATE) -> tuple[TokenRow, str]:
+        """A token for the caller, shown once. One that is made with a token ends with it."""
         if not label.strip() or len(label) > 100 or not label.isprintable():
             raise BadRequest("token.bad_label", label=repr(label[:40]))
         if sum(row.user == caller.name for row in self.tokens.values()) >= MAX_TOKENS:
             raise Conflict("token.limit", user=caller.name, limit=MAX_TOKENS)
         secret, now = TOKEN_PREFIX + secrets.token_urlsafe(30), self._now_ms()
-        expires = None if lives_s is None else now + 1000 * lives_s
-        row = TokenRow(0, caller.name, label, digest_of(secret), now, expires, None)
-        await self._write(kept.add(row), self._line(caller.who, "token new", label, ""))
+        expires = soonest(None if lives_s is None else now + 1000 * lives_s, self._end_of(caller.parent))
+        row = TokenRow(0, caller.name, label, digest_of(secret), now, expires, None, scope, caller.began, caller.parent)
+        await self._write(kept.add(row), self._line(caller.who, "token new", label, scope))
         found = await asyncio.to_thread(self._store.read, kept.token, row.digest)
         assert found is not None
         self.tokens[row.digest] = found
         return found, secret
 
     async def revoke(self, caller: Caller, token_id: int) -> TokenRow:
-        """Revoke a token: the caller's own, or any for an administrator."""
+        """Revoke a token, and what was made with it: the caller's own, or any for an administrator."""
         row = next((t for t in self.tokens.values() if t.id == token_id), None)
         if row is None or (row.user != caller.name and not caller.is_admin):
             raise NotFound("token.not_found", token=token_id)
-        await self._write(
-            kept.drop(schema.tokens, "id", [row.id]), self._line(caller.who, "token revoke", row.label, f"of {row.user}")
-        )
-        self.tokens.pop(row.digest, None)
+        ended = with_descendants(self.tokens.values(), [row.digest])
+        begun: list[SessionRow | LinkRow] = [*self._sessions.values(), *self._links.values()]
+        ended |= {one.digest for one in begun if one.parent in ended}
+        await self._write(*self._end(ended), self._line(caller.who, "token revoke", row.label, f"of {row.user}"))
+        self._ended(ended)
         return row
 
-    async def new_session(self, name: str, address: str, via: str) -> tuple[SessionRow, str]:
-        """Begin a session for a browser that has logged in; the secret for its cookie."""
+    async def end_everything(self, caller: Caller) -> tuple[int, int]:
+        """End every token, session and link of the caller, this one too; how many tokens and sessions that were."""
+        name = caller.name
+        count = [sum(row.user == name for row in rows.values()) for rows in (self.tokens, self._sessions)]
+        detail = f"tokens={count[0]} sessions={count[1]}"
+        await self._write(*self._leave([name]), self._line(caller.who, "logout all", name, detail))
+        self._left([name])
+        return count[0], count[1]
+
+    def _end_of(self, parent: str | None) -> int | None:
+        """When the token ends that something depends on. One that was revoked meanwhile has ended."""
+        if parent is None:
+            return None
+        if (row := self.tokens.get(parent)) is None:
+            raise NotKnown("token.not_valid")
+        return row.expires_ms
+
+    async def new_session(self, name: str, address: str, via: str, parent: str | None = None) -> tuple[SessionRow, str]:
+        """Begin a session for a browser that has logged in; the secret for its cookie. `parent` is that of the link."""
         secret, now = secrets.token_urlsafe(32), self._now_ms()
-        ends = now + 3_600_000 * int(self._setting("login.session_h"))
-        row = SessionRow(digest_of(secret), name, secrets.token_urlsafe(24), address, now, ends)
+        ends = soonest(now + 3_600_000 * int(self._setting("login.session_h")), self._end_of(parent))
+        assert ends is not None
+        row = SessionRow(digest_of(secret), name, secrets.token_urlsafe(24), address, now, ends, parent)
         await self._write(kept.put(row), self._line(Who(name, False, via, address), "login", name, ""))
         self._sessions[row.digest] = row
         return row, secret
@@ -435,12 +475,16 @@ class People:
             )
             self._sessions.pop(caller.secret or "", None)
 
-    async def new_link(self, by: Who, user: str | None, purpose: str) -> str:
-        """The code of a new one-time link. An earlier one for the same purpose stops working."""
+    async def new_link(self, by: Who, user: str | None, purpose: str, parent: str | None = None) -> str:
+        """The code of a new one-time link. An earlier one for the same purpose stops working. `parent` is the caller's."""
         if user is not None and user != by.name:
             self.check_manages(by, user)
+        elif purpose == PASSWORD and by.via not in ("socket", "server"):
+            raise NotPermitted("login.own_link")  # the old password would not be asked for
         code, now = secrets.token_urlsafe(24), self._now_ms()
-        row = LinkRow(digest_of(code), user, purpose, now, now + LINK_LIVES_MS[purpose])
+        ends = soonest(now + LINK_LIVES_MS[purpose], self._end_of(parent))
+        assert ends is not None
+        row = LinkRow(digest_of(code), user, purpose, now, ends, parent)
         old = [r.digest for r in self._links.values() if (r.user, r.purpose) == (user, purpose) or r.expires_ms <= now]
         lines = [self._line(by, "link", user or "first administrator", purpose)] if by.name else []
         await self._write(kept.drop(schema.links, "digest", old), kept.put(row), *lines)
@@ -498,21 +542,24 @@ class People:
         now, used = self._now_ms(), self._used
         self._used = {}
         dead = [s.digest for s in self._sessions.values() if s.expires_ms <= now]
-        days = int(self._setting("audit.keep_days"))
-        old = [kept.forget_audit(now - 86_400_000 * days)] if days else []
-        await self._write(*kept.used(used), kept.drop(schema.sessions, "digest", dead), *old)
+        if days := int(self._setting("audit.keep_days")):
+            since = now - 86_400_000 * max(days, MIN_AUDIT_DAYS)
+            await asyncio.to_thread(self._store.transact, audit.forget, since)
+        await self._write(*kept.used(used), kept.drop(schema.sessions, "digest", dead))
         for digest in dead:
             self._sessions.pop(digest, None)
         for row in list(self.tokens.values()):
             if row.id in used:
                 self.tokens[row.digest] = msgspec.structs.replace(row, used_ms=used[row.id])
 
-    def _line(self, by: Who, action: str, target: str, detail: str) -> Executable:
-        return kept.add(AuditRow(0, self._now_ms(), by.name, by.via, by.address, action, target, detail))
+    def _line(self, by: Who, action: str, target: str, detail: str) -> AuditRow:
+        return AuditRow(0, self._now_ms(), by.name, by.via, by.address, action, target, detail)
 
-    async def _write(self, *statements: Executable) -> None:
+    async def _write(self, *changes: Executable | AuditRow) -> None:
+        statements = [change for change in changes if not isinstance(change, AuditRow)]
+        said = [change for change in changes if isinstance(change, AuditRow)]
         try:
-            await asyncio.to_thread(self._store.change, *statements)
+            await asyncio.to_thread(lambda: self._store.change(*statements, said=said))
         except CommitFailed as error:
             raise error.refusal() from None
         for tell in list(self.on_change):

@@ -30,5 +30,6 @@ def columns(now: datetime) -> list[Column]:
         Column("CREATED", lambda token: away(token["created_at"], now) or "-", right=True),
         Column("EXPIRES", lambda token: away(token["expires_at"], now) or say("shown.never"), right=True),
         Column("USED", lambda token: away(token["used_at"], now) or "-", right=True),
+        Column("SCOPE", lambda token: token["scope"]),
         Column("LABEL", lambda token: token["label"]),
     ]

@@ -146,15 +146,15 @@ def test_without_a_terminal_it_is_read_from_stdin(monkeypatch: pytest.MonkeyPatc
 
 def test_tokens_as_a_table() -> None:
     tokens = [
-        {"id": 1, "user": "ana", "label": "laptop", "created_at": "2026-11-20T11:00:00Z",
+        {"id": 1, "user": "ana", "label": "laptop", "scope": "operate", "created_at": "2026-11-20T11:00:00Z",
          "expires_at": None, "used_at": None},
-        {"id": 12, "user": "ana", "label": "ci\x1b[1m", "created_at": "2026-11-19T12:00:00Z",
+        {"id": 12, "user": "ana", "label": "ci\x1b[1m", "scope": "read", "created_at": "2026-11-19T12:00:00Z",
          "expires_at": "2026-11-21T12:00:00Z", "used_at": "2026-11-20T11:59:00Z"},
     ]  # fmt: skip
     assert listed(token_ls.columns(NOW), tokens, Screen(80)) == [
-        "ID  USER    CREATED   EXPIRES       USED  LABEL",
-        " 1  ana   1h00m ago     never          -  laptop",
-        "12  ana   1d00h ago  in 1d00h  1m00s ago  ci\\x1b[1m",
+        "ID  USER    CREATED   EXPIRES       USED  SCOPE    LABEL",
+        " 1  ana   1h00m ago     never          -  operate  laptop",
+        "12  ana   1d00h ago  in 1d00h  1m00s ago  read     ci\\x1b[1m",
     ]
 
 
@@ -162,12 +162,25 @@ def test_a_token_is_printed_once_and_its_life_said(roost: Roost, server: FakeSer
     server.routes["POST /tokens"] = lambda _q, _b: (201, {"version": 1, "id": 4, "token": "roost_abc"})
     shown = roost("token", "new", "my laptop", "--expires", "90d")
     assert shown == (0, "roost_abc\n", "roost: token 4, valid for 90 d; it is not shown again\n")
-    assert server.bodies("POST /tokens") == [{"label": "my laptop", "lives_s": 90 * 86400}]
+    assert server.bodies("POST /tokens") == [{"label": "my laptop", "lives_s": 90 * 86400, "scope": "operate"}]
 
 
-def test_tokens_are_named_by_number(roost: Roost, server: FakeServer) -> None:
-    assert roost("token", "revoke", "3", "laptop").err.splitlines()[0] == "roost: laptop: must be a token's number"
+def test_a_scope_that_is_none_is_refused(roost: Roost, server: FakeServer) -> None:
+    assert roost("token", "new", "x", "--scope", "all").err == "roost: --scope must be read, submit or operate, not all\n"
     assert server.asked == []
+
+
+def test_tokens_are_named_by_number_or_label_all_or_none(roost: Roost, server: FakeServer) -> None:
+    mine = [{"id": number, "label": label} for number, label in ((4, "laptop"), (5, "ci"), (6, "ci"))]
+    server.routes["GET /tokens"] = lambda _q, _b: (200, {"version": 1, "tokens": mine})
+    assert roost("token", "revoke", "3", "ci").err.startswith("roost: several of your tokens have the label ci: 5, 6")
+    assert roost("token", "revoke", "3", "none").err.startswith("roost: you have no token with the label none")
+    assert server.bodies("DELETE /tokens/3") == []
+    for number in (3, 4):
+        ended = {"version": 1, "id": number, "user": "ana", "label": "x"}
+        server.routes[f"DELETE /tokens/{number}"] = lambda _q, _b, ended=ended: (200, ended)
+    said = roost("token", "revoke", "3", "laptop").err.splitlines()
+    assert said == ["roost: revoked token 3 of ana: x", "roost: revoked token 4 of ana: x"]
 
 
 def test_who_is_not_let_in_ends_with_77(roost: Roost, server: FakeServer) -> None:
