@@ -130,7 +130,8 @@ class Link:
         if self.route.longest_pause_s is not None:
             pause *= random.uniform(0.7, 1.3)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._hurry.wait(), pause)
+            async with asyncio.timeout(pause):
+                await self._hurry.wait()
 
     def hurry(self) -> None:
         """Try at once, if it waits before the next attempt."""
@@ -256,7 +257,8 @@ class Link:
         """Say it and wait for the one answer. Raises `LinkDown`, also when it does not come."""
         answers = self.listen(op, **fields)
         try:
-            return await asyncio.wait_for(anext(answers), ANSWER_S)
+            async with asyncio.timeout(ANSWER_S):
+                return await anext(answers)
         except TimeoutError:
             raise LinkDown(f"{self.node} does not answer") from None
         finally:

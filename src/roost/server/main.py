@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
             home.chmod(home.stat().st_mode & 0o777 | 0o011)
         held = take(home)
     except HomeInUse as error:
-        return _fail(str(error), "`roost status` shows it, `roost down` stops it", EXIT_TRY_LATER)
+        return _fail(str(error), "see it: roost status; stop it: roost down", EXIT_TRY_LATER)
     except OSError as error:
         return _fail(f"cannot use {home}: {error.strerror}", "set ROOST_HOME to a directory of yours", EXIT_ERROR)
     try:

@@ -214,7 +214,8 @@ async def events(call: Call) -> Response:
             yield b": roost\n\n"
             while True:
                 try:
-                    event = await asyncio.wait_for(queue.get(), 15)
+                    async with asyncio.timeout(15):
+                        event = await queue.get()
                 except TimeoutError:
                     if not here.people.is_current(who):
                         return

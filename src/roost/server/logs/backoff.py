@@ -41,7 +41,8 @@ class Backoff:
         self._engine.watchers.add(watch)
         try:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(attached.wait(), pause_s)
+                async with asyncio.timeout(pause_s):
+                    await attached.wait()
         finally:
             self._engine.watchers.discard(watch)
         self._pause_s = FIRST_S if attached.is_set() else min(2 * self._pause_s, LONGEST_S)

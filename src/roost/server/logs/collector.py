@@ -360,5 +360,6 @@ def _sum(of: Callable[[int], int], jobs: Iterable[int]) -> int:
 
 async def _rung(bell: asyncio.Event, longest_s: float | None) -> None:
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(bell.wait(), longest_s)
+        async with asyncio.timeout(longest_s):
+            await bell.wait()
     bell.clear()

@@ -290,5 +290,6 @@ def _is_last(row: JobRow, attempt: AttemptRow) -> bool:
 
 async def _changed(event: asyncio.Event, longest_s: float) -> None:
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), longest_s)
+        async with asyncio.timeout(longest_s):
+            await event.wait()
     event.clear()

@@ -70,7 +70,8 @@ class AccountWatch:
 
     async def _rest(self) -> None:
         try:
-            await asyncio.wait_for(self._wanted.wait(), LOOK_S)
+            async with asyncio.timeout(LOOK_S):
+                await self._wanted.wait()
         except TimeoutError:
             return
 
@@ -90,7 +91,8 @@ class AccountWatch:
     async def _one(self, account: Account) -> str:
         asked = asyncio.get_running_loop().run_in_executor(self._threads, self._state, account)
         try:
-            return await asyncio.wait_for(asked, PATIENCE_S)
+            async with asyncio.timeout(PATIENCE_S):
+                return await asked
         except TimeoutError:
             _log.warning("nobody answers whether the account %s is locked", account)
             return OPEN

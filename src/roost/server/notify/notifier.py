@@ -130,7 +130,8 @@ class Notifier:
         """Run until cancelled."""
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), self._pause_s())
+                async with asyncio.timeout(self._pause_s()):
+                    await self._wake.wait()
             self._wake.clear()
             try:
                 await self._round()

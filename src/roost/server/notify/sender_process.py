@@ -81,7 +81,8 @@ class SenderProcess:
         self._used_s = time.monotonic()
         try:
             self._writer.write(json.dumps({"id": number, **asked}).encode() + b"\n")
-            return await asyncio.wait_for(answer, self.timeout_s)
+            async with asyncio.timeout(self.timeout_s):
+                return await answer
         except TimeoutError:
             self._late[number] = message or 0
             return NO_ANSWER
@@ -102,7 +103,8 @@ class SenderProcess:
         self._writer.write(json.dumps(first).encode() + b"\n")
         line = b""
         with contextlib.suppress(TimeoutError, OSError):
-            line = await asyncio.wait_for(reader.readline(), START_S)
+            async with asyncio.timeout(START_S):
+                line = await reader.readline()
         ready = json.loads(line)["ready"] if line.endswith(b"\n") else None
         if not ready:
             await self._leave()

@@ -75,7 +75,8 @@ class JobActions:
             rows = await self._reader.read(reads.jobs, gone)
             left.difference_update(job for job in gone if job not in rows or rows[job].state == State.ENDED)
             if left:
-                await asyncio.wait_for(ended.wait(), timeout_s)
+                async with asyncio.timeout(timeout_s):
+                    await ended.wait()
         except TimeoutError:
             pass
         finally:

@@ -216,7 +216,8 @@ class DashboardFeed:
     async def _run(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), CHECK_S)
+                async with asyncio.timeout(CHECK_S):
+                    await self._changed.wait()
             self._greet()
             self._etas.look()
             if not self._changed.is_set():

@@ -139,3 +139,18 @@ async def test_pauses_grow_and_are_over_when_the_node_attaches(server: Parts, mo
             watcher(event)
     await asyncio.wait_for(task, 20)
     assert waiting._pause_s == 0.001
+
+
+@pytest.mark.parametrize("steps", range(6))
+async def test_a_cancellation_that_comes_as_the_bell_rings_is_not_lost(steps: int) -> None:
+    bell = asyncio.Event()
+    task = asyncio.create_task(collector._rung(bell, 60))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    bell.set()
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    if not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=10)
+        assert task.cancelled()
