@@ -45,7 +45,7 @@ def joined_ids(words: "list[str] | None") -> str:
         try:
             found.extend(values.ids(word))
         except ValueError as error:
-            raise UsageError(f"{word}: {error}", "list jobs: roost ls; select by label: --label") from None
+            raise UsageError("cli.bad_ids", word=word, why=str(error)) from None
     return ",".join(found)
 
 

@@ -183,13 +183,15 @@ def _cells(part: float, whole: float, width: int) -> int:
 
 
 def fields(pairs: "Sequence[tuple[str, str]]", indent: str = "", width: int = 0) -> list[str]:
-    """A line for each name and value, values aligned, wrapped if a width is given; empty values are skipped."""
-    pairs = [(name, value) for name, value in pairs if value]
-    widest = max((len(name) for name, _ in pairs), default=0)
+    """A line for each label and value, values aligned, wrapped if a width is given; empty values are skipped."""
+    from roost.messages.terminal import say
+
+    shown = [(say(f"shown.label_{name}"), value) for name, value in pairs if value]
+    widest = max((width_of(label) for label, _ in shown), default=0)
     found = []
-    for name, value in pairs:
-        head = f"{indent}{name + ':':<{widest + 1}} "
-        found += wrap(value, width, head, " " * len(head)) if width else [(head + value).rstrip()]
+    for label, value in shown:
+        head = f"{indent}{label}:{' ' * (widest - width_of(label))} "
+        found += wrap(value, width, head, " " * width_of(head)) if width else [(head + value).rstrip()]
     return found
 
 

@@ -59,7 +59,7 @@ def lines(job: Json, now: datetime, shown: Screen) -> list[str]:
     if job.get("error") and job["error"] not in [attempt.get("error") for attempt in attempts]:
         pairs.append(("error", clean(job["error"])))
     found = [
-        f"job {job['id']}  {name}  {shown.paint(state_text(job), state_colour(job))}",
+        f"{say('shown.job', job=job['id'])}  {name}  {shown.paint(state_text(job), state_colour(job))}",
         *fields(pairs, "  ", shown.width),
     ]
     if job.get("reasons"):
@@ -80,17 +80,17 @@ def _about(job: Json, command: str) -> list[tuple[str, str]]:
         ("script", say("shown.stored") if job.get("script") else ""),
         ("directory", clean(job.get("cwd") or "")),
         ("user", clean(job.get("user") or "")),
-        ("submitted by", _unless(job.get("submitter"), job.get("user"))),
-        ("runs as", _unless(job.get("runs_as"), job.get("user"))),
+        ("submitted_by", _unless(job.get("submitter"), job.get("user"))),
+        ("runs_as", _unless(job.get("runs_as"), job.get("user"))),
         ("description", clean(job.get("desc") or "")),
         ("sweep", _sweep(job)),
         ("results", clean(" ".join(f"{name}={value}" for name, value in (job.get("results") or {}).items()))),
         ("labels", clean(", ".join(job.get("labels") or []))),
-        ("GPUs", _request(job)),
+        ("gpus", _request(job)),
         ("priority", str(job["priority"]) if job.get("priority") else ""),
         ("position", _place(job.get("queue_position"))),
         ("after", _after(job.get("after"))),
-        ("time limit", in_words(job["time_limit_s"]) if job.get("time_limit_s") else ""),
+        ("time_limit", in_words(job["time_limit_s"]) if job.get("time_limit_s") else ""),
         ("retries", _retries(job)),
         ("preemptible", say("shown.yes") if job.get("preemptible") else ""),
         ("output", clean(job.get("stdout") or "")),
@@ -157,7 +157,7 @@ def _after(after: list[Json] | None) -> str:
 
 
 def _times(job: Json, now: datetime) -> list[tuple[str, str]]:
-    names = (("submitted", "submitted_at"), ("not before", "begin_at"), ("started", "started_at"),
+    names = (("submitted", "submitted_at"), ("not_before", "begin_at"), ("started", "started_at"),
              ("ended", "ended_at"))  # fmt: skip
     return [(name, local_time(job[key], now)) for name, key in names if job.get(key)]
 
@@ -176,10 +176,10 @@ def _attempt(attempt: Json, now: datetime, width: int) -> list[str]:
     pairs = [
         ("started", local_time(attempt.get("started_at"), now) if start else ""),
         ("ended", until if end else ""),
-        ("exit code", "" if attempt.get("exit_code") is None else str(attempt["exit_code"])),
-        ("GPU memory", _peak(attempt.get("peak_mem_mib"), attempt.get("granted_mib"))),
-        ("host memory", _peak(attempt.get("peak_rss_mib"), None)),
-        ("CPU time", lasted(attempt["cpu_s"]) if attempt.get("cpu_s") else ""),
+        ("exit_code", "" if attempt.get("exit_code") is None else str(attempt["exit_code"])),
+        ("gpu_memory", _peak(attempt.get("peak_mem_mib"), attempt.get("granted_mib"))),
+        ("host_memory", _peak(attempt.get("peak_rss_mib"), None)),
+        ("cpu_time", lasted(attempt["cpu_s"]) if attempt.get("cpu_s") else ""),
         ("error", clean(attempt.get("error") or "")),
         ("output", clean(attempt.get("stdout") or "")),
         ("errors", clean(attempt.get("stderr") or "")),

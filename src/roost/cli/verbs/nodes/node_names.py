@@ -51,6 +51,6 @@ def _ask(node: str, refusal: ApiError) -> None:
     from roost.cli.runtime.prompt import confirmed
     from roost.messages import terminal
 
-    say(refusal.message, (refusal.hint or "").partition(", then say:")[0])
+    say(refusal.message, refusal.hint)
     if not confirmed(terminal.say("cli.ask_host_key", node=node)):
         raise RoostError("cli.nothing_done")

@@ -3,6 +3,8 @@
 import ssl
 from datetime import UTC, datetime
 
+from roost.messages.terminal import say
+
 _SEQUENCE, _UTC_TIME, _GENERALIZED_TIME = 0x30, 0x17, 0x18
 _FORMATS = {_UTC_TIME: "%y%m%d%H%M%SZ", _GENERALIZED_TIME: "%Y%m%d%H%M%SZ"}
 
@@ -25,4 +27,4 @@ def _not_after(der: bytes) -> float:
             if second + 2 < len(der) and der[second] in _FORMATS and at + 2 + der[at + 1] == second + 2 + der[second + 1]:
                 text = der[second + 2 : second + 2 + der[second + 1]].decode("ascii")
                 return datetime.strptime(text, _FORMATS[der[second]]).replace(tzinfo=UTC).timestamp()
-    raise ValueError("no validity in the certificate")
+    raise ValueError(say("cli.no_validity"))

@@ -30,7 +30,7 @@ def lines(answer: Json, now: datetime, shown: Screen) -> list[str]:
     about = answer.get("server") or {}
     pid = about.get("pid", answer.get("server_pid"))
     pairs = [
-        ("server", f"roost {clean(about.get('version', '?'))}" + (f", pid {pid}" if pid else "")),
+        ("server", phrases([f"roost {clean(about.get('version', '?'))}", *([f"pid {pid}"] if pid else [])])),
         ("since", local_time(about.get("since"), now)),
         ("home", clean(about.get("home") or "")),
         ("address", clean(about.get("url") or "")),
@@ -38,7 +38,7 @@ def lines(answer: Json, now: datetime, shown: Screen) -> list[str]:
         ("you", _you(answer.get("you"))),
         ("scheduling", clean(say("shown.scheduling", state=about.get("scheduling", "?"), policy=about.get("policy", "?")))),
         ("jobs", _out_of_sight(answer, jobs_text(answer.get("jobs") or {}) or say("shown.none"))),
-        ("GPUs", _counts(answer.get("gpus") or {}) or say("shown.none")),
+        ("gpus", _counts(answer.get("gpus") or {}) or say("shown.none")),
     ]
     health = [("health", shown.paint(clean(problem), "red")) for problem in answer.get("health") or []]
     pairs += [*_nodes(answer.get("nodes") or [], now), *(health or [("health", say("shown.good"))])]

@@ -56,7 +56,7 @@ def _by_password(url: str, user: str | None) -> Json:
     from getpass import getuser
 
     name = user or prompt.answer(say("cli.ask_user", url=url), getuser())
-    found = Roost(url, token="").people.login(name, prompt.secret("cli.ask_password"), os.uname().nodename or "a computer")
+    found = Roost(url, token="").people.login(name, prompt.secret("cli.ask_password"), os.uname().nodename or "?")
     return {"user": found["user"], "token": found["token"], "id": found["id"]}
 
 

@@ -30,10 +30,10 @@ def lines(user: Json) -> list[str]:
     """A user as text: role, account, usage and quotas."""
     pairs = [
         ("role", role(user)),
-        ("runs as", account(user)),
-        ("logs in", say("shown.with_password") if user.get("password") else ""),
+        ("runs_as", account(user)),
+        ("logs_in", say("shown.with_password") if user.get("password") else ""),
         ("weight", f"{user['weight']:g}"),
-        ("GPUs", _with_quota(user["gpus"], "shown.in_use", user["max_gpus"])),
+        ("gpus", _with_quota(user["gpus"], "shown.in_use", user["max_gpus"])),
         ("jobs", _with_quota(user["running"], "shown.running", user["max_jobs"])),
         ("queue", _with_quota(user["queued"], "shown.waiting", user["max_queued"])),
     ]
