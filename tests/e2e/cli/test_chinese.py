@@ -7,7 +7,7 @@ import re
 from tests.e2e.cli.conftest import Box
 
 CHINESE = {"LC_ALL": "zh_CN.UTF-8", "PYTHONUTF8": "1"}
-ENGLISH = re.compile(r"[A-Za-z]{2,}[,;:.]? [A-Za-z]{2,}[,;:.]? [A-Za-z]{2,}")
+ENGLISH = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,} [A-Za-z]{2,}")
 CODE = re.compile(
     r"`[^`]*`"  # a code span
     r"|(?:sudo )?roost [a-z][^：；，、。（）\n]*"  # a command
@@ -35,14 +35,14 @@ MISTAKES = (
     "submit -g 999 true x",
     "submit --mem 4096G true x",
     "show 4711",
-    "kill 4711",
+    "kill x",
     "log 4711",
     "run --from",
     "clean elsewhere",
     "edit 1",
     "move 1 first",
     "gpu set 0",
-    "sweep show 99",
+    "sweep show x",
     "sweep -p lr true {lr}",
     "node show nowhere",
     "node add lab3 nonsense://x",
@@ -60,26 +60,26 @@ MISTAKES = (
 )
 
 
-def test_every_mistake_is_said_in_chinese(box: Box) -> None:
+def test_every_mistake_is_said_in_chinese(shared: Box) -> None:
     wrong = []
     for line in MISTAKES:
-        ran = box(*line.split(), env=CHINESE)
+        ran = shared(*line.split(), env=CHINESE)
         text = ran.stdout + ran.stderr
         if ran.returncode in (0, 70) or not has_chinese(text) or english_in(text):
             wrong.append((line, ran.returncode, text))
-    assert wrong == []
+    assert wrong == [], "\n".join(map(str, wrong))
 
 
-def test_answers_and_listings_are_chinese(box: Box) -> None:
+def test_answers_and_listings_are_chinese(shared: Box) -> None:
     said = []
 
     def roost(line: str, code: int = 0) -> str:
-        ran = box(*line.split(), env=CHINESE)
+        ran = shared(*line.split(), env=CHINESE)
         assert ran.returncode == code, ran
         said.append(f"{line}\n{ran.stdout}{ran.stderr}")
         return str(ran.stdout)
 
-    node = box.json("nodes")["nodes"][0]["name"]
+    node = shared.json("nodes")["nodes"][0]["name"]
     for line in ("ls", "ls -u nobody-here", "status", "gpus", "nodes", f"node show {node}", "sweep ls", "users", "user show",
                  "token ls", "notify ls", "usage", "audit -n 3 --action none", "defaults", "notice", "policy", "scheduler",
                  "clean"):  # fmt: skip
@@ -89,7 +89,8 @@ def test_answers_and_listings_are_chinese(box: Box) -> None:
     failed = roost("submit -g 0 false x").split()[0]
     roost(f"wait {failed}", code=1)
     held = roost("submit --hold -g 2 --mem 8G --max-util 50 --time 90 --retries 2 --node any sleep 60").split()[0]
-    for line in (f"show {done}", f"show {failed}", f"show {held}", f"why {held}", f"why {failed}", f"submit --dry-run -g 1 true x",
+    for line in (f"show {done}", f"show {failed}", f"show {held}", f"why {held}", f"why {failed}",
+                 "submit --dry-run -g 1 true x",
                  f"move {held} 0", f"edit {held} --priority 3", f"release {held}", f"kill --now -w {held}", f"rm {held}",
                  f"rerun {failed}", "gpu disable 3", "gpu release all", "drain 2", "undrain 2",
                  "scheduler pause", "scheduler resume", "notice 公告", "ls", "notice --clear"):  # fmt: skip
@@ -99,7 +100,7 @@ def test_answers_and_listings_are_chinese(box: Box) -> None:
     assert [text for text in answers if not has_chinese(text.partition("\n")[2])] == []
 
 
-def test_json_and_an_english_terminal_stay_as_they_are(box: Box) -> None:
-    ran = box("show", "4711", env={"LC_ALL": "C.UTF-8"})
+def test_json_and_an_english_terminal_stay_as_they_are(shared: Box) -> None:
+    ran = shared("show", "4711", env={"LC_ALL": "C.UTF-8"})
     assert ran.stderr.startswith("roost: there is no job 4711\nhint: ")
-    assert box("status", "--json", env=CHINESE).stdout.startswith('{"version":1,')
+    assert shared("status", "--json", env=CHINESE).stdout.startswith('{"version":1,')
