@@ -310,7 +310,7 @@ def _is_whole(path: Path) -> bool:
     from roost.store.backup import first_fault, opened
 
     with opened(path, "rw") as db:
-        return first_fault(db) is None and db.execute("SELECT count(*) FROM jobs").fetchone()[0] > 0
+        return first_fault(db) is None
 
 
 def faults_of(call: Call) -> list[Fault]:

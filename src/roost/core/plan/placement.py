@@ -511,6 +511,8 @@ def impossible(cluster: Cluster, request: Request) -> Message | None:
     if request.gpus == 0:
         return Message("node.none") if not cluster.nodes else None
     if not gpus:
+        if away := [name for name, node in cluster.nodes.items() if not node.attached and not node.gpus]:
+            return Message("gpu.none_known", nodes=away)
         return Message("gpu.none_here" if len(cluster.nodes) == 1 else "gpu.none")
     for name in request.gpu_ids:
         if any(is_named(cluster, n, g, (name,)) for n, g in cluster.gpus() if cluster.rules_of(g.uuid).disabled):
