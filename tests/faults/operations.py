@@ -243,10 +243,9 @@ def faults_at(number: int, call: Call) -> list[Fault]:
 
 
 def run(operation: Operation, place: Path, faults: Faults, fault: Fault | None) -> tuple[str, str]:
-    """How the operation ended, in a directory made anew, and what it said."""
+    """How the operation ended, in a directory like the one that was prepared, and what it said."""
     shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
-    operation.prepare(place)
+    shutil.copytree(place.with_name("prepared"), place, ignore=shutil.ignore_patterns("*-shm"))
     reader, writer = os.pipe()
     faults.plan(fault)
     if (pid := os.fork()) == 0:
@@ -280,6 +279,9 @@ def main() -> int:
     options = parser.parse_args()
     warnings.simplefilter("ignore", DeprecationWarning)  # the child of a process with threads
     operation, place = OPERATIONS[options.name], options.directory / "place"
+    prepared = options.directory / "prepared"
+    prepared.mkdir()
+    operation.prepare(prepared)
     faults = Faults(place, options.directory)
     how, said = run(operation, place, faults, None)
     assert how == DONE, said
