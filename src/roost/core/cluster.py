@@ -22,6 +22,7 @@ from roost.core.model import (
     GpuRules,
     Job,
     NodeHold,
+    Recall,
     Request,
     Shape,
     UserRules,
@@ -79,6 +80,7 @@ class Cluster(Machines):
         """`open`, or why nothing of a UNIX account may start; nor may it while that is unknown. None: nobody asks."""
         self.is_paused = False
         self.counts: Counter[str] = Counter()
+        self.recall = Recall(0)
         self.learned = Learned()
         self.node_hold: NodeHold | None = None
         self.allowance = 0.0
@@ -214,7 +216,7 @@ class Cluster(Machines):
 
     def _open_if_free(self, job: Job) -> None:
         """Put a job into its line when neither a person, nor another job, nor the time keeps it."""
-        if job.id in self.held or job.id in self.conditions:
+        if job.id in self.held or job.id in self.conditions or self.recall.doubts(job.id):
             self.open.discard(job.id)
             return
         line = self.lines.get(job.shape)
@@ -353,6 +355,12 @@ class Cluster(Machines):
             self.groups.pop(e.group, None)
         else:
             self.groups[e.group] = e.max_running
+
+    def _recalled(self, e: ev.Recalled) -> None:
+        was, self.recall = self.recall, e.recall
+        for job in [job for job in self.jobs.values() if was.doubts(job.id) != e.recall.doubts(job.id)]:
+            self._open_if_free(job)
+            self._tidy(job.shape)
 
     def _node_seen(self, e: ev.NodeSeen) -> None:
         super()._node_seen(e)

@@ -17,6 +17,7 @@ from roost.core.model import (
     Login,
     NodeHold,
     Observation,
+    Recall,
     Stop,
     UserRules,
 )
@@ -220,6 +221,12 @@ class FilesGone(Event, frozen=True):
     node: str
     run: str
     channel: Channel
+
+
+class Recalled(Event, frozen=True):
+    """After a restore: a node has said what it runs, or nobody will ask it any more."""
+
+    recall: Recall
 
 
 class NodeDrained(Event, frozen=True):

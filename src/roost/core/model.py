@@ -178,6 +178,21 @@ class Active(msgspec.Struct, frozen=True):
         return (self.stop.kind if self.stop is not None else StopKind.KILL).value
 
 
+class Recall(msgspec.Struct, frozen=True):
+    """What a restored server does not know yet: whether jobs that wait here run on a node, since the backup was made."""
+
+    last: int
+    """Jobs up to this one are in doubt."""
+    ask: tuple[tuple[str, Channel], ...] = ()
+    """Programs of nodes that have not said what they run, or still run what must end."""
+    is_moved: bool = False
+    """Whether the server's own machine is another, or its home: nobody knows what ran there."""
+
+    def doubts(self, job: int) -> bool:
+        """Whether that job may run somewhere."""
+        return 0 < job <= self.last and bool(self.ask)
+
+
 class Gpu(msgspec.Struct, frozen=True):
     """A device as the node found it."""
 

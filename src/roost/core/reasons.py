@@ -48,6 +48,12 @@ class SchedulingPaused(Reason, frozen=True, tag="scheduling_paused"):
     pass
 
 
+class Recalling(Reason, frozen=True, tag="recalling"):
+    """After a restore it may run on a node that has not said so yet, or that still ends what it ran."""
+
+    node: str
+
+
 class WaitsForJob(Reason, frozen=True, tag="waits_for_job"):
     job: int
     wants: str

@@ -112,6 +112,10 @@ class Hello(Message, frozen=True, tag="hello"):
     gpus_known: bool = True
     devices: Name = "not_root"
     """Why the kernel does not keep jobs from GPUs that they were not given; empty: it does."""
+    beginning: Annotated[list[RunStarted], msgspec.Meta(max_length=MAX_RUNS)] = []
+    """Runs whose own process is not there yet; they have no pid."""
+    accounts: Annotated[list[Name], msgspec.Meta(max_length=10_000)] = []
+    """Accounts that have runs of their own programs there."""
 
 
 class Inventory(Message, frozen=True, tag="inventory"):

@@ -29,6 +29,7 @@ from roost.server.nodes.node_commands import NodeCommands
 from roost.server.nodes.node_links import NodeLinks
 from roost.server.parts import Parts, assemble
 from roost.server.process.certificates import BadCertificate
+from roost.server.process.former_state import begin_again, given_by, keep_ids
 from roost.server.process.home_lock import HomeInUse, take
 from roost.server.process.listener import Announced, Application, Place, listen, place_of, socket_path
 from roost.server.process.service_manager import Supervisor
@@ -177,6 +178,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor: Supervisor) -> int:
     finish(home / "roost.db")
     store = Store(home / "roost.db")
+    keep_ids(store, home)
     store.forget_submissions(now_ms() - KEYS_KEPT_MS)
     store.forget_history(RUNS_KEPT)
     controller = Controller(store, str(socket_path(home)))
@@ -282,18 +284,13 @@ async def _tidy(people: People) -> None:
 
 
 def _restore(home: Path, source: Path, force: bool) -> int:
-    """Begin from a backup; ids that runs on this machine have used are not given again."""
+    """Begin from a backup."""
     target = home / "roost.db"
     if target.exists() and not force:
         raise StoreError("store.has_database", home=str(home))
-    known = [*(home / "node" / "runs").glob("*.*"), *(home / "logs").glob("*")]
-    used = [int(number) for path in known if (number := path.name.partition(".")[0]).isdigit()]
-
-    def raise_ids(store: Store) -> None:
-        store.set_meta("last_job", str(max([int(store.meta().get("last_job", "0")), *used])))
-
+    before = given_by(target) if target.exists() else None
     try:
-        former = restore(source, target, raise_ids)
+        former = restore(source, target, lambda store: begin_again(store, home, before))
     except OSError as error:
         raise StoreError("store.cannot_restore", path=str(source), home=str(home), why=str(error.strerror)) from None
     _say(Message("store.restored", path=str(source), home=str(home)))

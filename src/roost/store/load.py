@@ -38,11 +38,14 @@ class Interned:
 def load(store: Store) -> Cluster:
     """A cluster as it was at the last commit; no node is attached yet."""
     cluster, interned = Cluster(), Interned()
-    cluster.is_paused = store.meta().get("paused") == "1"
+    meta = store.meta()
+    cluster.is_paused = meta.get("paused") == "1"
     with store.reader() as db:
         for load_part in (_load_settings, _load_devices, _load_rules):
             load_part(db, cluster)
         starts = _load_history(db, cluster)
+    if "recall" in meta:
+        _load_recall(cluster, meta["recall"])
     actives = store.read(reads.active)
     for row, attempt in actives:
         cluster.restore(_active(row, attempt, interned))
@@ -80,6 +83,13 @@ def _load_devices(db: Connection, cluster: Cluster) -> None:
         cluster.apply(ev.FilesLeft(node, run, channel))
     for node, user, login in db.execute(select(schema.logins)):
         cluster.apply(ev.LoginSet(node, user, msgspec.json.decode(login, type=model.Login)))
+
+
+def _load_recall(cluster: Cluster, text: str) -> None:
+    """What is still unknown after a restore, of nodes that there are."""
+    recall = msgspec.json.decode(text, type=model.Recall)
+    ask = tuple(key for key in recall.ask if key[0] in cluster.nodes)
+    cluster.apply(ev.Recalled(msgspec.structs.replace(recall, ask=ask)))
 
 
 def _load_rules(db: Connection, cluster: Cluster) -> None:

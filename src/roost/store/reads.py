@@ -141,6 +141,12 @@ def sweep(db: Connection, wanted: int) -> SweepRow | None:
     return SweepRow(*row) if row else None
 
 
+def sweeps_given(db: Connection) -> int:
+    """The last number of a sweep that may have been given before a restore."""
+    row = db.execute(select(t.meta.c.value).where(t.meta.c.key == "last_sweep")).first()
+    return int(row[0]) if row else 0
+
+
 def last_sweep(db: Connection, user: str | None = None) -> int:
     """The id of the last sweep, of that user or of anybody; 0 when there is none."""
     query = select(t.sweeps.c.id).order_by(t.sweeps.c.id.desc()).limit(1)

@@ -487,5 +487,6 @@ _ROWS: _Rows = {
     ev.GivenUp: [("given_up", lambda e: {"node": e.node, "run": e.run, "left": _json(e.left)})],
     ev.Accounted: [("accounted", lambda e: {"b_node": e.node, "b_run": e.run})],
     ev.FilesLeft: [("left", lambda e: {"node": e.node, "run": e.run, "channel": e.channel})],
+    ev.Recalled: [("meta", lambda e: {"key": "recall", "value": _json(e.recall)})],
     ev.FilesGone: [("left_gone", lambda e: {"b_node": e.node, "b_run": e.run})],
 }

@@ -17,6 +17,7 @@ HOLDERS = tuple(r.Holder(i, "ada", "running") for i in range(1, 7))
 PROC = Process(7, "eve", "python", 100)
 EVERY: list[tuple[r.Reason, str]] = [
     (r.Held(), "waiting for `roost release`"),
+    (r.Recalling(node="lab3"), "waits for lab3: the server was restored from a backup, and this job may run there"),
     (r.SchedulingPaused(), "scheduling is paused; continue with `roost scheduler resume`"),
     (r.WaitsForJob(job=3, wants="any", state="queued"), "waits for job 3 to end (it is queued)"),
     (r.WaitsForJob(job=3, wants="success", state="running"), "waits for job 3 to succeed (it is running)"),

@@ -348,7 +348,9 @@ def may_use_held(cluster: Cluster, hold: NodeHold | None, job: Job, now_ms: int)
 def own_reasons(cluster: Cluster, job: Job, now_ms: int) -> Iterator[r.Reason]:
     """Reasons of its own why this job waits, besides resources."""
     conditions = cluster.conditions.get(job.id, NO_CONDITIONS)
-    return condition_reasons(cluster, job, conditions, job.id in cluster.held, now_ms)
+    if cluster.recall.doubts(job.id):
+        yield from (r.Recalling(node=node) for node in sorted({node for node, _ in cluster.recall.ask}))
+    yield from condition_reasons(cluster, job, conditions, job.id in cluster.held, now_ms)
 
 
 def condition_reasons(cluster: Cluster, job: Job, conditions: Conditions, is_held: bool, now_ms: int) -> Iterator[r.Reason]:

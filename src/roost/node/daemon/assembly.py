@@ -95,7 +95,8 @@ def assemble(state: StateDir, options: Options, listener: socket.socket) -> Daem
     dispatch = Dispatch(supervisor, life, followers, samples, departure, send=uplink.send, report=journal.write)
     attachments = Attachments(
         loop, listener, uplink, dispatch, followers, samples, memory, departure, life, inventory, cgroups, state,
-        program=options.program, sim=options.sim, sim_dir=sim_dir, report=journal.write,
+        program=options.program, sim=options.sim, sim_dir=sim_dir, is_account=options.identity is not None,
+        report=journal.write,
     )  # fmt: skip
     return Daemon(
         loop, journal, uplink, life, notices=notices, samples=samples, inventory=inventory, claims=claims,

@@ -21,7 +21,7 @@ from roost.node.gpus.driver import Inventory
 from roost.node.logs.followers import Followers
 from roost.node.runs.lifecycle import Lifecycle
 from roost.node.runs.run_usage import MemoryUse
-from roost.node.state_dir import StateDir
+from roost.node.state_dir import StateDir, accounts_with_runs
 from roost.node.system.cgroup import NO_CGROUP, UNKNOWN, Cgroups
 from roost.node.system.event_loop import READABLE, Loop
 from roost.node.system.host import boot_id, host_load, wall_ms
@@ -48,6 +48,7 @@ class Attachments:
     program: str
     sim: Optional[str]
     sim_dir: Optional[str]
+    is_account: bool
     report: Callable[[str], None]
 
     def listen(self) -> None:
@@ -131,6 +132,8 @@ class Attachments:
                 "gpus_known": self.inventory.is_known,
                 "devices": self._devices(),
                 "runs": self.life.report(),
+                "beginning": self.life.beginning(),
+                "accounts": [] if self.is_account else accounts_with_runs(self.state),
             }
         )
         self.samples.repeat()

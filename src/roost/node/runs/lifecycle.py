@@ -89,6 +89,10 @@ class Lifecycle:
         messages = (run.greeting() for run in self.runs.values())
         return [message for message in messages if message is not None]
 
+    def beginning(self) -> List[Message]:
+        """Runs of which nothing else can be said yet, for `hello`."""
+        return [run.promise() for run in self.runs.values() if run.phase == STARTING]
+
     def answer(self, run: Run) -> None:
         """Say what is known of the run; nothing yet while it is just starting."""
         message = run.message()

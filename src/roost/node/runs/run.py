@@ -110,6 +110,10 @@ class Run:
         has_begun = self.main_pid is not None and self.started_ms is not None
         return self._started() if self.phase == ENDED and self.report.values and has_begun else self.message()
 
+    def promise(self) -> Message:
+        """That it is about to begin."""
+        return {**self._started(), "pid": -1, "at_ms": -1}
+
     def results(self) -> Optional[Message]:
         """What the job has said of itself and nobody was told; None when there is nothing."""
         new = {name: value for name, value in self.report.values.items() if name in self.report.unsaid}

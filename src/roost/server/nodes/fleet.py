@@ -237,7 +237,8 @@ class Fleet:
     def _given_up(self, patience_s: float) -> list[str]:
         nodes = self._cluster.nodes
         away = {name for name in self._absences.over(patience_s) if name in nodes and not nodes[name].attached}
-        return sorted(away & {active.node for active in self._cluster.active.values()}) if away else []
+        waited = {node for node, _ in self._cluster.recall.ask} | {active.node for active in self._cluster.active.values()}
+        return sorted(away & waited) if away else []
 
     # -- users' own logins ------------------------------------------------------------------------------------------
 

@@ -123,6 +123,7 @@ class NodeLinks:
     def _busy(self) -> set[Key]:
         cluster = self._cluster()
         left = {(node, left.channel) for (node, _), left in cluster.given_up.items() if node in cluster.nodes}
+        left |= {key for key in cluster.recall.ask if key[0] in cluster.nodes}
         return left | {(a.node, shape_channel(cluster, a.node, a.job.shape)) for a in cluster.active.values()}
 
     async def tend(self) -> None:

@@ -20,6 +20,7 @@ from roost.core.plan.retries import PREEMPT
 from roost.core.states import Outcome, State
 from roost.links import messages as m
 from roost.links.link import plain
+from roost.server.rounds import recall
 from roost.server.rounds.actions import own_grace_ms, remove
 from roost.server.rounds.attempt_end import Causes, settle
 from roost.server.rounds.file_removal import ask_again, removed
@@ -93,6 +94,7 @@ def lose(turn: Turn, lost: LinkLost) -> None:
             _shut_out(turn, active, reason)
         for run in left_at(turn, At(lost.node, lost.channel)):  # nobody can be asked any more
             turn.record(ev.Accounted(lost.node, run))
+        recall.drop(turn, lost.node, lost.channel)
 
 
 def _shut_out(turn: Turn, active: Active, reason: str) -> None:
@@ -114,6 +116,7 @@ def give_up(turn: Turn, node: str, error: str) -> list[int]:
         settle(turn, active, ev.Ended(active.job.id, turn.now_ms, Outcome.LOST, None, error), Causes())
         if active.is_to_be_removed:
             remove(turn, active.job.id, None)
+    recall.drop(turn, node)
     return [active.job.id for active in given_up]
 
 
@@ -129,6 +132,7 @@ def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
     elif (at.node, at.channel) in turn.cluster.barred:
         turn.record(ev.Barred(at.node, at.channel, None))
     lay_all(turn, at, orphans)
+    recall.hear(turn, at, hello)
     turn.send(at.node, at.channel, "configure", sample_ms=turn.cluster.settings["node.sample_ms"])
     ask_again(turn, at)
     known = {run.run: run for run in hello.runs}
@@ -145,7 +149,9 @@ def _hello(turn: Turn, at: At, hello: m.Hello, orphans: Orphans) -> None:
             _exited(turn, at, report, orphans)
         else:
             _still_running(turn, at, report, orphans)
-    unasked(turn, at, list(known.values())[: MAX_UNASKED if at.channel else None], orphans)
+    beginning = [run for run in hello.beginning if active_at(turn, at, run.run, run.nonce) is None]
+    unasked(turn, at, [*known.values(), *beginning][: MAX_UNASKED if at.channel else None], orphans)
+    recall.settle(turn, at, orphans)
 
 
 def _attached(turn: Turn, node: str, hello: m.Hello) -> None:
@@ -162,7 +168,10 @@ def _missing(turn: Turn, active: Active) -> None:
 
     What may be beginning is asked for by name; only a `gone` in answer to that proves that there is nothing.
     """
+    is_moved = turn.cluster.recall.is_moved and active.job.id <= turn.cluster.recall.last
     match active.state:
+        case State.STARTING if is_moved and not is_remote(turn, active.node):
+            _lost(turn, active)  # it may have begun where the server was before
         case State.STARTING:
             turn.starts.append(StartRun(active.node, active.job.id, active.attempt))
         case State.STOPPING:
@@ -219,6 +228,13 @@ def _exited(turn: Turn, at: At, run: m.RunExited, orphans: Orphans) -> None:
         settle(turn, active, ev.Ended(active.job.id, run.at_ms, outcome, code, error, usage), Causes(asked, run.memory))
         _remove_if_asked(turn, active)
     turn.send(at.node, at.channel, "forget", runs=[run.run])
+    _over(turn, at, orphans)
+
+
+def _over(turn: Turn, at: At, orphans: Orphans) -> None:
+    """A run is over: it may have been the last of another past."""
+    if (at.node, at.channel) in turn.cluster.recall.ask:
+        recall.settle(turn, at, orphans)
 
 
 def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunExited:
@@ -281,6 +297,7 @@ def _remove_if_asked(turn: Turn, active: Active) -> None:
 def _gone(turn: Turn, at: At, run: m.RunGone, orphans: Orphans) -> None:
     """The answer to a stop or the like: there is no such run, so it never began, or its files are gone."""
     lay(turn, at, run.run, orphans, run.nonce)
+    _over(turn, at, orphans)
     active = active_at(turn, at, run.run, run.nonce)
     if active is None or active.state is State.STARTING:
         return

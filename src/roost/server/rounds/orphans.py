@@ -110,6 +110,8 @@ def _orphaned(turn: Turn, at: At, run: m.RunStarted) -> tuple[str, ...] | None:
         if f"{job}.{attempt.attempt}" == run.run:
             had = {uuid for uuid, _ in attempt.devices()}
             return tuple(uuid for uuid in said if uuid in had)
+    if job <= turn.cluster.recall.last and (at.node, at.channel) in turn.cluster.recall.ask and turn.owner(job) is not None:
+        return tuple(said)  # it may have begun since the backup was made
     return None
 
 

@@ -8,7 +8,7 @@ from roost.core.errors import BadRequest, Impossible
 from roost.core.model import RANK_STEP, Conditions, Gpu, Job, Request
 from roost.core.nodes import Node
 from roost.core.plan.placement import Place, Space, impossible, is_named
-from roost.core.plan.planner import account_closed
+from roost.core.plan.planner import account_closed, own_reasons
 from roost.core.spec import JobSpec, changed
 from roost.core.states import Change, State, is_allowed
 from roost.server.rounds.actions import Skip, known, spec_of
@@ -55,6 +55,8 @@ def force_start(turn: Turn, job: int, command: Act) -> None:
     if not is_allowed(state, Change.INTEND):
         raise Skip(f"it is {state.value}: only a waiting job can be started")
     waiting = turn.cluster.jobs[job]
+    if turn.cluster.recall.doubts(job):
+        raise Skip(next(own_reasons(turn.cluster, waiting, turn.now_ms)).text(), "recalling")
     request = waiting.shape.request
     if (closed := account_closed(turn.cluster, waiting.shape)) is not None:
         raise Skip(closed.text(), "account_closed")

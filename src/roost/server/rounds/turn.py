@@ -169,7 +169,7 @@ class Turn:
 
     def next_sweep(self) -> int:
         """A fresh sweep id."""
-        return max(self.read(reads.last_sweep), *self.sweeps, 0) + 1
+        return max(self.read(reads.last_sweep), self.read(reads.sweeps_given), *self.sweeps, 0) + 1
 
     def owner(self, job: int) -> Owner | None:
         """Whose job it is; None when there is none of that number."""
