@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from roost.links.epoch import first
 from roost.links.link import Link
 from roost.server.nodes.node_commands import NodeCommands
 from roost.server.nodes.node_links import NodeLinks
@@ -29,7 +30,9 @@ class NoLinks:
 def make_server(home: Path, store: Store, links: type[NodeLinks] = NodeLinks) -> Parts:
     """The parts of a server over a store; no link is opened unless somebody calls `links.begin`."""
     controller, inbox = Controller(store), EngineInbox()
-    made = links(inbox, NodeCommands(home, store.server_id(), None, lambda: controller.cluster), lambda: controller.cluster)
+    made = links(
+        inbox, NodeCommands(home, first(store.server_id(), 0), None, lambda: controller.cluster), lambda: controller.cluster
+    )
     return assemble(home, store, Engine(controller, inbox, made), made)
 
 

@@ -230,6 +230,9 @@ class Link:
             self._pass_gate()
         if isinstance(message, m.Inventory) and self.hello is not None:
             self.hello = msgspec.structs.replace(self.hello, gpus=message.gpus, gpus_known=True)
+        if isinstance(message, m.Fenced):
+            self._on_report(self.node, message)
+            raise ValueError("another server, which was restored from a backup of this one, commands it")
         if self.hello is None:  # nor does it answer: nothing was asked
             raise ValueError("it spoke before saying hello")
         if isinstance(message, (m.Log, m.LogData, m.LogEnd, m.Pong, m.NodeError)):

@@ -13,23 +13,23 @@ from roost.node.build import build
 from roost.node.state_dir import StateDir, state_id
 
 
-def command(home: Path, sim: str | None) -> list[str]:
+def command(home: Path, sim: str | None, epoch: str = "") -> list[str]:
     """The command line that attaches to the node program of this home."""
     directory = home / "node"
     directory.mkdir(mode=0o700, exist_ok=True)
     if sim:
         _make_sim(home)
-    return _line(home, build(str(directory)).path, attach_words(sim or None))
+    return _line(home, build(str(directory)).path, attach_words(sim or None, epoch))
 
 
-def account_command(home: Path, account: str, sim: str | None) -> list[str]:
+def account_command(home: Path, account: str, sim: str | None, epoch: str) -> list[str]:
     """The command line by which root attaches to the node program of an account."""
     accounts = home / "accounts"
     accounts.mkdir(exist_ok=True)
     accounts.chmod(0o711)
     if sim:
         _make_sim(home)
-    return _line(home, _shared_program(home), become_words(account, sim or None))
+    return _line(home, _shared_program(home), become_words(account, sim or None, epoch))
 
 
 def evict_command(home: Path, account: str, run: str, seen: list[int]) -> list[str]:

@@ -118,6 +118,12 @@ class Hello(Message, frozen=True, tag="hello"):
     """Accounts that have runs of their own programs there."""
 
 
+class Fenced(Message, frozen=True, tag="fenced"):
+    """In place of `hello`: a later epoch of this server has attached."""
+
+    epoch: Text
+
+
 class Inventory(Message, frozen=True, tag="inventory"):
     gpus: Annotated[list[GpuInfo], msgspec.Meta(max_length=MAX_GPUS)]
 
@@ -209,7 +215,7 @@ class NodeError(Message, frozen=True, tag="error"):
 
 
 RunReport = RunStarted | RunExited | RunRefused | RunPaused | RunResumed | RunGone | RunReported
-Report = RunReport | RunsRemoved | Hello | Inventory | Sample | Using
+Report = RunReport | RunsRemoved | Hello | Fenced | Inventory | Sample | Using
 Answer = Log | LogData | LogEnd | Pong | NodeError
 
 decode = msgspec.json.Decoder(Report | Answer).decode

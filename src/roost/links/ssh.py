@@ -99,15 +99,15 @@ def keys_of(known_hosts: str) -> list[HostKey]:
     return [HostKey(f"{found[1]} {found[2]}") for line in known_hosts.splitlines() if (found := _KEY_LINE.match(line))]
 
 
-def attach_words(sim: str | None) -> list[str]:
+def attach_words(sim: str | None, epoch: str) -> list[str]:
     """What attaches to the node's own program."""
-    return ["attach", "--state", "{BASE}/node", *_sim_words(sim)]
+    return ["attach", "--state", "{BASE}/node", "--epoch", epoch, *_sim_words(sim)]
 
 
-def become_words(account: str, sim: str | None) -> list[str]:
+def become_words(account: str, sim: str | None, epoch: str) -> list[str]:
     """What attaches to the program of an account, from a login that is root."""
     words = ["become", "--account", account, "--state", "{BASE}/accounts/" + account, "--identity", "{IDENTITY}"]
-    return [*words, *_sim_words(sim)]
+    return [*words, "--epoch", epoch, *_sim_words(sim)]
 
 
 def evict_words(account: str, run: str, seen: list[int]) -> list[str]:

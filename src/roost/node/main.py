@@ -44,12 +44,14 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument("--helper-fd", type=int, help=argparse.SUPPRESS)  # of root's helper, which makes those of the runs
         one.add_argument("--sim-dir", metavar="DIR", help="where simulated GPUs are kept, if not in the state directory")
         one.add_argument("--claims", choices=MODES, help="which GPUs to claim (default: root all, others what they use)")
+        one.add_argument("--epoch", metavar="TOKEN", default="", help="which state of which server asks")
         one.add_argument("--leave-s", type=float, metavar="S", help="leave after so long without a server and without a run")
     other = verbs.add_parser("become", help="as root: attach as another account")
     for name in ("--account", "--state", "--identity"):
         other.add_argument(name, required=True)
     other.add_argument("--sim")
     other.add_argument("--sim-dir")
+    other.add_argument("--epoch", default="")
     last = verbs.add_parser("evict", help="as root: end a run that an account's own program does not end")
     for name in ("--account", "--identity", "--run"):
         last.add_argument(name, required=True)
@@ -67,6 +69,7 @@ def _become(options: argparse.Namespace, _: str) -> int:
 
     rest = ["--sim", options.sim] if options.sim else []
     rest += ["--sim-dir", options.sim_dir] if options.sim_dir else []
+    rest += ["--epoch", options.epoch] if options.epoch else []
     become(options.account, options.state, options.identity, os.path.abspath(sys.argv[0]), rest)
     return 1
 
@@ -95,7 +98,7 @@ def _attach(options: argparse.Namespace, program: str) -> int:
     for name in ("claims", "identity", "cgroup", "helper_fd", "sim_dir", "leave_s"):
         value = getattr(options, name)
         command += ["--" + name.replace("_", "-"), str(value)] if value is not None else []
-    attach(Wish(state, program, sim, command, options.helper_fd))
+    attach(Wish(state, program, sim, command, options.epoch, options.helper_fd))
     return 0
 
 

@@ -27,6 +27,7 @@ SHUTDOWN = "shutdown"
 
 # node to server
 HELLO = "hello"
+FENCED = "fenced"
 STARTED = "started"
 REFUSED = "refused"
 EXITED = "exited"

@@ -29,7 +29,7 @@ from roost.server.nodes.node_commands import NodeCommands
 from roost.server.nodes.node_links import NodeLinks
 from roost.server.parts import Parts, assemble
 from roost.server.process.certificates import BadCertificate
-from roost.server.process.former_state import begin_again, given_by, keep_ids
+from roost.server.process.former_state import begin_again, epoch_of, given_by, keep_ids
 from roost.server.process.home_lock import HomeInUse, take
 from roost.server.process.listener import Announced, Application, Place, listen, place_of, socket_path
 from roost.server.process.service_manager import Supervisor
@@ -183,15 +183,16 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
     store.forget_history(RUNS_KEPT)
     controller = Controller(store, str(socket_path(home)))
     _calm_collector()
-    inbox, ways = EngineInbox(), NodeCommands(home, store.server_id(), settings.get("sim"), lambda: controller.cluster)
+    inbox, ways = EngineInbox(), NodeCommands(home, epoch_of(store), settings.get("sim"), lambda: controller.cluster)
     links = NodeLinks(inbox, ways, lambda: controller.cluster)
+    links.on_fenced = lambda token: _be_fenced(store, controller, token)
     engine = Engine(controller, inbox, links)
     server = assemble(home, store, engine, links)
     store.tell_audit = AuditCopy().tell
     node = _local_node(store, controller)
     rounds = asyncio.create_task(engine.run())
     await server.accounts.begin()
-    links.begin()
+    links.begin(store.meta().get("fenced", ""))
     rounds.add_done_callback(lambda task: _must_leave(task, server.shutdown))
     eviction = Eviction(engine, ways.evict_command)
     for name, work in {
@@ -224,6 +225,15 @@ async def _serve(home: Path, settings: dict[str, Any], place: Place, supervisor:
         store.close()
     _log.info("left")
     return 0
+
+
+def _be_fenced(store: Store, controller: Controller, token: str) -> None:
+    """A later server of this state commands the nodes, also when this one is started again."""
+    controller.is_fenced = True
+    try:
+        store.set_meta("fenced", token)
+    except StoreError as error:
+        _log.warning("it is not kept that another server commands the nodes: %s", error)
 
 
 def _must_leave(rounds: asyncio.Task[None], shutdown: Shutdown) -> None:

@@ -27,6 +27,7 @@ class Wish(NamedTuple):
     program: Optional[str]
     sim: Optional[str]
     command: List[str]
+    epoch: str = ""
     helper_fd: Optional[int] = None
     """Root's helper, for a daemon that is started: open in us, and not needed by one that is there."""
 
@@ -87,7 +88,7 @@ def _become_daemon(command: List[str], writer: int) -> None:
 
 
 def _hand_over(connection: socket.socket, wish: Wish) -> None:
-    greeting = json.dumps({"program": wish.program, "sim": wish.sim}).encode()
+    greeting = json.dumps({"program": wish.program, "sim": wish.sim, "epoch": wish.epoch}).encode()
     fds = array.array("i", [0, 1])
     with contextlib.suppress(OSError):  # it left in this very moment: the wait says so
         connection.sendmsg([greeting], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])

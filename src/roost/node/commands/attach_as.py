@@ -16,9 +16,10 @@ import stat
 import sys
 from typing import List, Optional
 
+from roost.node import fence
 from roost.node.commands.cgroup_helper import start_helper
 from roost.node.runs.environment import basic_environment
-from roost.node.state_dir import StateError
+from roost.node.state_dir import StateDir, StateError
 from roost.node.system import cgroup, libc
 
 CANNOT = "cannot run as "
@@ -30,6 +31,7 @@ _ACCOUNT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*\$?\Z")
 def become(name: str, state: str, identity: str, archive: str, arguments: List[str]) -> None:
     """Never returns: `attach`, as that account. Raises `StateError` when that cannot be."""
     account = find_account(name)
+    _check_epoch(state, arguments)
     os.umask(0o022)  # the account reads what root keeps of its runs
     _own_directory(state, account)
     base = _enter_cgroup(identity, account)
@@ -42,6 +44,14 @@ def become(name: str, state: str, identity: str, archive: str, arguments: List[s
     command = [*_interpreter(name, archive), "attach", "--state", state, "--identity", identity, "--claims", "none"]
     command += ["--no-cgroup"] if base is None else ["--cgroup", base, "--helper-fd", str(helper)]
     os.execve(command[0], [*command, *arguments], basic_environment(account))
+
+
+def _check_epoch(state: str, arguments: List[str]) -> None:
+    """Raise where root's own program has heard of a later server: the account's may not have yet."""
+    base = os.path.dirname(os.path.dirname(state))
+    asks = arguments[arguments.index("--epoch") + 1] if "--epoch" in arguments else ""
+    if fence.later_than(StateDir(os.path.join(base, "node")), asks) is not None:
+        raise StateError("another server, which was restored from a backup of this one, commands this node")
 
 
 def drop_rights(account: pwd.struct_passwd) -> None:

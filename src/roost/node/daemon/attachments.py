@@ -11,7 +11,7 @@ import socket
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from roost.node import protocol
+from roost.node import fence, protocol
 from roost.node.daemon.departure import Departure
 from roost.node.daemon.dispatch import Dispatch
 from roost.node.daemon.gpu_samples import GpuSamples
@@ -80,6 +80,9 @@ class Attachments:
             wish = json.loads(text)
         except (OSError, ValueError):
             fds, wish = [], None
+        if len(fds) == 2 and isinstance(wish, dict) and (later := fence.later_than(self.state, wish.get("epoch"))):
+            self._turn_away(connection, fds, later)
+            return
         if len(fds) == 2 and isinstance(wish, dict) and not self._must_give_way(wish):
             self._take_link(connection, fds)
             return
@@ -90,6 +93,15 @@ class Attachments:
             connection.sendall(b"again\n")
             self.loop.stop()
         connection.close()
+
+    def _turn_away(self, connection: socket.socket, fds: List[int], later: str) -> None:
+        """A server of another past: a later one of the same state was here. Nothing that it says is heard."""
+        with contextlib.suppress(OSError):
+            os.write(fds[1], protocol.encode({"op": protocol.FENCED, "epoch": later}))
+        for fd in fds:
+            os.close(fd)
+        connection.close()
+        self.report("turned away a server of an earlier epoch")
 
     def _must_give_way(self, wish: Dict[str, Any]) -> bool:
         sim = wish.get("sim")

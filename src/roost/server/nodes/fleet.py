@@ -100,7 +100,7 @@ class Fleet:
         if (why := unanswered(found)) is not None:
             raise TryLater("node.former_unknown", node=node, why=plain(why))
         for was in former(found, self._cluster.nodes):
-            words = ssh.become_words(was.channel, access.sim) if was.channel else ssh.attach_words(access.sim)
+            words = ways.words(was.channel, access)
             command = ssh.command(ways.way(node, access), ways.wanted(was.node, access, words), ways.program)
             said = await contact.run(command, ways.program.data, lines=was.farewell)
             if said.code in (None, ssh.FAILED):

@@ -14,6 +14,7 @@ from roost.core.cluster import Cluster
 from roost.core.model import Access, Login
 from roost.links import local, ssh
 from roost.links.bootstrap import Pushed, RemoteProgram
+from roost.links.epoch import Epoch
 from roost.links.link import REMOTE, WARY, WARY_REMOTE, Route
 from roost.links.ssh_errors import explain
 from roost.node.build import build
@@ -27,8 +28,8 @@ MAX_CONNECTING = 4
 class NodeCommands:
     """The ways of one server."""
 
-    def __init__(self, home: Path, server: str, sim: str | None, cluster: Callable[[], Cluster]) -> None:
-        self._home, self._server, self._sim, self._cluster = home, server, sim, cluster
+    def __init__(self, home: Path, epoch: Epoch, sim: str | None, cluster: Callable[[], Cluster]) -> None:
+        self._home, self.epoch, self._sim, self._cluster = home, epoch, sim, cluster
         self._gates: dict[str, asyncio.Semaphore] = {}
         self._program: Pushed | None = None
 
@@ -47,22 +48,27 @@ class NodeCommands:
             return self._local(channel)
         if (user := login_user(channel)) is not None:
             return self._login(node, channel, self._cluster().logins[node, user], access)
-        words = ssh.become_words(channel, access.sim) if channel else ssh.attach_words(access.sim)
+        words = self.words(channel, access)
         way, wanted = self.way(node, access), self.wanted(node, access, words)
         return self._remote(way, wanted, is_wary=channel != NODE_CHANNEL)
 
+    def words(self, channel: Channel, access: Access) -> list[str]:
+        """What attaches to a program there that is not a user's own login."""
+        token = self.epoch.token
+        return ssh.become_words(channel, access.sim, token) if channel else ssh.attach_words(access.sim, token)
+
     def _local(self, channel: Channel) -> Route:
         if (account := channel_account(channel)) is None:
-            return Route(local.command(self._home, self._sim))
-        return Route(local.account_command(self._home, account, self._sim), WARY)
+            return Route(local.command(self._home, self._sim, self.epoch.token))
+        return Route(local.account_command(self._home, account, self._sim, self.epoch.token), WARY)
 
     def _login(self, node: str, channel: Channel, login: Login, access: Access) -> Route:
         way = self.way(node, Access(login.target, access.host_key, key=login.key))
         # A directory of its own: the login may be the very one by which the node itself is reached.
-        words = ssh.attach_words(self._shared_sim(node, access.sim))
+        words = ssh.attach_words(self._shared_sim(node, access.sim), self.epoch.token)
         if access.each:  # root's own program has claimed every GPU there, for all of us
             words += ["--claims", "none"]
-        wanted = RemoteProgram(self._server, f"{node}{channel}", words, None, None, access.sim is not None)
+        wanted = RemoteProgram(self.epoch.server, f"{node}{channel}", words, None, None, access.sim is not None)
         identity = as_account(login.ssh_as) if login.ssh_as else {}
         return self._remote(way, wanted, is_wary=True, identity=identity)
 
@@ -110,7 +116,7 @@ class NodeCommands:
 
     def wanted(self, node: str, access: Access, words: list[str]) -> RemoteProgram:
         """What is to run there."""
-        return RemoteProgram(self._server, node, words, access.dir, access.python, access.sim is not None)
+        return RemoteProgram(self.epoch.server, node, words, access.dir, access.python, access.sim is not None)
 
 
 def as_account(name: str) -> dict[str, Any]:

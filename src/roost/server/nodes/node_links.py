@@ -17,7 +17,8 @@ from roost.core.cluster import Cluster
 from roost.core.model import Login
 from roost.core.nodes import shape_channel
 from roost.links.link import Link
-from roost.links.messages import Report
+from roost.links.messages import Fenced, Report
+from roost.messages import Message
 from roost.node.commands.attach_as import CANNOT
 from roost.server.nodes.node_commands import NodeCommands
 from roost.server.rounds.loop import Inbox
@@ -35,16 +36,20 @@ class NodeLinks:
         self._inbox, self.ways, self._cluster = inbox, ways, cluster
         self.health: deque[str] = deque(maxlen=20)
         """What was wrong lately with programs of accounts, a line each."""
-        self._may_open = False
+        self.on_fenced: Callable[[str], None] = lambda token: None
+        """Told once, with the token of the later epoch."""
+        self._is_fenced = self._may_open = False
         self._links: dict[Key, Link] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._used_s: dict[Key, float] = {}
         self._logins: dict[Key, Login | None] = {}
 
-    def begin(self) -> None:
-        """Attach every node, and the accounts that have runs; open the others when they are asked for, from now on."""
+    def begin(self, fenced: str = "") -> None:
+        """Attach every node, and the accounts that have runs; open the others when they are asked for, from now on. With the
+        token of a later epoch that an earlier start has heard of, command none."""
         self._may_open = True
+        self._fence(fenced)
         self.open_needed()
 
     def open_needed(self) -> None:
@@ -67,7 +72,9 @@ class NodeLinks:
             return None
 
         def report(at: str, message: Report) -> None:
-            if self._links.get(key, link) is link:  # else another has taken its place: the node was added again
+            if isinstance(message, Fenced):
+                self._fence(message.epoch)
+            elif self._links.get(key, link) is link:  # else another has taken its place: the node was added again
                 self._inbox.report(at, message, channel)
 
         try:
@@ -118,6 +125,22 @@ class NodeLinks:
         health.append(about + reason)
         self._inbox.lost(node, reason, channel, is_for_good)
         if is_for_good:
+            self._close(key)
+
+    def _fence(self, token: str) -> None:
+        """A node has a later epoch of this server. Where that is proved, this server commands none any more."""
+        if not token or self._is_fenced or not self.ways.epoch.is_before(token):
+            return
+        _log.error("a later server of this state commands the nodes: this one stops")
+        self._is_fenced = True
+        self.health.append(str(Message("node.is_fenced")))
+        self.stop()
+        self.on_fenced(token)
+
+    def stop(self) -> None:
+        """Command nobody from now on."""
+        self._may_open = False
+        for key in list(self._links):
             self._close(key)
 
     def _busy(self) -> set[Key]:

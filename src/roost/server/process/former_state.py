@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from sqlalchemy import select
 from roost.core.accounts import NODE_CHANNEL, Channel, account_channel, login_channel
 from roost.core.accounts import Account as AccountName
 from roost.core.model import Recall
+from roost.links.epoch import Epoch, first
 from roost.store import reads, schema
 from roost.store.restore import LOG
 from roost.store.store import Store
@@ -73,8 +75,22 @@ def begin_again(store: Store, home: Path, former: Given | None) -> None:
         jobs, sweeps = pass_over(jobs, MARGIN), sweeps + max(SWEEP_MARGIN, sweeps)
     store.set_meta("last_job", str(jobs))
     store.set_meta("last_sweep", str(sweeps))
+    _keep_epoch(store, epoch_of(store).next(int(time.time())))
     recall = Recall(last, tuple(_programs(store, home if same or used else None)), is_moved=not same and not used)
     store.set_meta("recall", msgspec.json.encode(recall).decode())
+
+
+def epoch_of(store: Store) -> Epoch:
+    """The epoch of this state; a state that has none gets its first."""
+    known = store.meta().get("epoch")
+    if known is not None:
+        return msgspec.json.decode(known, type=Epoch)
+    return _keep_epoch(store, first(store.server_id(), int(time.time())))
+
+
+def _keep_epoch(store: Store, epoch: Epoch) -> Epoch:
+    store.set_meta("epoch", msgspec.json.encode(epoch).decode())
+    return epoch
 
 
 def pass_over(last: int, margin: int) -> int:

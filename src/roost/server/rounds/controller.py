@@ -16,7 +16,7 @@ import msgspec
 
 from roost.core import events as ev
 from roost.core.cluster import Cluster
-from roost.core.errors import DiskFull, RoostError
+from roost.core.errors import DiskFull, RoostError, TryLater
 from roost.core.plan.planner import plan
 from roost.core.states import State
 from roost.server.rounds.actions import make_room
@@ -75,6 +75,8 @@ class Controller:
         """The node of this machine, which is there also before it was committed."""
         self.is_leaving = False
         """Once the server ends soon, nothing is started any more."""
+        self.is_fenced = False
+        """Once a later server of this state commands the nodes, this one starts nothing and obeys nobody."""
         self.reload()
 
     def reload(self) -> None:
@@ -104,7 +106,7 @@ class Controller:
             turn.record(ev.ClockStepped(stepped_ms))
         replies = [self._take(turn, item) for item in inputs]
         self.cluster.apply(ev.TimeCame(now_ms))
-        if not self.is_leaving:
+        if not self.is_leaving and not self.is_fenced:
             self._plan(turn, now_ms)
         batch = turn.batch()
         batch.events = [*self._lazy, *batch.events]
@@ -132,6 +134,8 @@ class Controller:
         try:
             if isinstance(item, Submit) and self.disk_is_full:
                 raise DiskFull("store.full")
+            if self.is_fenced and item.by.via != "server":
+                raise TryLater("node.is_fenced")
             answer = obey(turn, item)
             if item.by.via != "server" and (did := describe(item, answer)) is not None:
                 turn.audit.append(AuditRow(0, turn.now_ms, item.by.name, item.by.via, item.by.address, *did))
