@@ -29,7 +29,7 @@ COUNTED = ("src", "tests")
 MAX_FILES = 25
 MAX_IMPORTS = 20
 MAX_FUNCTION_LINES = 60
-MAX_SOURCE_LINES = 48_500
+MAX_SOURCE_LINES = 49_500
 
 # Modules that may import more than 20 others because joining them is all they do. An entry that is not needed is a breach.
 ROOTS: Mapping[str, str] = {
