@@ -35,7 +35,9 @@ def attach(node: Node, epoch: Epoch | None) -> bytes:
         line = process.stdout.readline()
         process.stdin.close()
         process.wait(DEADLINE_S)
-    node.options = options if b'"hello"' in line else node.options
+    if b'"hello"' in line:
+        node.options = options
+        node.process.wait(DEADLINE_S)  # it was replaced
     return line
 
 
