@@ -44,7 +44,8 @@ def hers(lab: Lab) -> dict[str, int]:
 @pytest.mark.parametrize(
     "path",
     ["/jobs?all=true", "/jobs/ENDED", "/jobs/RUNNING", "/jobs/WAITS", "/jobs/ENDED/why", "/jobs/WAITS/why",
-     "/jobs/RUNNING/why", "/jobs/ENDED/results", "/jobs/wait?ids=ENDED", "/gpus", "/sweeps", "/sweeps/SWEEP",
+     "/jobs/RUNNING/why", "/jobs/ENDED/results", "/jobs/wait?ids=ENDED", "/gpus", "/sweeps", "/sweeps/SWEEP", "/sweeps/last",
+     "/jobs?all=true&sweep=SWEEP", "/jobs?all=true&brief=true&sweep=SWEEP",
      "/history", "/status", "/nodes", "/users", "/jobs/facets", f"/jobs?all=true&search={WORD}",
      "/jobs?all=true&sort=name&limit=1", "/jobs?all=true&sort=-name&limit=2", "/jobs?all=true&search=ana&sort=name"],
 )  # fmt: skip

@@ -21,6 +21,7 @@ from roost.core import policy as policies
 from roost.core.errors import BadRequest, Conflict, NotFound
 from roost.core.settings import TABLE, BadSetting, Setting, check_type
 from roost.server.identity.people import Caller
+from roost.server.identity.redaction import may_see
 from roost.server.operations import server as operations
 from roost.server.parts import Parts
 from roost.server.rounds.commands import ChangeSettings, Drain, RuleGpus, SwitchScheduling
@@ -223,7 +224,8 @@ async def events(call: Call) -> Response:
                     continue
                 if not here.people.is_current(who):
                     return
-                yield b"event: %s\ndata: %s\n\n" % (type(event).__name__.encode(), _shown(here, who, event))
+                if may_see(who.name, here.people.now_rules(who), event):
+                    yield b"event: %s\ndata: %s\n\n" % (type(event).__name__.encode(), _shown(here, who, event))
         finally:
             here.engine.watchers.discard(watch)
 

@@ -12,6 +12,7 @@ from roost.answers.jobs import BriefJob, BriefPage, DryRun, End, HiddenEvent, Jo
 from roost.answers.live import Tile
 from roost.answers.reasons import Reason, text_of
 from roost.answers.sweeps import Sweep, SweepShown
+from roost.core import events as ev
 from roost.core.events import JobEvent
 from roost.core.model import Process
 from roost.core.reasons import with_commands_hidden
@@ -30,6 +31,18 @@ J = TypeVar("J", bound=Job)
 B = TypeVar("B", bound=BriefJob)
 T = TypeVar("T", bound=Tile)
 P = TypeVar("P", Process, Foreign)
+
+
+SEEN_BY_ALL = (
+    *(ev.JobEvent, ev.SettingChanged, ev.SchedulingSwitched, ev.GpuRuled, ev.UserRuled, ev.GroupLimited),
+    *(ev.NodeRemoved, ev.NodeDrained, ev.NodeSeen),
+)
+"""About what everybody is shown. How nodes are reached, and whose files and runs are left there, is for administrators."""
+
+
+def may_see(user: str, is_admin: bool, event: ev.Event) -> bool:
+    """Whether that user is told of the event at all."""
+    return is_admin or isinstance(event, SEEN_BY_ALL) or (isinstance(event, ev.LoginSet) and event.user == user)
 
 
 class Redaction:

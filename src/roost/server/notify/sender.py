@@ -27,6 +27,26 @@ _CODES = (
 )
 """All that is reported of a failure, except the number of an HTTP or SMTP status."""
 _STATUS = re.compile(r"(?:error=|status[ =:]+|\()([1-5]\d\d)\b")
+_READS_FILES = frozenset(("attach", "keyfile", "pgp", "pgppub", "pgpprv", "subfile", "template"))
+_ANY = frozenset(("user", "pass", "password", "port"))
+_ELSEWHERE = """
+46elks amqp amqps apprise apprises aprs atalk azure bark barks betterstack bluesky brevo bsky bulksms bulkvs burstsms
+chanify clickatell clicksend cliq d7sms dapnet dingtalk discord dot eight00com elks emby embys enigma2 enigma2s evolution
+evolutions exotel fcm feishu firehydrant flock flowtriq flowtriqs fluxer fluxers form forms freemobile gchat github goalert
+goalerts gorush gorushs gotify gotifys groupme growl guilded gupshup hassio hassios httpsms humhub humhubs ifttt ilert
+incidentio infobip irc ircs jellyfin jellyfins jira join json jsons kakao kakaotalk kaleyra kavenegar klr kodi kodis kook
+kudosity kumulos lametric lametrics lark lfg line mailersend mailgun mailto mailtos mastodon mastodons matrix matrixs
+misskey misskeys mmost mmosts mobilemessage mobilemsg mqtt mqtts msg91 msgbird ncloud nclouds nctalk nctalks nexmo notica
+noticas notifiarr notifico notificos notifyre ntfy ntfys o365 octopush onebot onebots onesignal opsgenie pagerduty
+pagertree parsep parseps pbul pinglet pinglets pingram pjet pjets plivo postmark pover prowl psafer psafers push pushdeer
+pushdeers pushed pushme pushplus pushward pushy qq reddit resend revolt ringc rocket rockets rsyslog ryver schan sendgrid
+sendpulse serwersms ses session sessions seven sfr signal signalgrid signals signl4 simplepush sinch slack smpp smpps smsc
+smseagle smseagles smsmanager smsmgr smstunnel smtp2go sns sparkpost spike splunk spugpush spush squadcast stackfield
+strmlabs synology synologys telesign telnyx tgram threema toot toots trigv trigvs tweet twilio twist twitter viber
+victorops voipms vonage webex wechat wecom wecombot whapi whatsapp workflow workflows wpush wxpusher wxteams x xbmc xbmcs
+xmatters xml xmls xmpp xmpps youlmk zalo zcliq zohocliq zoom zulip"""
+SERVICES = frozenset(_ELSEWHERE.split())
+"""None that acts on this machine, and none that is new in the library until somebody has looked at it."""
 _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 _BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 """Where systems keep the certificates that they trust."""
@@ -147,12 +167,36 @@ _NO_SERVICE = {"code": "notify.no_service"}
 
 
 def _check(asked: dict[str, Any]) -> dict[str, Any] | None:
-    return None if _service(asked["url"]) is not None else _NO_SERVICE
+    refused = refusal_of(asked["url"])
+    return refused if refused is not None else None if _service(asked["url"]) is not None else _NO_SERVICE
+
+
+def refusal_of(url: str) -> dict[str, Any] | None:
+    """Why a URL is not used, by what the library itself reads in it: a service or an option that is not on the list.
+
+    The options on the list are those that the service declares, and what every URL may have; none that names a file here.
+    """
+    from apprise.manager_plugins import NotificationManager
+
+    services: Any = NotificationManager()  # type: ignore[no-untyped-call]
+    scheme = url.partition("://")[0].lower()
+    if scheme not in SERVICES or scheme not in services:
+        return _NO_SERVICE
+    plugin = services[scheme]
+    found = plugin.parse_url(url)
+    if not isinstance(found, dict) or str(found.get("schema", "")).lower() not in SERVICES:
+        return _NO_SERVICE
+    options = {str(name).lower() for name in found.get("qsd") or ()}
+    if read := sorted(options & _READS_FILES):
+        return {"code": "notify.url_reads_file", "params": {"option": read[0]}}
+    return {"code": "notify.url_option"} if options - set(plugin.template_args) - _ANY else None
 
 
 def _send(asked: dict[str, Any]) -> dict[str, Any] | None:
     import apprise
 
+    if (refused := refusal_of(asked["url"])) is not None:  # it may have been added by an earlier release
+        return refused
     service = _service(asked["url"])
     if service is None:
         return _NO_SERVICE

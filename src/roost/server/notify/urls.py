@@ -12,7 +12,7 @@ from roost.messages import Message
 MAX_URL = 2000
 _LOCAL = re.compile("blink1|config|dbus|file|gio|glib|gnome|kde|macosx|memory|qt|syslog|vapid|windows")
 """Schemes that act on the server's own machine, or keep state in files there."""
-_READS_FILES = frozenset(("attach", "keyfile", "pgppub", "pgpprv", "subfile", "template"))
+_READS_FILES = frozenset(("attach", "keyfile", "pgp", "pgppub", "pgpprv", "subfile", "template"))
 _PLAIN = ("apprise", "form", "gotify", "json", "mailto", "mmost", "rocket", "xml")
 _WITH_HOST = frozenset((*_PLAIN, *(f"{scheme}s" for scheme in _PLAIN)))
 """Services whose URL has a host; other services may have a token in that place."""
@@ -26,7 +26,8 @@ def check(url: str) -> None:
     if _LOCAL.fullmatch(scheme):
         raise BadRequest("notify.url_local", _HELP, scheme=scheme)
     try:
-        names = {name.lower() for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
+        query = url.partition("?")[2].replace(";", "&")  # as the library reads it; it also looks behind a #
+        names = {name.strip().lower() for name, _ in parse_qsl(query, keep_blank_values=True)}
     except ValueError:
         raise BadRequest("notify.not_a_url", _HELP) from None
     if read := sorted(names & _READS_FILES):

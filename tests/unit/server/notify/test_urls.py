@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from apprise.manager_plugins import NotificationManager
 
 from roost.core.errors import BadRequest
 from roost.messages import Message
-from roost.server.notify.sender import cause_of
+from roost.server.notify.sender import SERVICES, cause_of, refusal_of
 from roost.server.notify.urls import check, natural, shown
 
 
@@ -44,6 +47,10 @@ def test_no_secret_is_shown(url: str, seen: str) -> None:
         "slack://s3cret/b/c?template=/etc/passwd",
         "fcm://s3cret?KeyFile=/etc/shadow",
         "mailto://s3cret@x.org?pgppub=/etc/passwd",
+        "slack://s3cret/b/c?to=x;template=/etc/passwd",
+        "slack://s3cret/b/c#d?template=/etc/passwd",
+        "slack://s3cret/b/c?to=x&%54emplate=/etc/passwd",
+        "slack://s3cret/b/c?to=x;+template=/etc/passwd",
     ],
 )
 def test_what_is_refused_is_refused_without_a_word_of_the_secret(url: str) -> None:
@@ -86,3 +93,33 @@ def test_the_address_that_a_service_gives_is_understood(given: str, url: str) ->
 def test_the_cause_is_a_code_and_nothing_of_what_the_library_said(said: str, code: str) -> None:
     cause = cause_of(said)
     assert cause["code"] == code and "s3cret" not in str(Message.of_data(cause))
+
+
+library = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what the library imports
+FILE_URLS = [
+    "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#g?OPTION=FILE",
+    "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/?to=g;OPTION=FILE",
+    "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/?to=g&OPTION=FILE",
+    "fcm://project@key/to?mode=oauth2;OPTION=FILE",
+    "mailtos://a:b@example.org?to=x;OPTION=FILE",
+]
+
+
+@library
+@pytest.mark.parametrize("option", ["template", "Template", "keyfile", "attach", "pgppub", "%74emplate", "nosuch"])
+@pytest.mark.parametrize("url", FILE_URLS)
+def test_options_are_judged_as_the_library_reads_them(url: str, option: str) -> None:
+    refused = refusal_of(url.replace("OPTION", option).replace("FILE", "/etc/passwd"))
+    assert refused is not None and refused["code"] in ("notify.url_reads_file", "notify.url_option"), refused
+
+
+@library
+@pytest.mark.parametrize("scheme", ["syslog", "dbus", "vapid", "windows", "file", "config", "memory", "macosx", "nosuch"])
+def test_only_services_on_the_list_are_used(scheme: str) -> None:
+    assert refusal_of(f"{scheme}://x/y") == {"code": "notify.no_service"}
+
+
+@library
+def test_every_service_on_the_list_is_one_of_the_library() -> None:
+    services: Any = NotificationManager()  # type: ignore[no-untyped-call]
+    assert [name for name in SERVICES if name not in services] == []
