@@ -211,7 +211,7 @@ class Link:
 
     def _push(self) -> None:
         if self._is_pushed or self._wire is None or self.route.program is None:
-            raise ValueError("it asked for a program that it has")
+            raise ValueError("it asked for a program that it already has")
         self._is_pushed = True
         self._wire.write(self.route.program)
 
@@ -222,10 +222,10 @@ class Link:
         message = m.decode(line)
         if isinstance(message, m.Hello):
             if message.protocol != m.PROTOCOL:
-                raise ValueError(f"it speaks protocol {message.protocol}, this server {m.PROTOCOL}")
+                raise ValueError(f"it uses protocol {message.protocol}, this server {m.PROTOCOL}")
             self._hellos += 1
             if self._bounds.hellos is not None and self._hellos > self._bounds.hellos:
-                raise ValueError("it said hello more than once")
+                raise ValueError("it sent hello more than once")
             self.hello = message
             self._pass_gate()
         if isinstance(message, m.Inventory) and self.hello is not None:
@@ -234,7 +234,7 @@ class Link:
             self._on_report(self.node, message)
             raise ValueError("another server, which was restored from a backup of this one, commands it")
         if self.hello is None:  # nor does it answer: nothing was asked
-            raise ValueError("it spoke before saying hello")
+            raise ValueError("it sent a message before hello")
         if isinstance(message, (m.Log, m.LogData, m.LogEnd, m.Pong, m.NodeError)):
             self._answered(message)
         else:
@@ -375,7 +375,7 @@ class _Wire(asyncio.Protocol):
         try:
             self._on_line(line)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            self.fail(f"it sent what is not the protocol: {error}")
+            self.fail(f"it sent an invalid message: {error}")
 
     def write(self, data: bytes) -> None:
         if self._transport is None or self._transport.is_closing():

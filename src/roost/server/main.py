@@ -290,7 +290,7 @@ async def _tidy(people: People) -> None:
         try:
             await people.tidy()
         except RoostError as error:
-            _log.warning("cannot keep what is known of people: %s", error.message)
+            _log.warning("cannot save users and sessions: %s", error.message)
 
 
 def _restore(home: Path, source: Path, force: bool) -> int:

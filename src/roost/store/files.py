@@ -130,6 +130,6 @@ def _compare(descriptor: int, data: bytes, begin: int) -> None:
     for at in range(0, len(data), _PIECE):
         piece = data[at : at + _PIECE]
         if os.pread(descriptor, len(piece), begin + at) != piece:
-            raise OSError(errno.EIO, "what was written cannot be read back")
+            raise OSError(errno.EIO, "the written data could not be read back")
     if os.fstat(descriptor).st_size != begin + len(data):
         raise OSError(errno.EIO, "another process writes to it")

@@ -97,7 +97,7 @@ def test_what_a_person_gets_wrong_is_said(lab: Lab) -> None:
     assert "(a-z, A-Z, 0-9, " in lab.box.refused(2, "node", "add", "实验室", host.url("root"))
     assert lab.box.refused(2, "drain", "lab9").splitlines()[0] == "roost: there is no node or GPU lab9"
     assert "own machine, which is not reached over SSH" in lab.box.refused(1, "node", "check", own)
-    assert "nothing of it is lost" in lab.box.refused(1, "node", "lost", name)
+    assert "so its jobs are not lost" in lab.box.refused(1, "node", "lost", name)
     job = lab.submit("--node", name, FOREVER)
     lab.is_job(job, "running")
     assert "hint: roost drain lab1, then wait; " in lab.box.refused(1, "node", "rm", name)

@@ -86,9 +86,9 @@ async def test_gpus_that_are_found_after_the_hello_are_known_of_the_link() -> No
 
 
 BAD: list[tuple[list[str], str]] = [
-    (says(HELLO, "{broken"), "not the protocol"),
-    (says({**HELLO, "protocol": 99}), "it speaks protocol 99, this server 1"),
-    (says({"op": "gone", "run": "1.1"}), "it spoke before saying hello"),
+    (says(HELLO, "{broken"), "it sent an invalid message"),
+    (says({**HELLO, "protocol": 99}), "it uses protocol 99, this server 1"),
+    (says({"op": "gone", "run": "1.1"}), "it sent a message before hello"),
     (["sh", "-c", "echo the disk is gone >&2; exit 3"], "the disk is gone"),
     (["sh", "-c", "exit 3"], "exit code 3"),
     (["/no/such/program"], "cannot run /no/such/program: No such file or directory"),

@@ -173,9 +173,9 @@ def _hang_up(identity: Identity | None, leave: Callable[[], None]) -> Callable[[
         try:
             if identity is not None:
                 identity.renew()
-            _log.info("read the certificate again" if identity else "asked to reload: nothing is read from files")
+            _log.info("reloaded the certificate" if identity else "asked to reload, but there is no certificate to read")
         except BadCertificate as error:
-            _log.error("kept the certificate that was loaded: %s (%s)", error, error.hint)
+            _log.error("could not reload the certificate, keeping the old one: %s (%s)", error, error.hint)
 
     return hang_up
 

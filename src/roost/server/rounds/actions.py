@@ -56,7 +56,7 @@ def check_own(turn: Turn, command: Command, job: int) -> None:
     elif owner.user != command.by.name:
         raise NotPermitted(f"job {job} is {owner.user}'s", "only its owner and administrators may do that")
     elif owner.account != command.by.account:
-        raise NotPermitted(f"job {job} runs as another account than yours", "only administrators may do that")
+        raise NotPermitted(f"job {job} runs as another account", "only administrators can do this")
 
 
 def is_away(turn: Turn, job: int) -> bool:

@@ -52,7 +52,7 @@ def _asked_rules(command: RuleGpus) -> dict[str, Any]:
 
 def _check_rules(turn: Turn, command: RuleGpus) -> None:
     if command.slots is not None and not 1 <= command.slots <= 1000:
-        raise BadRequest(f"slots must lie between 1 and 1,000, not {command.slots}")
+        raise BadRequest(f"slots must be between 1 and 1,000, not {command.slots}")
     if command.alias and (command.alias.isdigit() or "," in command.alias or not command.alias.isprintable()):
         raise BadRequest(f"not a name for a GPU: {command.alias!r}")
     taken = {rules.alias for rules in turn.cluster.rules.values()}

@@ -57,7 +57,7 @@ def lose_node(turn: Turn, command: LoseNode) -> list[int]:
         raise NotFound("node.not_found", node=command.node)
     if node.attached:
         raise Conflict(
-            f"{command.node} can be reached: nothing of it is lost", f"roost kill --node {command.node} ends what runs there"
+            f"{command.node} is reachable, so its jobs are not lost", f"roost kill --node {command.node} ends its jobs"
         )
     return give_up(turn, command.node, command.error)
 

@@ -85,7 +85,7 @@ def check_limit(max_running: int | None) -> None:
     """Raise unless so many can run at once."""
     if max_running is not None and not 1 <= max_running <= MAX_RUNNING:
         raise BadRequest(
-            f"max_running must lie between 1 and {MAX_RUNNING:,}, not {max_running:,}", "`none` lifts the limit"
+            f"max_running must be between 1 and {MAX_RUNNING:,}, not {max_running:,}", "use `none` for no limit"
         )
 
 
@@ -148,7 +148,7 @@ def _own(turn: Turn, command: Command, sweep: int) -> None:
     if row.user != command.by.name:
         raise NotPermitted(f"sweep {sweep} is {row.user}'s", "only its owner and administrators may change it")
     if any(job.account != command.by.account for job in turn.read(reads.jobs_of_sweep, sweep)):
-        raise NotPermitted(f"sweep {sweep} runs as another account than yours", "only administrators may change it")
+        raise NotPermitted(f"sweep {sweep} runs as another account", "only administrators can change it")
 
 
 def _keep(turn: Turn, command: MakeSweep, number: int, design: Design) -> None:
