@@ -65,6 +65,7 @@ export const settings = {
   "settings.home": "Home directory",
   "settings.store": "Database",
   "settings.address": "Address",
+  "settings.archive_hint": "Moves ended jobs with their results and logs into a file. On the server's machine, as the server's account:",
   "settings.backup_hint": "Copies the whole state while the server keeps running. On the server's machine, as the server's account:",
   "settings.log": "Server log",
   "settings.lines": "Lines",

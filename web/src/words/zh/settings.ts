@@ -69,6 +69,7 @@ export const settings: Record<keyof typeof en, string> = {
   "settings.home": "主目录",
   "settings.store": "数据库",
   "settings.address": "地址",
+  "settings.archive_hint": "把已结束的任务连同结果和日志移到文件中。请在服务器上以服务器账号运行：",
   "settings.backup_hint": "在服务器运行期间备份全部状态。请在服务器上以服务器账号运行：",
   "settings.log": "服务器日志",
   "settings.lines": "行数",
