@@ -11,7 +11,7 @@ from roost.cli.parse.bulk import LINE_OPTIONS, BulkReader, options_of
 from roost.cli.parse.options import UsageError
 from roost.cli.parse.values import expand
 from roost.core.errors import BadRequest, RoostError
-from roost.core.spec import JobSpec
+from roost.core.spec import JobSpec, check
 from roost.messages import Message
 from roost.server.views.selection import Select
 
@@ -25,12 +25,12 @@ MAX_DEPENDENCIES = 200_000
 async def read_job_lines(call: Call, text: str, job: Json) -> JobLines:
     """The jobs of the text; keys of `job` are the options that every line has unless it says otherwise."""
     try:
-        msgspec.convert({"command": "", **job}, JobSpec)
+        spec = msgspec.json.decode(msgspec.json.encode({"command": "true", **job}), type=JobSpec)
     except msgspec.ValidationError as error:
         raise BadRequest("request.lines_job", why=str(error)) from None
-    env = job.get("env") or {}
-    if not isinstance(env, dict):
-        raise BadRequest("request.lines_env")
+    check(spec)
+    call.server.people.accounts_for(call.caller, {spec.user})
+    env = own if isinstance(own := job.get("env"), dict) else {}  # a number would be that of an environment sent beside it
     read, reader = await asyncio.to_thread(_read, text, job, env, call.caller.home)
     dependencies = Dependencies(call)
     return JobLines(lines=[await _line(dependencies, number, found) for number, found in read], envs=reader.bulk.envs)

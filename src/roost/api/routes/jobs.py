@@ -37,9 +37,8 @@ class LinesBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Many jobs as text, a job a line, as `roost submit --from` takes them."""
 
     text: Annotated[str, Meta(max_length=4 << 20)]
-    job: Annotated[
-        dict[str, Any], given.documented(description="keys of a JobSpec that every line has unless it says otherwise")
-    ] = {}
+    job: Annotated[dict[str, Any], given.documented(allOf=[{"$ref": "#/components/schemas/JobChanges"}])] = {}
+    """Keys of a JobSpec that every line has unless it says otherwise."""
 
 
 class ActionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
