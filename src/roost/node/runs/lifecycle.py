@@ -240,7 +240,7 @@ class Lifecycle:
         trace = run_dir.read_trace(self.source.state, run.name)
         if trace is not None and trace.wrapper_pid not in (None, pid):
             self.adopt(run.name)
-        elif trace is None or trace.record is None:
+        elif trace is None or trace.record is None or (run.phase == STARTING and trace.main_pid is None):
             self._refuse(run, "its record could not be written: is there no space on the disk of the state directory?")
         else:
             self._without_wrapper(run, orphans)

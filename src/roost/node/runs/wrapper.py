@@ -16,6 +16,7 @@ so that a daemon's death is no SIGPIPE here.
   cannot enter must not run: nobody could find all of it again. Where only root can put a process there, the wrapper is put
   in whole: CGROUP is `gate`, and it waits on that descriptor before it does anything.
 - `trap :` and not `trap ''`: a caught signal is back at its default in the job, an ignored one would stay ignored.
+- A job whose pid cannot be noted does not start: the next daemon would not find it.
 - The notice is the last thing before the command: without it the job has not started.
 - A full disk must not lose a status. The daemon, while it lives, learns it from wait(); otherwise try until it fits, on a
   line of its own: what was tried before may have been cut, by a disk that took a part of it.
@@ -43,7 +44,7 @@ set +C
 trap : HUP INT QUIT TERM USR1 USR2 ALRM XCPU
 (
 {limits}for ROOST_PID in /proc/self/task/*; do :; done
-echo "${{ROOST_PID##*/}}" >>"$1"
+echo "${{ROOST_PID##*/}}" >>"$1" || kill -9 $$
 [ -z "$2" ] || [ "$2" = gate ] || echo 0 >"$2/cgroup.procs" || exit
 exec >>"$5" 2>>"$6"
 umask "$3"
@@ -64,7 +65,7 @@ set -C
 [ ! -e {run_dir}/trace ] && printf '%s\\n%s\\n' $$ {record} >{trace} || {{ kill -9 $$; exit 125; }}
 set +C
 {limits}for ROOST_PID in /proc/self/task/*; do :; done
-echo "${{ROOST_PID##*/}}" >>{trace}
+echo "${{ROOST_PID##*/}}" >>{trace} || {{ kill -9 $$; exit 125; }}
 set -- "{name} ${{ROOST_PID##*/}}"
 unset OLDPWD ROOST_PID ROOST_FD ROOST_RUN
 {exports}exec >>{out} 2>>{err}
