@@ -618,3 +618,35 @@ async def test_a_crowd_at_the_entrance_from_one_address_leaves_room_for_others(a
         await other
     await asyncio.gather(*tries, return_exceptions=True)
     api.server.login = login
+
+
+def test_who_guesses_behind_a_proxy_locks_out_nobody_who_has_logged_in_from_there() -> None:
+    throttle, proxy = Throttle(), "192.0.2.1"
+    assert throttle.begin("ana", proxy, 0.0) == 0
+    throttle.succeeded("ana", proxy)
+    for tried in range(60):
+        throttle.begin(f"name{tried}", proxy, float(tried))
+    assert throttle.begin("new", proxy, 60.0) > 0  # strangers from there wait
+    assert throttle.begin("ana", proxy, 60.0) == 0
+    pauses = [throttle.begin("ana", proxy, 61.0) for _ in range(10)]
+    assert pauses[-1] > 0  # their own account is still guarded
+
+
+def test_logging_in_oneself_buys_no_guesses_at_others() -> None:
+    """A try that was not counted, because one is known there, is not taken off when it was right."""
+    throttle, there = Throttle(), "192.0.2.1"
+    throttle.begin("eve", there, 0.0)
+    throttle.succeeded("eve", there)
+    waits = []
+    for tried in range(40):
+        waits.append(throttle.begin(f"name{tried}", there, 0.0))
+        throttle.begin("eve", there, 0.0)
+        throttle.succeeded("eve", there)
+    assert [wait > 0 for wait in waits] == [False] * 20 + [True] * 20
+
+
+async def test_a_dry_run_is_bounded(api: Api) -> None:
+    jobs = [{"command": ["true"]}] * 1001
+    answer = await api.call("POST", "/jobs", {"jobs": jobs, "dry_run": True})
+    assert answer.status == 400 and "at most 1,000" in answer.json["error"]["message"]
+    assert (await api.call("POST", "/jobs", {"jobs": jobs[:1000], "dry_run": True})).status == 200

@@ -54,6 +54,8 @@ class ActionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 REFUSALS = (NotFound, Impossible, OverQuota)
+MAX_DRY_RUN = 1000
+"""Jobs of one dry run. Each is planned for in one round, for which everybody waits."""
 
 
 @routes.post("/jobs", Right.USER, *REFUSALS, created=(answers.Submitted,), fill=filled_in("jobs"), scope=SUBMIT)
@@ -63,6 +65,8 @@ async def submit(call: Call, body: SubmitBody) -> answers.Submitted | answers.Dr
     if not body.jobs:
         raise BadRequest("request.no_jobs")
     accounts = await call.accounts({job.user for job in body.jobs})
+    if body.dry_run and len(body.jobs) > MAX_DRY_RUN:
+        raise BadRequest("request.dry_run_at_once", jobs=len(body.jobs), most=MAX_DRY_RUN)
     if body.dry_run:
         return call.veil.dry_run(await here.actions.dry_run(who, body.jobs))
     made: answers.Submitted = await call.ask(Submit(who.name, body.jobs, body.envs, who.home, body.key, accounts))

@@ -87,7 +87,7 @@ class Login:
             self._under_way[place] -= 1
             self._under_way += Counter()  # drop addresses with none left
         if fits:
-            self._throttle.succeeded(user, address)
+            self._throttle.succeeded(user, address, is_known)
         return fits
 
     async def _is_right(self, user: str, password: str) -> bool:

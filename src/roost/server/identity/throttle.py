@@ -7,7 +7,8 @@ A try counts as failed until it is known to be right, so that many at once gain 
     all tries at one account, from anywhere      many are free, and pauses are short: otherwise anyone could lock
                                                  out anyone
 
-An address from which the account's owner logged in before is not slowed by the last rule. Sessions, tokens and the UNIX
+An address from which the account's owner logged in before is slowed by the first rule alone: others may be behind the same
+proxy. Sessions, tokens and the UNIX
 socket are not throttled here.
 """
 
@@ -63,9 +64,9 @@ class Throttle:
         pause = min(rule.longest_s, FIRST_S * 2.0 ** min(over, 20)) if over >= 0 else 0.0
         self._tried[key] = _Tried(count, now_s, now_s + pause)
 
-    def succeeded(self, account: str, address: str) -> None:
-        """The password was right: reset the count of this account from there, and take this try off the other counts."""
-        rules = _rules(account, address, False)
+    def succeeded(self, account: str, address: str, is_known: bool = False) -> None:
+        """The password was right: reset the count of this account from there, and take this try off the counts it is in."""
+        rules = _rules(account, address, is_known or (account, block(address)) in self._good)
         self._tried.pop(next(iter(rules)), None)
         for key in rules:
             if (found := self._tried.get(key)) is not None:
@@ -78,8 +79,8 @@ class Throttle:
 def _rules(account: str, address: str, is_good: bool) -> dict[Key, Rule]:
     """The counts that a try belongs to. Account names have no spaces, so the keys are distinct."""
     place = block(address)
-    rules = {("pair", f"{account} {place}"): PAIR, ("address", place): ADDRESS}
-    return rules if is_good else {**rules, ("account", account): ACCOUNT}
+    rules = {("pair", f"{account} {place}"): PAIR}
+    return rules if is_good else {**rules, ("address", place): ADDRESS, ("account", account): ACCOUNT}
 
 
 def block(address: str) -> str:
