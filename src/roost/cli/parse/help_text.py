@@ -5,9 +5,12 @@ Imported only for help: importing argparse takes as long as a whole submit.
 
 import argparse
 import os
+import re
+import unicodedata
 
-from roost.cli.parse.options import COMMAND, FLAG, MANY, TAIL, Any, Json, Operand, Option, Verb
+from roost.cli.parse.options import COMMAND, FLAG, MANY, TAIL, Any, Json, Mapping, Operand, Option, Verb
 from roost.cli.parse.verb_table import GROUPS, VERBS, load
+from roost.messages.terminal import terminal_language
 
 _NARGS = {"*": "*", "+": "+", "?": "?", COMMAND: argparse.REMAINDER, TAIL: "*"}
 
@@ -18,22 +21,81 @@ roost: a queue for GPUs. It runs your command as soon as the GPUs are free.
   roost submit -g 2 python train.py   queue it and print its id
   roost ls                            running, queued and recently ended jobs
 """
+_FOOT = "Help for a verb: roost help VERB. Jobs: 12, 10-20, @ (your last), all, -l LABEL."
 
 
 def overview() -> str:
     """Every verb with its summary, in groups."""
-    lines = [_HEAD]
+    texts = _texts()
+    lines = [texts.get("help.head", _HEAD)]
     for title, verbs in GROUPS:
-        lines.append(f"{title}:")
-        lines.extend(f"  {name:<14} {load(name).VERB.summary}" for name in verbs)
+        lines.append(f"{texts.get(f'group {title}', title)}:")
+        lines.extend(f"  {name:<14} {texts.get(name) or load(name).VERB.summary}" for name in verbs)
         lines.append("")
-    lines.append("Help for a verb: roost help VERB. Jobs: 12, 10-20, @ (your last), all, -l LABEL.")
+    lines.append(texts.get("help.foot", _FOOT))
     return "\n".join(lines)
 
 
 def help_text(verb: Verb, width: int | None = None) -> str:
     """What `roost VERB --help` prints."""
-    return parser_of(verb, width).format_help()
+    return parser_of(localized(verb), width).format_help()
+
+
+def localized(verb: Verb) -> Verb:
+    """The verb with its texts in the terminal's language. The verbs' tables are English; examples keep their commands."""
+    texts = _texts()
+    if not texts:
+        return verb
+
+    def of(key: str, otherwise: str) -> str:
+        return texts.get(f"{verb.name} {key}") or texts.get(key, otherwise)
+
+    def group(title: str) -> str:
+        return texts.get(f"group {title}", title)
+
+    return Verb(
+        verb.name,
+        texts.get(verb.name, verb.summary),
+        operands=tuple(Operand(o.dest, o.count, o.metavar, of(o.metavar, o.help), o.choices) for o in verb.operands),
+        options=tuple(
+            Option(
+                " ".join(o.names), of(o.names[-1], o.help), o.kind, o.metavar, o.convert, dest=o.dest, group=group(o.group)
+            )
+            for o in verb.options
+        ),
+        examples=tuple((command, "") for command, _ in verb.examples),
+        about=texts.get(f"{verb.name}.about", verb.about),
+    )
+
+
+def _texts() -> "Mapping[str, str]":
+    """The texts of `help_zh.txt` by verb, `VERB OPTION` or option; none on a terminal that is not Chinese."""
+    if terminal_language() != "zh":
+        return {}
+    with open(__file__.rpartition("/")[0] + "/help_zh.txt", encoding="utf-8") as file:
+        pairs = [line.rstrip("\n").partition(" = ") for line in file if line[0] != "#"]
+    return {key: text.replace("\\n", "\n") for key, _, text in pairs}
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help in the terminal's language: Chinese has no spaces to break lines at, and its characters are two columns wide."""
+
+    def add_usage(self, usage: "Any", actions: "Any", groups: "Any", prefix: str | None = None) -> None:
+        super().add_usage(usage, actions, groups, prefix or _texts().get("help.usage"))
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        if not _texts():
+            return super()._split_lines(text, width)
+        lines = [""]
+        for piece in re.findall(r"[!-~]+|.", text):  # a word, or one character of Chinese
+            if _columns(lines[-1] + piece) > width:
+                lines.append("")
+            lines[-1] = (lines[-1] + piece).lstrip()
+        return lines
+
+
+def _columns(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def parser_of(verb: Verb, width: int | None = None) -> argparse.ArgumentParser:
@@ -44,9 +106,12 @@ def parser_of(verb: Verb, width: int | None = None) -> argparse.ArgumentParser:
         usage=usage(verb),
         description=_described(verb),
         epilog=examples(verb),
-        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=28, width=columns - 2),
+        formatter_class=lambda prog: _Formatter(prog, max_help_position=28, width=columns - 2),
         allow_abbrev=False,
     )
+    if texts := _texts():
+        parser._positionals.title, parser._optionals.title = texts["help.arguments"], texts["help.options"]
+        parser._actions[0].help = texts["help.help"]
     fill(parser, verb)
     return parser
 
@@ -92,7 +157,7 @@ def examples(verb: Verb) -> str:
     """The examples with their explanations."""
     if not verb.examples:
         return ""
-    lines = ["examples:"]
+    lines = [_texts().get("help.examples", "examples:")]
     for command, meaning in verb.examples:
         lines.append(f"  {command}")
         if meaning:
@@ -101,7 +166,8 @@ def examples(verb: Verb) -> str:
 
 
 def _described(verb: Verb) -> str:
-    return verb.summary[0].upper() + verb.summary[1:] + "." + (f"\n{verb.about}" if verb.about else "")
+    stop = "" if _texts() else "."
+    return verb.summary[0].upper() + verb.summary[1:] + stop + (f"\n{verb.about}" if verb.about else "")
 
 
 def _add_operand(parser: argparse.ArgumentParser, operand: Operand) -> None:

@@ -40,7 +40,7 @@ def lines(node: Json, gpus: list[Json], now: datetime, shown: Screen) -> list[st
     own = node_text.gpus_text(node, gpus)
     pairs = [
         ("reason", clean(node.get("reason") or "")),
-        ("host name", clean(node.get("hostname") or "")),
+        ("host_name", clean(node.get("hostname") or "")),
         ("address", node_text.address(node)),
         ("host_key", clean(node.get("host_key") or "")),
         ("accounts", node_text.account_text(node)),

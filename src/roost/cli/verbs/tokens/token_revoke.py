@@ -6,7 +6,7 @@ from roost.cli.text.output import announce, clean
 
 VERB = Verb(
     "token revoke",
-    "revoke tokens and what was made with them; they stop working immediately",
+    "revoke tokens and what was made with them, immediately",
     operands=(Operand("tokens", "+", "TOKEN", "its number or label, as `roost token ls` shows it"),),
     examples=(
         ("roost token revoke laptop", "by label"),
