@@ -215,7 +215,7 @@ def test_down_leaves_jobs_running_and_the_next_up_finds_them(own: Box) -> None:
     job = own.submit(LAST_WORDS)
     pid = own.comes_to(job, "running")["attempts"][0]["pid"]
     waiting = own.submit("--hold", "true")
-    assert "1 job runs on" in own.run("down").err
+    assert "1 running job continues" in own.run("down").err
     assert process(pid) is not None
     own.up()
     assert own.job(job)["attempts"][0]["pid"] == pid
