@@ -381,14 +381,19 @@ class Cluster(Machines):
             if conditions is not None and conditions.begin_ms == begin_ms:
                 self._set_conditions(job, Conditions(conditions.after, None), begin_ms)
 
+    def _pause_shortened(self, e: ev.PauseShortened) -> None:
+        self._pause_until(e.job, e.begin_ms)
+
+    def _pause_until(self, job: int, begin_ms: int) -> None:
+        self.conditions[job] = Conditions(self.conditions[job].after, begin_ms)
+        heappush(self.later, (begin_ms, job))
+
     def _clock_stepped(self, e: ev.ClockStepped) -> None:
         """A pause before a further attempt is as long as before; a `begin` time is what people's clocks say."""
         self._shift_clock(e.by_ms)
         for job, conditions in list(self.conditions.items()):
             if conditions.begin_ms is not None and self.jobs[job].attempts:
-                begin_ms = conditions.begin_ms + e.by_ms
-                self.conditions[job] = Conditions(conditions.after, begin_ms)
-                heappush(self.later, (begin_ms, job))
+                self._pause_until(job, conditions.begin_ms + e.by_ms)
         if (hold := self.node_hold) is not None:
             moved = {name: getattr(hold, name) + e.by_ms for name in ("since_ms", "chosen_ms", "until_ms")}
             self.node_hold = msgspec.structs.replace(hold, **moved)

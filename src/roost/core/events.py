@@ -313,6 +313,13 @@ class ClockStepped(Event, frozen=True):
     by_ms: int
 
 
+class PauseShortened(Event, frozen=True):
+    """A pause before a further attempt, which a clock that was set back since had made long, ends then."""
+
+    job: int
+    begin_ms: int
+
+
 class HoldChanged(Event, frozen=True):
     """What is held for a wide job now, what is left of the allowance, and for which job a hold was abandoned."""
 
@@ -329,7 +336,7 @@ class HoldChanged(Event, frozen=True):
 
 MOMENTARY = (
     *(NodeAttached, NodeDetached, Orphaned, Laid, Barred, AccountsKnown),
-    *(Sampled, Measured, TimeCame, ClockStepped, HoldChanged),
+    *(Sampled, Measured, TimeCame, ClockStepped, PauseShortened, HoldChanged),
 )
 LAZY = (Started, FilesGone)
 """Facts that the node keeps on disk as well: their commit may wait for the next batch."""

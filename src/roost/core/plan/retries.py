@@ -19,7 +19,7 @@ from roost.core.states import Outcome
 from roost.messages import size
 
 RETRY, OOM, PREEMPT = "retry", "oom", StopKind.PREEMPT.value
-PAUSE_MS = 1_000
+PAUSE_MS, MAX_PAUSE_MS = 1_000, 60_000
 
 
 class Tries(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ def why_again(outcome: Outcome, stop: Stop | None, asked: str | None) -> str | N
 def pause_ms(tries: Tries, why: str) -> int:
     """How long it waits first: doubled every time, so that a crash does not spin. One that made room lets others in."""
     doubled = 0 if why == PREEMPT else min(tries.retried + tries.oom_retried, 6)
-    return min(60_000, PAUSE_MS << doubled)
+    return min(MAX_PAUSE_MS, PAUSE_MS << doubled)
 
 
 def roomier(cluster: Cluster, active: Active) -> Request:

@@ -25,7 +25,7 @@ from roost.server.rounds.commands import Command, Submit
 from roost.server.rounds.handlers import obey
 from roost.server.rounds.node_reports import LinkLost, NodeReport, lose, take_in
 from roost.server.rounds.orphans import Orphans
-from roost.server.rounds.queue_changes import intend
+from roost.server.rounds.queue_changes import intend, shorten_pauses
 from roost.server.rounds.start_message import Where, start_message
 from roost.server.rounds.turn import Reply, Send, Turn
 from roost.store import reads
@@ -89,6 +89,7 @@ class Controller:
         self.interned = Interned()
         self.orphans = Orphans()
         self.last_job = int(self.store.meta().get("last_job", "0"))
+        self._is_fresh = True
         self._lazy: list[ev.Event] = []
         self._lazy_results: dict[int, dict[str, ResultRow]] = {}
         self._envs: dict[int | None, bytes] = {}
@@ -104,6 +105,9 @@ class Controller:
         turn.results, self._lazy_results = self._lazy_results, {}
         if stepped_ms:
             turn.record(ev.ClockStepped(stepped_ms))
+        if self._is_fresh:
+            shorten_pauses(turn)
+            self._is_fresh = False
         replies = [self._take(turn, item) for item in inputs]
         self.cluster.apply(ev.TimeCame(now_ms))
         if not self.is_leaving and not self.is_fenced:

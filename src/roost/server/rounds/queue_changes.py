@@ -9,8 +9,10 @@ from roost.core.model import RANK_STEP, Conditions, Gpu, Job, Request
 from roost.core.nodes import Node
 from roost.core.plan.placement import Place, Space, impossible, is_named
 from roost.core.plan.planner import account_closed, own_reasons
+from roost.core.plan.retries import MAX_PAUSE_MS
 from roost.core.spec import JobSpec, changed
 from roost.core.states import Change, State, is_allowed
+from roost.server.clock import parse_time_ms
 from roost.server.rounds.actions import Skip, known, spec_of
 from roost.server.rounds.commands import Act, Submit
 from roost.server.rounds.quotas import check_room
@@ -177,3 +179,19 @@ def intend(turn: Turn, job: Job, place: Place, actor: str | None = None, granted
     rest = (indices, granted_mib, turn.nonce())
     turn.record(ev.StartIntended(job.id, turn.now_ms, attempt, place.node, place.gpus, *rest), actor)
     turn.starts.append(StartRun(place.node, job.id, attempt))
+
+
+def shorten_pauses(turn: Turn) -> None:
+    """After a start: a pause before a further attempt is no longer than any may be, though the clock was set back since.
+
+    A time that a person named stays.
+    """
+    last_ms, cluster = turn.now_ms + MAX_PAUSE_MS, turn.cluster
+    for job, conditions in list(cluster.conditions.items()):
+        begin_ms = conditions.begin_ms
+        if begin_ms is None or begin_ms <= last_ms or not cluster.jobs[job].attempts:
+            continue
+        row = turn.row(job)
+        named = row.decoded().begin_at if row is not None else None
+        if named is None or parse_time_ms(named) != begin_ms:
+            turn.record(ev.PauseShortened(job, last_ms))

@@ -8,12 +8,16 @@ import pytest
 from tests.builders import Server, exited, started
 
 from roost.answers.jobs import Job
+from roost.core.plan.retries import MAX_PAUSE_MS
 from roost.core.states import State
+from roost.server.clock import rfc3339
+from roost.server.rounds.commands import Act
 from roost.server.rounds.node_reports import NodeReport
 from roost.server.views import job_views
 from roost.store import reads
 from roost.store.rows import AttemptRow, JobRow
 
+DAY_MS = 86_400_000
 OOM_LINE = "CUDA out of memory (from the log): torch.OutOfMemoryError: CUDA out of memory."
 
 
@@ -62,6 +66,37 @@ def test_it_pauses_first_and_the_pause_survives_a_restart(server: Server) -> Non
     assert job in server.cluster.jobs and server.ops() == []
     assert server.cluster.next_begin_ms() is not None
     server.now += 1000
+    server.round()
+    assert server.ops() == [f"start {job}.2"]
+
+
+def test_a_clock_that_is_set_back_between_two_servers_does_not_lengthen_the_pause(server: Server) -> None:
+    """It had been a day ahead: the job waited for 22 hours."""
+    server.now += DAY_MS
+    job = server.submit(retries=2)
+    server.tell(exited(f"{job}.1", 1))
+    server.now -= DAY_MS
+    server.restart()
+    server.attach()
+    server.now += MAX_PAUSE_MS - 1_000
+    server.round()
+    assert server.ops() == []
+    server.now += 1_000
+    server.round()
+    assert server.ops() == [f"start {job}.2"]
+
+
+def test_a_time_that_a_person_named_stays_after_a_restart(server: Server) -> None:
+    job = server.submit(retries=2)
+    server.tell(exited(f"{job}.1", 1))
+    at_ms = server.now + DAY_MS
+    server.ask(Act("ada", "edit", [job], {"begin_at": rfc3339(at_ms)}))
+    server.restart()
+    server.attach()
+    server.now += DAY_MS - 1_000
+    server.round()
+    assert server.ops() == []
+    server.now += 1_000
     server.round()
     assert server.ops() == [f"start {job}.2"]
 
