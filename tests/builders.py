@@ -15,6 +15,7 @@ from roost.core.plan.planner import Start, plan
 from roost.core.spec import JobSpec
 from roost.core.states import Outcome
 from roost.links import messages as m
+from roost.messages import Message
 from roost.server.rounds.commands import Act, Command, Submit
 from roost.server.rounds.controller import Controller, Input, Round
 from roost.server.rounds.node_reports import LinkLost, NodeReport
@@ -217,3 +218,9 @@ class FullDisk(Store):
         if self.is_full:
             raise CommitFailed("the disk is full", disk_full=True)
         return super().commit(batch)
+
+
+def in_english(error: str | None) -> str:
+    """What people read of an error as it is kept and sent."""
+    assert error is not None
+    return str(Message.of_text(error))

@@ -51,7 +51,7 @@ def test_a_job_that_could_not_start_says_so_in_chinese(site: Site) -> None:
     until("it has ended", lambda: site.box.http("GET", f"/jobs/{job}").json["state"] == "ended", within_s=60)
     page = window(site, "ada")
     page.goto(f"/jobs/{job}")
-    expect(page.get_by_test_id("job-error")).to_have_text("没有目录 /nowhere/at/all")
+    expect(page.get_by_test_id("job-error")).to_have_text("目录不存在：/nowhere/at/all")
 
 
 def test_a_password_that_is_too_easy_and_a_link_that_is_too_old(site: Site) -> None:

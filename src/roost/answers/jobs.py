@@ -48,7 +48,7 @@ class Attempt(msgspec.Struct, kw_only=True):
     started_at: Time | None
     ended_at: Time | None
     exit_code: int | None
-    error: str | None
+    error: Message | None
     peak_mem_mib: int | None
     granted_mib: int | None
     peak_rss_mib: int | None
@@ -79,7 +79,7 @@ class Job(msgspec.Struct, kw_only=True):
     last_state: StateName | None
     outcome: OutcomeName | None
     exit_code: int | None
-    error: str | None
+    error: Message | None
     command: list[str] | str
     command_line: str
     script: bool
@@ -98,7 +98,7 @@ class Job(msgspec.Struct, kw_only=True):
     retried: int
     retry_oom: int
     oom_retried: int
-    retry: str | None
+    retry: Message | None
     preemptible: bool
     notify: tuple[str, ...]
     time_limit_s: int | None
@@ -131,7 +131,7 @@ class Happened(msgspec.Struct, kw_only=True):
     outcome: OutcomeName | UnsetType = UNSET
     was: OutcomeName | UnsetType = UNSET
     exit_code: int | UnsetType | None = UNSET
-    error: str | UnsetType | None = UNSET
+    error: Message | UnsetType | None = UNSET
     usage: Usage | UnsetType = UNSET
     retried: int | UnsetType = UNSET
     oom_retried: int | UnsetType = UNSET
@@ -169,7 +169,7 @@ class BriefJob(msgspec.Struct, kw_only=True):
     state: StateName
     outcome: OutcomeName | None
     exit_code: int | None
-    error: str | None
+    error: Message | None
     command_line: str
     gpus: int
     mem_mib: int | None
@@ -318,7 +318,7 @@ class End(msgspec.Struct, kw_only=True):
     state: StateName
     outcome: OutcomeName | None
     exit_code: int | None
-    error: str | None
+    error: Message | None
 
 
 class Ends(Versioned):
@@ -368,7 +368,7 @@ class LogWaiting(msgspec.Struct):
 
     state: str
     reasons: list[Reason]
-    retry: str | None
+    retry: Message | None
 
 
 class LogPiece(msgspec.Struct, kw_only=True):
@@ -386,7 +386,7 @@ class LogEnd(msgspec.Struct, kw_only=True):
     state: str
     outcome: OutcomeName | None
     exit_code: int | None
-    error: str | None
+    error: Message | None
 
 
 class LogEnded(msgspec.Struct):

@@ -4,6 +4,7 @@ import msgspec
 
 from roost.answers.values import OutcomeName, StateName, Time, Value, Versioned
 from roost.core.results import Result
+from roost.messages import Message
 
 
 class Sweep(msgspec.Struct, kw_only=True):
@@ -32,7 +33,7 @@ class Point(msgspec.Struct, kw_only=True):
     state: StateName
     outcome: OutcomeName | None
     exit_code: int | None
-    error: str | None
+    error: Message | None
     started_at: Time | None
     ended_at: Time | None
     cwd: str | None

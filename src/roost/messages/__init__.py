@@ -10,13 +10,25 @@ The part before the first dot names the file of the catalogue. `CODE.hint` is wh
 """
 
 from roost.messages.catalog import LANGUAGES, Language, language_of, languages_accepted
-from roost.messages.message import Message, MessageError, hint_of, is_code, message_of, plain, render, size, span
+from roost.messages.message import (
+    Message,
+    MessageError,
+    from_column,
+    hint_of,
+    is_code,
+    message_of,
+    plain,
+    render,
+    size,
+    span,
+)
 
 __all__ = (
     "LANGUAGES",
     "Language",
     "Message",
     "MessageError",
+    "from_column",
     "hint_of",
     "is_code",
     "language_of",

@@ -108,6 +108,11 @@ def plain(text: str) -> Message:
     return Message(PLAIN, text=text)
 
 
+def from_column(text: str | None) -> Message | None:
+    """The message of a column that may be empty."""
+    return None if text is None else Message.of_text(text)
+
+
 def is_code(text: str) -> bool:
     """Whether that is a code of a catalogue, not a text."""
     return "." in text and " " not in text and sentence(text, "en") is not None

@@ -268,7 +268,7 @@ def test_what_one_node_lacks_another_may_have(lab: Lab) -> None:
     assert lab.box.do("log", "-f", job).split() == ["/data"]
     found = lab.is_job(job, "succeeded")
     assert [a["node"] for a in found["attempts"]] == [here, there]
-    assert f"no such directory on {here}: /data" in found["attempts"][0]["error"]
+    assert f"on {here}: no such directory: /data" in found["attempts"][0]["error"]
     nowhere = lab.is_job(lab.box.submit(*words, "/nowhere", "pwd"), "cannot_start")
     assert [a["node"] for a in nowhere["attempts"]] == [here, there]
     pinned = lab.is_job(lab.box.submit(*words, "/data", "--node", here, "pwd"), "cannot_start")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import in_english
 from tests.integration.node.harness import SRC, Message, Node
 
 NodeMaker = Callable[..., Node]
@@ -107,7 +108,9 @@ def test_a_full_card_fails_like_cuda_and_is_recognised(node: Node) -> None:
     end = node.exited("2.1")
     assert (end["why"], end["status"]) == ("oom", 1)
     assert end["memory"] == "gpu"
-    assert end["error"].startswith("CUDA out of memory (from the log): torch.cuda.OutOfMemoryError: CUDA out of memory.")
+    assert in_english(end["error"]).startswith(
+        "CUDA out of memory (from the log): torch.cuda.OutOfMemoryError: CUDA out of memory."
+    )
     start_sim_job(node, "3.1", [node.hello["gpus"][1]["uuid"]], "--oom")
     assert node.exited("3.1")["why"] == "oom"
 

@@ -16,7 +16,7 @@ from roost.core.cluster import Cluster
 from roost.core.model import Active, Request, Stop, StopKind
 from roost.core.plan.placement import may_use
 from roost.core.states import Outcome
-from roost.messages import size
+from roost.messages import Message
 
 RETRY, OOM, PREEMPT = "retry", "oom", StopKind.PREEMPT.value
 PAUSE_MS, MAX_PAUSE_MS = 1_000, 60_000
@@ -94,15 +94,17 @@ def _exists(cluster: Cluster, request: Request) -> bool:
     return any(count >= request.gpus for name, count in fitting.items() if not request.nodes or name in request.nodes)
 
 
-def difference(asked: Request, now: Request) -> str:
-    """How the request of this attempt differs from what the user asked, in words; empty when it does not."""
+def difference(asked: Request, now: Request) -> Message | None:
+    """How the request of this attempt differs from what the user asked; None when it does not."""
     if now.min_gpu_mem_mib is not None and now.min_gpu_mem_mib != asked.min_gpu_mem_mib:
-        return f"on a GPU with more than {size(now.min_gpu_mem_mib - 1)}"
+        return Message("attempt.on_larger_gpu", mib=now.min_gpu_mem_mib - 1)
     if now.exclusive and not asked.exclusive:
-        return f"alone on its GPU{'s' * (now.gpus != 1)}"
-    return ""
+        return Message("attempt.alone_on_gpus", gpus=now.gpus)
+    return None
 
 
-def preempted_words(stop: Stop | None) -> str:
+def preempted_message(stop: Stop | None) -> Message:
     """What people are told of an attempt that ended so."""
-    return f"preempted for job {stop.for_job}" if stop is not None and stop.for_job is not None else "preempted"
+    if stop is None or stop.for_job is None:
+        return Message("attempt.preempted")
+    return Message("attempt.preempted_for", job=stop.for_job)

@@ -8,6 +8,7 @@ from roost.node.protocol import LOST
 from roost.node.runs import run_dir
 from roost.node.runs.run import ENDED, RUNNING, Run, Usage
 from roost.node.runs.run_dir import Trace, read_trace
+from roost.node.runs.sayings import said
 from roost.node.state_dir import StateDir
 from roost.node.system import cgroup
 from roost.node.system.host import host_oom_kills
@@ -60,11 +61,11 @@ def _failure(run: Run, trace: Trace, boot: str) -> Optional[Tuple[Optional[str],
     if trace.problem is not None:
         return trace.problem.get("why"), trace.problem.get("error")
     if run.record is None:
-        return None if trace.wrapper_pid is None else (LOST, "its record was lost")
+        return None if trace.wrapper_pid is None else (LOST, said("attempt.record_lost"))
     run.started_ms = run.record.started_ms
     if run.record.boot == boot:
         return None
-    return (LOST, "the node rebooted") if run.status is None else (run.stop_why, None)
+    return (LOST, said("attempt.node_rebooted")) if run.status is None else (run.stop_why, None)
 
 
 def _nonce(trace: Trace) -> Optional[str]:

@@ -11,6 +11,7 @@ from typing import Dict, List, Optional, Tuple
 from roost.node.gpus.driver import Gpu
 from roost.node.runs.environment import DEFAULT_PATH, gpu_names
 from roost.node.runs.run_spec import Spec
+from roost.node.runs.sayings import said
 
 # The kernel takes no single argument longer than 128 KiB; longer shell lines travel as a file.
 _LONGEST_ARGUMENT = 128 * 1024 - 1
@@ -26,7 +27,10 @@ _found: Dict[Tuple[str, str], str] = {}
 
 
 class CannotStart(Exception):
-    """This run fails alone, with this reason."""
+    """This run fails alone, with this reason: a code of the server's catalogue `attempt`, and its parameters."""
+
+    def __init__(self, code: str, **params: str) -> None:
+        super().__init__(said(code, **params))
 
 
 def resolve(spec: Spec, env: Dict[str, str], run_dir: str, filled: Dict[str, str]) -> List[str]:
@@ -126,19 +130,19 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def explain_text(spec: Spec) -> str:
+def unusable_text(spec: Spec) -> CannotStart:
     """Which text of the spec the kernel cannot take: those with a NUL byte and those that are no UTF-8."""
     words = [*words_of(spec), spec.cwd, spec.stdout or "", spec.stderr or ""]
     names = [*spec.env, *spec.vars]
     for text in [*words, *names, *(spec.env.get(name) or spec.vars.get(name) or "" for name in names)]:
         shown = text[:60].encode("unicode_escape").decode("ascii")
         if "\0" in text:
-            return f"a NUL byte in '{shown}'"
+            return CannotStart("attempt.nul_byte", text=shown)
         try:
             text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
-            return f"not a valid text: '{shown}'"
-    return "a variable of the environment has no valid name"
+            return CannotStart("attempt.invalid_text", text=shown)
+    return CannotStart("attempt.invalid_variable")
 
 
 def find_shell(search: str) -> str:
@@ -169,41 +173,43 @@ def find_command(name: str, search: str, cwd: str) -> str:
             return path
     if unusable is not None:
         _check_program(unusable, unusable)
-    here = f"; there is a file of that name here, try: ./{name}" if os.path.isfile(os.path.join(cwd, name)) else ""
-    raise CannotStart(f"no such command: {name} (not in PATH{here})")
+    is_here = os.path.isfile(os.path.join(cwd, name))
+    raise CannotStart("attempt.command_is_a_file_here" if is_here else "no_command", name=name)
 
 
 def enter(cwd: str) -> None:
     """Go where the job begins; the caller comes back."""
     if not cwd.startswith("/"):
-        raise CannotStart(f"not an absolute directory: {cwd}")
+        raise CannotStart("attempt.directory_not_absolute", path=cwd)
     try:
         os.chdir(cwd)
     except FileNotFoundError:
-        raise CannotStart(f"no such directory: {cwd}") from None
+        raise CannotStart("attempt.no_directory", path=cwd) from None
     except PermissionError:
-        raise CannotStart(f"permission denied: cannot enter {cwd}") from None
+        raise CannotStart("attempt.directory_denied", path=cwd) from None
     except OSError as problem:
-        raise CannotStart(f"{_reason(problem)}: {cwd}") from None
+        raise CannotStart("attempt.bad_path", why=_reason(problem), path=cwd) from None
 
 
 def _check_program(path: str, name: str) -> None:
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
-        raise CannotStart(f"no such file: {name}") from None
+        raise CannotStart("attempt.no_file", path=name) from None
     except OSError as problem:
-        raise CannotStart(f"{_reason(problem)}: {name}") from None
+        raise CannotStart("attempt.bad_path", why=_reason(problem), path=name) from None
     if stat.S_ISDIR(mode):
-        raise CannotStart(f"is a directory: {name}")
+        raise CannotStart("attempt.is_directory", path=name)
     if not os.access(path, os.X_OK):
-        raise CannotStart(f"not executable: {name} ({_how_to_run(name)})")
+        raise _not_executable(name)
     _check_interpreter(path, name)
 
 
-def _how_to_run(name: str) -> str:
+def _not_executable(name: str) -> CannotStart:
     interpreter = _INTERPRETERS.get(os.path.splitext(name)[1])
-    return f"try: {interpreter} {name}, or chmod +x" if interpreter else f"try: chmod +x {name}"
+    if interpreter is None:
+        return CannotStart("attempt.not_executable", path=name)
+    return CannotStart("attempt.script_not_executable", path=name, interpreter=interpreter)
 
 
 def _check_interpreter(path: str, name: str) -> None:
@@ -219,9 +225,10 @@ def _check_interpreter(path: str, name: str) -> None:
     if not words:
         return
     interpreter = words[0].decode("utf-8", "replace")
-    hint = " (the line ends with a carriage return: a file from Windows?)" if head.split(b"\n", 1)[0].endswith(b"\r") else ""
-    if (interpreter.startswith("/") and not os.access(words[0].rstrip(b"\r"), os.X_OK)) or hint:
-        raise CannotStart(f"no such interpreter: {interpreter.strip()}, named in the first line of {name}{hint}")
+    is_of_windows = head.split(b"\n", 1)[0].endswith(b"\r")
+    if (interpreter.startswith("/") and not os.access(words[0].rstrip(b"\r"), os.X_OK)) or is_of_windows:
+        code = "attempt.interpreter_with_carriage_return" if is_of_windows else "attempt.no_interpreter"
+        raise CannotStart(code, interpreter=interpreter.strip(), path=name)
 
 
 def _reason(problem: OSError) -> str:
@@ -237,10 +244,10 @@ def write_script(run_dir: str, text: str) -> str:
     return path
 
 
-def output_error(problem: OSError, path: str) -> str:
-    """Why an output file could not be opened, for people."""
+def output_error(problem: OSError, path: str) -> CannotStart:
+    """Why an output file could not be opened."""
     if isinstance(problem, FileExistsError):
-        return f"output file exists already: {path} (choose another, or ask to append or to overwrite)"
+        return CannotStart("attempt.output_exists", path=path)
     if isinstance(problem, FileNotFoundError):
-        return f"no such directory for the output file: {os.path.dirname(path)}"
-    return f"{_reason(problem)}: output file {path}"
+        return CannotStart("attempt.no_output_directory", path=os.path.dirname(path))
+    return CannotStart("attempt.bad_output", why=_reason(problem), path=path)

@@ -9,6 +9,7 @@ from typing import Any, Optional, Tuple
 from roost.node.protocol import LOST, OOM
 from roost.node.runs.out_of_memory import HOST, find_oom
 from roost.node.runs.run import Run
+from roost.node.runs.sayings import said
 from roost.node.system import cgroup
 from roost.node.system.host import boot_ms, host_oom_kills
 
@@ -42,7 +43,7 @@ def account(run: Run) -> None:
     run.peak_rss_mib = _best(cgroup.peak_memory_mib(run.cgroup), run.peak_rss_mib)
     if run.status and cgroup.oom_kills(run.cgroup):
         run.why, run.memory = OOM, HOST
-        run.error = "out of host memory: the kernel killed a process of this run"
+        run.error = said("attempt.host_memory_killed")
 
 
 def judge(run: Run) -> None:
@@ -55,7 +56,7 @@ def judge(run: Run) -> None:
         return
     elif run.status is None:
         run.why = LOST
-        run.error = run.error or "its wrapper was killed from outside, so nobody knows how it ended"
+        run.error = run.error or said("attempt.wrapper_killed")
     elif run.status != 0:
         _judge_failure(run)
 
@@ -66,7 +67,7 @@ def _judge_failure(run: Run) -> None:
         run.why, run.memory, run.error = OOM, found.memory, found.text
     elif run.status == _KILLED and run.oom_kills is not None and host_oom_kills() > run.oom_kills:
         run.why, run.memory = OOM, HOST
-        run.error = "out of host memory (the kernel's oom_kill count rose during the run, which was killed)"
+        run.error = said("attempt.host_memory_count")
 
 
 def _best(first: Optional[int], second: Optional[int]) -> Optional[int]:

@@ -10,6 +10,7 @@ import re
 from collections import deque
 from typing import Match, NamedTuple, Optional
 
+from roost.node.runs.sayings import said
 from roost.node.state_dir import closing
 
 GPU = "gpu"
@@ -93,8 +94,8 @@ def _line_of(text: bytes, found: Match[bytes]) -> str:
 
 
 def _words(memory: str, line: str) -> str:
-    kind = "out of host memory" if memory == HOST else "HIP out of memory" if "HIP" in line else "CUDA out of memory"
-    return f"{kind} (from the log): {line}"
+    of_gpu = "attempt.hip_memory_log" if "HIP" in line else "attempt.cuda_memory_log"
+    return said("attempt.host_memory_log" if memory == HOST else of_gpu, line=line)
 
 
 def read_tail(path: str, limit: int = _TAIL_BYTES) -> bytes:

@@ -65,7 +65,7 @@ class Spawner:
             command.enter(launch.spec.cwd)
             return self._spawn_here(launch)
         except ValueError:  # the kernel's texts have no NUL and no lone surrogates
-            raise CannotStart(command.explain_text(launch.spec)) from None
+            raise command.unusable_text(launch.spec) from None
         finally:
             os.chdir("/")
 
@@ -142,7 +142,7 @@ class Spawner:
             for file in named:
                 claim_output(file, how)
         except OSError as problem:
-            raise CannotStart(command.output_error(problem, file)) from None
+            raise command.output_error(problem, file) from None
         finally:
             os.umask(mask)
 
@@ -173,7 +173,7 @@ class Spawner:
                 return pid
         except OSError as problem:
             if problem.errno == errno.E2BIG:
-                raise CannotStart("the command and its environment are too long for the kernel (E2BIG)") from None
+                raise CannotStart("attempt.too_long") from None
             raise
 
     @contextlib.contextmanager

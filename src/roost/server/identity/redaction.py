@@ -16,7 +16,7 @@ from roost.core import events as ev
 from roost.core.events import JobEvent
 from roost.core.model import Process
 from roost.core.reasons import with_commands_hidden
-from roost.messages import plain
+from roost.messages import from_column, plain
 from roost.server.identity.people import Caller
 from roost.store.rows import Filter, JobRow
 
@@ -134,7 +134,7 @@ class Redaction:
 
     def ended(self, row: JobRow) -> End:
         """The state of a job that was waited for, or how it ended."""
-        error = None if self.hides(row.user) else row.error
+        error = None if self.hides(row.user) else from_column(row.error)
         return End(id=row.id, state=row.state, outcome=row.outcome, exit_code=row.exit_code, error=error)
 
     def filter(self, wanted: Filter) -> Filter:

@@ -17,6 +17,7 @@ from roost.core.errors import NotFound, RoostError, TryLater
 from roost.core.nodes import channel
 from roost.links import messages as m
 from roost.links.link import Link, LinkDown, plain
+from roost.messages import from_column
 from roost.server.clock import now_ms
 from roost.server.logs.backoff import Backoff
 from roost.server.logs.copies import Copies
@@ -173,7 +174,8 @@ class LogReader:
                     break
                 which = msgspec.structs.replace(which, since=attempt.attempt + 1)
                 offsets, lines = {}, None
-            yield LogEnded(LogEnd(state=row.state, outcome=row.outcome, exit_code=row.exit_code, error=row.error))
+            error = from_column(row.error)
+            yield LogEnded(LogEnd(state=row.state, outcome=row.outcome, exit_code=row.exit_code, error=error))
         finally:
             self._engine.watchers.discard(watch)
 

@@ -220,7 +220,7 @@ class Fleet:
 
     async def lose(self, caller: Caller, name: str) -> list[int]:
         """Give up what runs on a node that cannot be reached: its jobs are lost. Answers with them."""
-        error = str(Message("node.given_up", node=name, user=caller.name))
+        error = Message("node.given_up", node=name, user=caller.name).as_text()
         lost: list[int] = await self._ask(caller, LoseNode(caller.name, name, error))
         return lost
 
@@ -230,7 +230,7 @@ class Fleet:
             await asyncio.sleep(LOOK_S)
             patience_s = self._cluster.number("node.lost_s")
             for name in self._given_up(patience_s) if patience_s else []:
-                error = str(Message("node.lost", node=name, s=int(patience_s)))
+                error = Message("node.lost", node=name, s=int(patience_s)).as_text()
                 with contextlib.suppress(RoostError):  # it came back this moment
                     await self._engine.ask(LoseNode("", name, error))
 

@@ -16,6 +16,7 @@ from roost.server.rounds.commands import Act, Command
 from roost.server.rounds.file_removal import leave
 from roost.server.rounds.orphans import At
 from roost.server.rounds.quotas import check_room
+from roost.server.rounds.start_errors import told
 from roost.server.rounds.submit import why_never
 from roost.server.rounds.turn import Turn
 from roost.store import reads
@@ -91,7 +92,7 @@ def _stop(turn: Turn, job: int, state: State, why: StopKind, command: Act) -> No
         grace = own_grace_ms(turn, job) if command.grace_s is None else command.grace_s * 1000
         turn.tell(active, "stop", why=why.value, grace_ms=grace)
     else:
-        turn.end(ev.Ended(job, turn.now_ms, Outcome.KILLED, None, "ended before it started"), command.actor)
+        turn.end(ev.Ended(job, turn.now_ms, Outcome.KILLED, None, told("attempt.ended_before_start")), command.actor)
 
 
 def own_grace_ms(turn: Turn, job: int) -> int:

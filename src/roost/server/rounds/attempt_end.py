@@ -5,9 +5,10 @@ import msgspec
 from roost.core import events as ev
 from roost.core.model import Active, Job
 from roost.core.plan.placement import impossible
-from roost.core.plan.retries import OOM, PREEMPT, Tries, pause_ms, preempted_words, roomier, why_again
+from roost.core.plan.retries import OOM, PREEMPT, Tries, pause_ms, preempted_message, roomier, why_again
 from roost.core.spec import JobSpec
 from roost.core.states import Outcome
+from roost.messages import Message
 from roost.server.rounds.submit import why_never
 from roost.server.rounds.turn import Turn
 from roost.store.rows import AttemptRow, JobRow
@@ -36,7 +37,7 @@ def settle(turn: Turn, active: Active, end: ev.Ended, causes: Causes) -> None:
         turn.end(end)
         return
     if why == PREEMPT:
-        end = msgspec.structs.replace(end, error=preempted_words(active.stop))
+        end = msgspec.structs.replace(end, error=preempted_message(active.stop).as_text())
     job = _again(turn, active, why == OOM and causes.memory == "gpu")
     _requeue(turn, active, end, why, job, tries.after(why), turn.now_ms + pause_ms(tries, why))
 
@@ -77,18 +78,30 @@ def _again(turn: Turn, active: Active, needs_room: bool) -> Job:
     return msgspec.structs.replace(active.job, shape=turn.reshaped(active.job.shape, request=request))
 
 
-def retry_words(row: JobRow, spec: JobSpec, attempts: list[AttemptRow], now_asks: str) -> str | None:
+def retry_message(row: JobRow, spec: JobSpec, attempts: list[AttemptRow], now_asks: Message | None) -> Message | None:
     """`retry 1 of 3 after CUDA out of memory, alone on its GPU`; None when it is no retry. `now_asks` is what differs."""
     last = next((a for a in reversed(attempts) if a.state == "ended" and a.outcome is not None), None)
     if row.state == "ended" or last is None:
         return None
-    error = last.error or ""
-    if last.outcome == Outcome.KILLED.value and error.startswith("preempted"):
-        return f"queued again: {error}" if row.state in ("queued", "held") else error
+    why = Message.of_text(last.error or "")
+    if why.code in _PREEMPTED:
+        return Message("attempt.queued_again", why=why) if row.state in ("queued", "held") else why
     if last.outcome == Outcome.OUT_OF_MEMORY.value and row.oom_retried:
-        words = f"retry {row.oom_retried} of {spec.retry_oom} after {error.partition(' (')[0] or 'out of memory'}"
-        return ", ".join(filter(None, [words, now_asks]))
+        ran_out = Message(_MEMORY.get(why.code, "word.out_of_memory"))
+        retry = Message("attempt.retry", n=row.oom_retried, of=spec.retry_oom, why=ran_out)
+        return retry if now_asks is None else Message("attempt.retry_changed", retry=retry, changed=now_asks)
     if not row.retried:
         return None
-    ended = f"{last.outcome} ({last.exit_code})" if last.outcome == Outcome.FAILED.value else str(last.outcome)
-    return f"retry {row.retried} of {spec.retries} after {ended.replace('_', ' ')}"
+    failed = last.outcome == Outcome.FAILED.value and last.exit_code is not None
+    ended = Message("attempt.failed", code=last.exit_code) if failed else Message(f"word.{last.outcome}")
+    return Message("attempt.retry", n=row.retried, of=spec.retries, why=ended)
+
+
+_PREEMPTED = frozenset(("attempt.preempted", "attempt.preempted_for"))
+_MEMORY = {
+    "attempt.cuda_memory_log": "attempt.cuda_memory",
+    "attempt.hip_memory_log": "attempt.hip_memory",
+    "attempt.host_memory_log": "attempt.host_memory",
+    "attempt.host_memory_killed": "attempt.host_memory",
+    "attempt.host_memory_count": "attempt.host_memory",
+}

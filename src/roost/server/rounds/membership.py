@@ -7,6 +7,7 @@ from roost.core.errors import Conflict, NotFound
 from roost.core.nodes import Node
 from roost.server.rounds.commands import EmptyNode, KnowNode, LoseNode, RemoveNode, SetLogin
 from roost.server.rounds.node_reports import give_up
+from roost.server.rounds.start_errors import told
 from roost.server.rounds.turn import Turn
 
 
@@ -29,7 +30,7 @@ def empty_node(turn: Turn, command: EmptyNode) -> list[int]:
     for active in turn.cluster.active.values():
         if active.node == command.node:
             turn.tell(active, "stop", why="stale", grace_ms=None)
-    return give_up(turn, command.node, f"{command.node} was removed")
+    return give_up(turn, command.node, told("attempt.node_removed", node=command.node))
 
 
 def remove_node(turn: Turn, command: RemoveNode) -> list[int]:
@@ -45,7 +46,7 @@ def remove_node(turn: Turn, command: RemoveNode) -> list[int]:
             f"{command.node} has {count} that did not end",
             f"roost {first.format(command.node)}; --force gives them up as lost",
         )
-    lost = give_up(turn, command.node, f"{command.node} was removed")
+    lost = give_up(turn, command.node, told("attempt.node_removed", node=command.node))
     turn.record(ev.NodeRemoved(command.node), command.actor)
     return lost
 

@@ -36,7 +36,7 @@ from roost.server.rounds.orphans import (
     left_at,
     unasked,
 )
-from roost.server.rounds.start_errors import name_node
+from roost.server.rounds.start_errors import believed, told, with_node
 from roost.server.rounds.turn import StartRun, Turn
 from roost.store.rows import ResultRow
 
@@ -88,7 +88,7 @@ def lose(turn: Turn, lost: LinkLost) -> None:
     if not lost.channel:
         turn.record(ev.NodeDetached(lost.node, lost.reason, turn.now_ms))
     elif lost.for_good:
-        reason = name_node(lost.reason, lost.node) if is_remote(turn, lost.node) else lost.reason
+        reason = with_node(lost.reason, lost.node) if is_remote(turn, lost.node) else lost.reason
         turn.record(ev.Barred(lost.node, lost.channel, reason, turn.now_ms + BARRED_MS))
         for active in _runs_at(turn, At(lost.node, lost.channel)):
             _shut_out(turn, active, reason)
@@ -181,7 +181,7 @@ def _missing(turn: Turn, active: Active) -> None:
 
 
 def _lost(turn: Turn, active: Active) -> None:
-    error = f"{active.node} no longer knows this run"
+    error = told("attempt.run_forgotten", node=active.node)
     settle(turn, active, ev.Ended(active.job.id, turn.now_ms, Outcome.LOST, None, error), Causes())
 
 
@@ -252,7 +252,7 @@ def _believable(turn: Turn, at: At, active: Active, run: m.RunExited) -> m.RunEx
         peak_mem_mib=None if run.peak_mem_mib is None else min(run.peak_mem_mib, most_mib),
         util_mean=None if run.util_mean is None else max(0.0, min(run.util_mean, 100.0)),
         why="kill" if run.why == PREEMPT and not active.is_preempted else run.why,
-        error=name_node(run.error, at.node) if run.error is not None and is_elsewhere else run.error,
+        error=with_node(run.error, at.node) if run.error is not None and is_elsewhere else believed(run.error),
     )
 
 
@@ -283,7 +283,7 @@ def _outcome(run: m.RunExited, active: Active) -> tuple[Outcome, str | None]:
     if run.status == 0:
         return Outcome.SUCCEEDED, None
     if run.status in _SIGNALS:
-        return Outcome.KILLED, f"killed from outside Roost (signal {_SIGNALS[run.status]})"
+        return Outcome.KILLED, told("attempt.killed_from_outside", signal=_SIGNALS[run.status])
     return Outcome.FAILED, run.error
 
 
@@ -308,7 +308,7 @@ def _gone(turn: Turn, at: At, run: m.RunGone, orphans: Orphans) -> None:
 
 
 def _never_began(turn: Turn, active: Active) -> None:
-    end = ev.Ended(active.job.id, turn.now_ms, Outcome.KILLED, None, "ended before it started")
+    end = ev.Ended(active.job.id, turn.now_ms, Outcome.KILLED, None, told("attempt.ended_before_start"))
     settle(turn, active, end, Causes(active.stop_word))
     _remove_if_asked(turn, active)
 

@@ -1,40 +1,35 @@
-"""Why a run could not start, with the node in it: what is missing on another machine looks, from here, as if it were there.
+"""Why an attempt ended, as it is kept: a message of the catalogue `attempt`, with the node in it where it is not this one.
 
-Pure. Knows the words of the node program (`roost.node.runs.command`); what it does not know it leaves as it is, behind the
-name of the node.
+Pure. What is missing on another machine looks, from here, as if it were there. A text without a code, from a node program
+of an earlier release, stays as it is, behind the name of the node.
 """
 
-import re
-from typing import NamedTuple
+from roost.messages import Message
+from roost.messages.message import PLAIN
+
+_FAMILY = "attempt."
+_OF_FILES = frozenset(("attempt.no_directory", "attempt.no_output_directory", "attempt.no_file", "attempt.bad_path"))
+"""Of what may lie on the submitter's machine alone."""
+_NO_ACCOUNT = ": this machine has no such account"
 
 
-class _Words(NamedTuple):
-    said: str
-    named: str
-    of_files: bool = True
+def told(code: str, /, **params: object) -> str:
+    """What the server itself says of an attempt."""
+    return Message(code, **params).as_text()
 
 
-_NO_ACCOUNT = re.compile(r"(?:.*: )?cannot run as (.+?): this machine has no such account")
-_KNOWN = (
-    _Words(r"no such directory: (.+)", "no such directory on {node}: {0}"),
-    _Words(r"no such directory for the output file: (.+)", "no such directory on {node} for the output file: {0}"),
-    _Words(r"no such file: (.+)", "no such file on {node}: {0}"),
-    _Words(r"not a directory: (.+)", "not a directory on {node}: {0}"),
-    _Words(r"no such interpreter: (.+)", "no such interpreter on {node}: {0}", False),
-    _Words(
-        r"no such command: (\S+) \(not in PATH(.*)\)", "no such command on {node}: {0} (not in the PATH there{1})", False
-    ),
-    _Words(r"permission denied: (.+)", "permission denied on {node}: {0}", False),
-)
+def believed(error: str | None) -> str | None:
+    """What a node said: a message of the catalogue `attempt`, or a text. It names no other of our sentences."""
+    if error is None:
+        return None
+    message = Message.of_text(error)
+    is_ours = message.code.startswith(_FAMILY) and all(isinstance(value, str) for value in message.params.values())
+    return error if is_ours or message.code == PLAIN else told("attempt.unknown", text=error)
 
 
-def name_node(error: str, node: str) -> str:
+def with_node(error: str, node: str) -> str:
     """The reason, told to somebody who sits elsewhere."""
-    if found := _NO_ACCOUNT.fullmatch(error):
-        return f"{found[1]} has no account on {node}: have one made there, or choose another node with --node"
-    for words in _KNOWN:
-        if found := re.fullmatch(words.said, error, re.DOTALL):
-            text = words.named.format(*found.groups(), node=node)
-            advice = " (is it not shared with that node? copy it there, or name another with --cwd or --node)"
-            return text + advice if words.of_files else text
-    return f"on {node}: {error}"
+    message = Message.of_text(believed(error) or "")
+    if error.endswith(_NO_ACCOUNT):  # the last words of an account's program, on standard error
+        return told("attempt.no_account", account=error.removesuffix(_NO_ACCOUNT).rpartition("cannot run as ")[2], node=node)
+    return told("attempt.not_shared" if message.code in _OF_FILES else "attempt.on_node", node=node, why=message)

@@ -13,6 +13,7 @@ from roost.core.model import Active, Job, Request, Shape
 from roost.core.nodes import shape_channel
 from roost.core.spec import JobSpec, work_of
 from roost.core.states import Outcome
+from roost.messages import Message
 from roost.store import reads
 from roost.store.load import Interned
 from roost.store.rows import AuditRow, JobRow, ResultRow, SweepRow
@@ -134,7 +135,7 @@ class Turn:
         self.record(event, actor)
         for job, cause in doomed:
             if self.cluster.find(job) is not None:
-                text = f"it was to start after job {cause.id}, which ended as {cause.outcome.value}"
+                text = Message("attempt.after_other_end", job=cause.id, outcome=cause.outcome.value).as_text()
                 self.end(ev.Ended(job, self.now_ms, Outcome.CANNOT_START, None, text), actor)
 
     def send(self, node: str, channel: Channel, op: str, **fields: Any) -> None:

@@ -15,6 +15,7 @@ from roost.core.plan.planner import explain, own_reasons
 from roost.core.reasons import Ahead, Reason
 from roost.core.spec import display_command
 from roost.core.states import ACTIVE, WAITING
+from roost.messages import from_column
 from roost.server.clock import rfc3339
 from roost.server.views.job_views import shown_state
 from roost.store.overview import Kept
@@ -80,7 +81,7 @@ def fixed(kept: Kept) -> BriefJob:
         state=row.state,
         outcome=row.outcome,
         exit_code=row.exit_code,
-        error=row.error,
+        error=from_column(row.error),
         command_line=command if len(command) <= LONGEST_COMMAND else command[: LONGEST_COMMAND - 1] + "…",
         gpus=spec.gpus,
         mem_mib=spec.mem_mib,

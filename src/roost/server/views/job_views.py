@@ -23,9 +23,9 @@ from roost.core.plan.retries import difference
 from roost.core.settings import Setting, Value, unit_of
 from roost.core.spec import JobSpec, display_command
 from roost.core.states import ACTIVE, UNKNOWN, WAITING
-from roost.messages import Message
+from roost.messages import Message, from_column
 from roost.server.clock import rfc3339
-from roost.server.rounds.attempt_end import retry_words
+from roost.server.rounds.attempt_end import retry_message
 from roost.store.rows import AttemptRow, JobRow
 
 
@@ -50,7 +50,7 @@ def job_view(
         last_state=last_state,
         outcome=row.outcome,
         exit_code=row.exit_code,
-        error=row.error,
+        error=from_column(row.error),
         command=spec.command,
         command_line=display_command(spec),
         script=spec.script is not None,
@@ -83,12 +83,12 @@ def job_view(
     )
 
 
-def retry_view(row: JobRow, spec: JobSpec, attempts: list[AttemptRow]) -> str | None:
+def retry_view(row: JobRow, spec: JobSpec, attempts: list[AttemptRow]) -> Message | None:
     """What the present attempt, or the one it waits for, is tried again for."""
     if row.attempts == 0 or row.state == "ended":
         return None
-    differs = difference(spec.request(), msgspec.json.decode(row.request, type=Request)) if row.oom_retried else ""
-    return retry_words(row, spec, attempts, differs)
+    differs = difference(spec.request(), msgspec.json.decode(row.request, type=Request)) if row.oom_retried else None
+    return retry_message(row, spec, attempts, differs)
 
 
 AWAY_MS = 2_000
@@ -166,7 +166,7 @@ def attempt_view(a: AttemptRow) -> Attempt:
         started_at=rfc3339(a.started_ms),
         ended_at=rfc3339(a.ended_ms),
         exit_code=a.exit_code,
-        error=a.error,
+        error=from_column(a.error),
         peak_mem_mib=a.peak_mem_mib,
         granted_mib=a.granted_mib,
         peak_rss_mib=a.peak_rss_mib,

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.builders import in_english
 from tests.integration.node.harness import SRC, Node, alive, wait_until
 
 NodeMaker = Callable[..., Node]
@@ -86,7 +87,7 @@ def test_after_a_reboot_runs_are_lost(node: Node) -> None:
     pid, record, main, _status, _end = trace.read_text().split("\n")
     trace.write_text("\n".join([pid, json.dumps({**json.loads(record), "boot": "another"}), main, ""]))
     (run,) = node.attach()["runs"]
-    assert (run["why"], run["error"], run["status"]) == ("lost", "the node rebooted", None)
+    assert (run["why"], in_english(run["error"]), run["status"]) == ("lost", "the node rebooted", None)
 
 
 def test_broken_files_are_lost_runs_and_nothing_else(node: Node) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import in_english
 from tests.integration.node.harness import Node
 
 NodeMaker = Callable[..., Node]
@@ -136,7 +137,7 @@ def test_output_files_of_the_users_own(node: Node, tmp_path: Path) -> None:
     assert Path(out).read_text() == "one\ntwo\n"
     end = node.run("2.1", shell="echo three", stdout=out)
     assert (end["why"], end["status"]) == ("cannot_start", None)
-    assert end["error"].startswith(f"output file exists already: {out}")
+    assert in_english(end["error"]).startswith(f"output file exists already: {out}")
     node.run("3.1", shell="echo three", stdout=out, open="append")
     assert Path(out).read_text() == "one\ntwo\nthree\n"
     node.run("4.1", shell="echo four", stdout=out, open="overwrite")
@@ -175,22 +176,22 @@ CANNOT: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("reason", sorted(CANNOT))
 def test_what_cannot_start_fails_alone_with_the_exact_reason(node: Node, reason: str) -> None:
     end = node.run("1.1", **CANNOT[reason])
-    assert (end["error"], end["why"], end["status"], end["pid"]) == (reason, "cannot_start", None, None)
+    assert (in_english(end["error"]), end["why"], end["status"], end["pid"]) == (reason, "cannot_start", None, None)
     assert node.run("2.1", "true")["status"] == 0
 
 
 def test_scripts_that_cannot_run_say_how_they_could(node: Node, tmp_path: Path) -> None:
     (tmp_path / "t.py").write_text("print(1)\n")
     end = node.run("1.1", "./t.py", cwd=str(tmp_path))
-    assert end["error"] == "not executable: ./t.py (try: python ./t.py, or chmod +x)"
+    assert in_english(end["error"]) == "not executable: ./t.py (try: python ./t.py, or chmod +x)"
     end = node.run("2.1", "t.py", cwd=str(tmp_path))
-    assert end["error"] == "no such command: t.py (not in PATH; there is a file of that name here, try: ./t.py)"
+    assert in_english(end["error"]) == "no such command: t.py (not in PATH; there is a file of that name here, try: ./t.py)"
     (tmp_path / "t.py").write_text("#!/no/such/python\nprint(1)\n")
     (tmp_path / "t.py").chmod(0o755)
     end = node.run("3.1", "./t.py", cwd=str(tmp_path))
-    assert end["error"] == "no such interpreter: /no/such/python, named in the first line of ./t.py"
+    assert in_english(end["error"]) == "no such interpreter: /no/such/python, named in the first line of ./t.py"
     (tmp_path / "t.py").write_bytes(b"#!/bin/sh\r\necho\r\n")
-    assert "carriage return" in node.run("4.1", "./t.py", cwd=str(tmp_path))["error"]
+    assert "carriage return" in in_english(node.run("4.1", "./t.py", cwd=str(tmp_path))["error"])
 
 
 def test_an_impossible_start_is_told_again_until_it_is_forgotten(node: Node) -> None:

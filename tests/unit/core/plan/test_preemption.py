@@ -10,7 +10,7 @@ from roost.core import events as ev
 from roost.core.cluster import Cluster
 from roost.core.model import Job, Stop, StopKind, UserRules
 from roost.core.plan.planner import may_preempt, plan
-from roost.core.plan.retries import preempted_words
+from roost.core.plan.retries import preempted_message
 
 LONG = 600_000
 
@@ -51,7 +51,7 @@ def test_the_reason_is_kept_for_people_and_short_for_the_node() -> None:
     active = running().active[1]
     words = [msgspec.structs.replace(active, stop=stop).stop_word for stop in (*stops, None)]
     assert words == ["preempt", "preempt", "rm", "kill"]
-    assert [preempted_words(stop) for stop in stops[:2]] == ["preempted for job 17", "preempted"]
+    assert [str(preempted_message(stop)) for stop in stops[:2]] == ["preempted for job 17", "preempted"]
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,8 @@ def test_a_larger_gpu_that_is_disabled_does_not_count() -> None:
 
 
 def test_the_difference_in_words() -> None:
-    assert difference(Request(mem_mib=9), Request(exclusive=True)) == "alone on its GPU"
-    assert difference(Request(2, mem_mib=9), Request(2, exclusive=True)) == "alone on its GPUs"
-    assert difference(Request(), Request(exclusive=True, min_gpu_mem_mib=24_577)) == "on a GPU with more than 24 GiB"
-    assert difference(Request(exclusive=True), Request(exclusive=True)) == ""
+    assert str(difference(Request(mem_mib=9), Request(exclusive=True))) == "alone on its GPU"
+    assert str(difference(Request(2, mem_mib=9), Request(2, exclusive=True))) == "alone on its GPUs"
+    larger = difference(Request(), Request(exclusive=True, min_gpu_mem_mib=24_577))
+    assert str(larger) == "on a GPU with more than 24 GiB"
+    assert difference(Request(exclusive=True), Request(exclusive=True)) is None

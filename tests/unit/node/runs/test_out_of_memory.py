@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.builders import in_english
 
 from roost.node.runs.out_of_memory import GPU, HOST, find_oom, judge_text
 from roost.node.system.host import host_oom_kills
@@ -57,13 +58,17 @@ def test_these_mean_the_gpu(text: str) -> None:
     for words in (text, f"step 1\n{TRACEBACK}{text}\n"):
         found = judge_text(words.encode(), b"")
         assert found is not None and found.memory == GPU
-        assert "out of memory (from the log): " in found.text and found.text.endswith(text)
+        assert "out of memory (from the log): " in in_english(found.text) and in_english(found.text).endswith(text)
 
 
 @pytest.mark.parametrize("text", ON_THE_HOST)
 def test_these_mean_the_host(text: str) -> None:
     found = judge_text(f"step 1\n{TRACEBACK}{text}\n".encode(), b"")
-    assert found is not None and found.memory == HOST and found.text.startswith("out of host memory (from the log): ")
+    assert (
+        found is not None
+        and found.memory == HOST
+        and in_english(found.text).startswith("out of host memory (from the log): ")
+    )
 
 
 @pytest.mark.parametrize("text", IS_NEITHER)
@@ -99,7 +104,7 @@ def test_only_the_end_of_the_logs_counts(tmp_path: Path) -> None:
     for nothing in (early, far, Path("/nonexistent"), Path("/dev/null"), tmp_path):
         assert find_oom(str(nothing), str(nothing)) is None
     found = find_oom(str(early), str(late))
-    assert found is not None and found.text == "CUDA out of memory (from the log): CUDA out of memory"
+    assert found is not None and in_english(found.text) == "CUDA out of memory (from the log): CUDA out of memory"
 
 
 def test_the_kernels_count_is_a_number() -> None:

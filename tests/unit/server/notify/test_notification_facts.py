@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, cast
 
 import pytest
-from tests.builders import NOW, Server, exited, started
+from tests.builders import NOW, Server, exited, in_english, started
 
 from roost.core.errors import TryLater
 from roost.server.logs.reader import LogReader
@@ -63,4 +63,4 @@ def test_of_a_job_that_is_gone_the_notice_says_enough(server: Server) -> None:
     (notice,) = server.store.read(outbox.notices, 10)
     known = notification_facts.facts_of(notice, None, [])
     assert (known.kind, known.name, known.node, known.ran_ms, known.waited_ms) == ("killed", "train", "", None, None)
-    assert known.error == "ended before it started"
+    assert in_english(known.error) == "ended before it started"

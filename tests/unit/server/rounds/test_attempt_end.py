@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.builders import Server, exited, started
+from tests.builders import Server, exited, in_english, started
 
 from roost.answers.jobs import Job
 from roost.core.plan.retries import MAX_PAUSE_MS
 from roost.core.states import State
+from roost.node.runs.sayings import said
 from roost.server.clock import rfc3339
 from roost.server.rounds.commands import Act
 from roost.server.rounds.node_reports import NodeReport
@@ -18,7 +19,7 @@ from roost.store import reads
 from roost.store.rows import AttemptRow, JobRow
 
 DAY_MS = 86_400_000
-OOM_LINE = "CUDA out of memory (from the log): torch.OutOfMemoryError: CUDA out of memory."
+OOM_LINE = said("attempt.cuda_memory_log", line="torch.OutOfMemoryError: CUDA out of memory.")
 
 
 def row(server: Server, job: int) -> JobRow:
@@ -140,7 +141,7 @@ def test_these_are_never_tried_again(server: Server, end: tuple[int | None, str]
 def test_what_was_killed_from_outside_or_lost_is(server: Server) -> None:
     job = server.submit(retries=2)
     run(server, job, 1, 137)
-    assert attempts(server, job)[0].error == "killed from outside Roost (signal KILL)"
+    assert in_english(attempts(server, job)[0].error) == "killed from outside Roost (signal KILL)"
     run(server, job, 2, None, "lost")
     assert [a.outcome for a in attempts(server, job)] == ["killed", "lost"] and row(server, job).state == "queued"
 
@@ -171,7 +172,7 @@ def test_out_of_memory_is_tried_again_alone(server: Server) -> None:
     assert server.cluster.active[job].gpus != server.cluster.active[beside].gpus
     assert server.cluster.active[job].job.shape.request.exclusive
     assert row(server, job).decoded().mem_mib == 4000
-    assert shown(server, job).retry == "retry 1 of 1 after CUDA out of memory, alone on its GPU"
+    assert str(shown(server, job).retry) == "retry 1 of 1 after CUDA out of memory, alone on its GPU"
     oom(server, job, 2)
     assert (row(server, job).outcome, row(server, job).oom_retried) == ("out_of_memory", 1)
 
@@ -233,7 +234,7 @@ def test_what_waits_and_what_runs_says_that_it_is_a_retry(server: Server) -> Non
     job = server.submit(retries=2)
     assert shown(server, job).retry is None
     server.tell(exited(f"{job}.1", 3))
-    assert shown(server, job).retry == "retry 1 of 2 after failed (3)"
+    assert str(shown(server, job).retry) == "retry 1 of 2 after failed (3)"
     assert shown(server, job).begin_at is not None
     run(server, job, 2, 0)
     assert shown(server, job).retry is None and shown(server, job).retried == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.builders import Server, exited, started
+from tests.builders import Server, exited, in_english, started
 
 from roost.core.model import Stop, StopKind
 from roost.core.states import State
@@ -49,7 +49,7 @@ def test_it_is_stopped_and_waits_again_in_its_place(server: Server, job: int) ->
     ]
     server.restart()
     server.attach(exited(f"{job}.1", 143, "preempt"))
-    assert (attempt(server, job).outcome, attempt(server, job).error) == ("killed", "preempted for job 2")
+    assert (attempt(server, job).outcome, in_english(attempt(server, job).error)) == ("killed", "preempted for job 2")
     assert server.cluster.jobs[job] == before and row(server, job).retried == 0
     assert 2 in server.cluster.active  # the job that it made room for
 
@@ -58,7 +58,7 @@ def test_the_planner_asks_by_itself_for_a_job_that_did_not_agree_to_the_same(ser
     plain = server.submit(gpus=2, priority=1)
     assert [(message["op"], message["why"]) for _, message in server.sent] == [("stop", "preempt")]
     server.tell(exited(f"{job}.1", 143, "preempt"))
-    assert attempt(server, job).error == f"preempted for job {plain}"
+    assert in_english(attempt(server, job).error) == f"preempted for job {plain}"
     assert list(server.cluster.active) == [plain]
 
 
@@ -70,7 +70,7 @@ def test_its_next_attempt_knows_that_it_was_restarted(server: Server, job: int) 
     server.round()
     assert server.ops() == [f"start {job}.2"]
     assert server.sent[-1][1]["spec"]["vars"]["ROOST_RESTART_COUNT"] == "1"
-    assert attempt(server, job).error == "preempted"
+    assert in_english(attempt(server, job).error) == "preempted"
 
 
 def test_one_that_ends_well_within_the_grace_has_succeeded(server: Server, job: int) -> None:
