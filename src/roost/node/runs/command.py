@@ -174,7 +174,7 @@ def find_command(name: str, search: str, cwd: str) -> str:
     if unusable is not None:
         _check_program(unusable, unusable)
     is_here = os.path.isfile(os.path.join(cwd, name))
-    raise CannotStart("attempt.command_is_a_file_here" if is_here else "no_command", name=name)
+    raise CannotStart("attempt.command_is_a_file_here" if is_here else "attempt.no_command", name=name)
 
 
 def enter(cwd: str) -> None:
