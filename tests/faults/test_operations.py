@@ -39,7 +39,7 @@ def test_a_fault_at_any_call_loses_nothing(name: str, tmp_path: Path) -> None:
     if library() is not None:
         report = report_of(name, tmp_path, "--sample", SAMPLE, "--seed", SEED)
         assert_survived(report)
-        assert report["ends"].get("refused") and report["ends"].get("killed"), report["ends"]
+        assert report["ends"].keys() - {"done"}, "some faults had consequences"
 
 
 @pytest.mark.long
