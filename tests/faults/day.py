@@ -129,6 +129,8 @@ class Day:
         held = [str(job) for job in self.jobs if self.state(job) == "held"]
         if held:
             self.roost.release(",".join(held))
+        if paused := [str(job) for job in self.jobs if self.state(job) == "paused"]:  # the resume was refused
+            self.roost.resume(",".join(paused))
         known = {job["id"]: job for job in self.roost.wait("all", PATIENCE_S)} if list(self.roost.all_jobs("")) else {}
         archived = self.archived()
         begun, ended = self.seen("begin"), self.seen("end")
