@@ -235,9 +235,13 @@ class Claimant(msgspec.Struct, frozen=True):
     def message(self) -> Message:
         """`ana's Roost (pid 4711)`."""
         if self.user == UNKNOWN_USER:
-            return Message("claim.somebody") if self.pid is None else Message("claim.somebody_pid", pid=self.pid)
-        claimed = Message("claim.roost", user=self.user)
-        return claimed if self.pid is None else Message("claim.roost_pid", user=self.user, pid=self.pid)
+            return (
+                Message("gpu.claimed_by_another")
+                if self.pid is None
+                else Message("gpu.claimed_by_another_pid", pid=self.pid)
+            )
+        claimed = Message("gpu.claimed_by", user=self.user)
+        return claimed if self.pid is None else Message("gpu.claimed_by_pid", user=self.user, pid=self.pid)
 
 
 class Observation(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from roost.core import events as ev
 from roost.core.model import Access, Login
 from roost.server.identity.redaction import SEEN_BY_ALL, may_see
 
-HIDDEN = {ev.NodeKnown, ev.LoginSet, ev.GivenUp, ev.Accounted, ev.FilesLeft, ev.FilesGone}
+HIDDEN = {ev.NodeKnown, ev.LoginSet, ev.GivenUp, ev.Accounted, ev.FilesLeft, ev.FilesGone, ev.Recalled}
 """Of machines and of others' accounts. An event that is new is for administrators until it is named in `SEEN_BY_ALL`."""
 
 

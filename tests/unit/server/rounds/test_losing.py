@@ -55,7 +55,7 @@ def test_a_node_that_can_be_reached_is_not_given_up(lab: FarNodes) -> None:
     job = lab.run_on("far")
     lab.away("far")
     lab.hello("far", started(f"{job}.1"))
-    with pytest.raises(Conflict, match="can be reached"):
+    with pytest.raises(Conflict, match="far is reachable"):
         lab.ask(LoseNode("", "far", "too late"))
     assert lab.cluster.active[job].pid == 77
 
