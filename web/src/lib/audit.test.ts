@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { en } from "../words/en";
 import { ACTIONS, piecesOf, sinceOf, wordOf, type Line } from "./audit";
 
-const line = (action: string, target: string): Line => ({ id: 1, at: "", user: "ana", via: "session", address: "", action, target, detail: "" });
+const line = (action: string, target: string): Line => ({ id: 1, at: "", user: "ana", via: "session", address: "", action, target, detail: "", hash: "" });
 
 test("jobs, users and sweeps are links; names that are none of it are not", () => {
   expect(piecesOf(line("kill", "3-7,9"))).toEqual([{ text: "3-7", href: "/jobs/3" }, { text: ", " }, { text: "9", href: "/jobs/9" }]);
