@@ -20,10 +20,9 @@ from roost.core import events as ev
 from roost.core import policy as policies
 from roost.core.errors import BadRequest, Conflict, NotFound
 from roost.core.settings import TABLE, BadSetting, Setting, check_type
-from roost.server.identity.people import Caller
+from roost.messages import Message, render
 from roost.server.identity.redaction import may_see
 from roost.server.operations import server as operations
-from roost.server.parts import Parts
 from roost.server.rounds.commands import ChangeSettings, Drain, RuleGpus, SwitchScheduling
 from roost.server.views.selection import Select
 from roost.store import reads
@@ -225,16 +224,18 @@ async def events(call: Call) -> Response:
                 if not here.people.is_current(who):
                     return
                 if may_see(who.name, here.people.now_rules(who), event):
-                    yield b"event: %s\ndata: %s\n\n" % (type(event).__name__.encode(), _shown(here, who, event))
+                    yield b"event: %s\ndata: %s\n\n" % (type(event).__name__.encode(), _shown(call, event))
         finally:
             here.engine.watchers.discard(watch)
 
     return StreamingResponse(stream(), media_type=EVENT_STREAM, headers={"Cache-Control": "no-store"})
 
 
-def _shown(here: Parts, who: Caller, event: ev.Event) -> bytes:
-    """An event as that caller may see it."""
-    veil = here.selector.veil(who)
+def _shown(call: Call, event: ev.Event) -> bytes:
+    """An event as that caller may see it, in their language."""
+    here, veil = call.server, call.server.selector.veil(call.caller)
+    if isinstance(event, ev.Ended | ev.Requeued) and event.error is not None:
+        event = msgspec.structs.replace(event, error=render(Message.of_text(event.error), call.language))
     if not veil.is_down or not isinstance(event, ev.JobEvent):
         return msgspec.json.encode(event)
     job = here.engine.cluster.find(event.id) or getattr(event, "job", None)
