@@ -137,6 +137,11 @@ class Happened(msgspec.Struct, kw_only=True):
     oom_retried: int | UnsetType = UNSET
 
 
+def happened(kept: dict[str, Any]) -> Happened:
+    """One of them, from what was kept."""
+    return msgspec.convert(kept, Happened, dec_hook=lambda _, text: Message.of_text(text))
+
+
 class JobShown(Job, Versioned, kw_only=True):
     """A job, what it reported, and what was done to it."""
 

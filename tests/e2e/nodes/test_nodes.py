@@ -94,7 +94,7 @@ def test_what_a_person_gets_wrong_is_said(lab: Lab) -> None:
     more = ("--key", str(lab.hosts.key), "--sim", SIM)
     assert "already a node: lab1\n" in lab.box.refused(1, "node", "add", "twice", host.url("root"), "--yes", *more)
     assert lab.node(name)["state"] == "up"
-    assert "(a-z, A-Z, 0-9, " in lab.box.refused(2, "node", "add", "实验室", host.url("root"))
+    assert "use a-z, A-Z, 0-9, " in lab.box.refused(2, "node", "add", "实验室", host.url("root"))
     assert lab.box.refused(2, "drain", "lab9").splitlines()[0] == "roost: there is no node or GPU lab9"
     assert "own machine, which is not reached over SSH" in lab.box.refused(1, "node", "check", own)
     assert "so its jobs are not lost" in lab.box.refused(1, "node", "lost", name)
@@ -182,7 +182,7 @@ def test_what_was_given_up_runs_elsewhere_and_is_ended_before_its_gpu_is_given_o
     job = lab.submit("--retries", "1", "--min-gpu-mem", "20G", "--grace", "0", f"echo $ROOST_NODE; {FOREVER}")
     lab.is_job(job, "running")
     lab.box.do("undrain", there)
-    assert "can be reached" in lab.box.refused(1, "node", "lost", here)
+    assert "is reachable, so its jobs are not lost" in lab.box.refused(1, "node", "lost", here)
     first.cut()
     lab.becomes(here, "unreachable")
     assert f"{job}" in lab.box.do("node", "lost", here)

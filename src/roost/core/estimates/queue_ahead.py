@@ -11,7 +11,7 @@ from roost.core.cluster import Cluster
 from roost.core.model import RANK_STEP, Job, Request
 from roost.core.plan.placement import may_use
 from roost.core.plan.planner import over_limit, policy_of
-from roost.core.policy._weights import excess, share
+from roost.core.policy._weights import excess, share, turn
 from roost.messages import Message
 
 MAX_COUNTED = 1000
@@ -94,7 +94,7 @@ def why_first(cluster: Cluster, other: Job, job: Job) -> Message:
             return Message("reason.ahead_weight", user=user, weight=f"{cluster.user(user).weight:g}")
         if policy == "balance" and theirs < own:
             return Message("reason.ahead_has_less", user=user, other=mine)
-        if policy == "balance" and theirs == own and cluster.served[user] < cluster.served[mine]:
+        if policy == "balance" and theirs == own and turn(cluster, user) < turn(cluster, mine):
             return Message("reason.ahead_served_earlier", user=user, other=mine)
     if other.shape.priority > job.shape.priority:
         return Message("reason.ahead_priority")

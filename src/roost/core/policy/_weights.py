@@ -14,6 +14,11 @@ def share(cluster: Cluster, user: str) -> tuple[int, float]:
     return (0, 0.0) if weight == 0 else (1, gpus / weight)
 
 
+def turn(cluster: Cluster, user: str) -> int:
+    """When a user who holds no GPU was last served; the same for all who hold one."""
+    return 0 if cluster.gpus_of[user] else cluster.served[user]
+
+
 def excess(cluster: Cluster, user: str) -> float:
     """How far above their fair share a user would be with one more GPU: 0 is exactly the share, 1 twice the share.
 

@@ -4,11 +4,10 @@ from typing import Any
 
 import msgspec
 
-from roost.answers.jobs import BriefJob, BriefPage, Happened, Job, JobFacets, JobPage, JobShown, Why
+from roost.answers.jobs import BriefJob, BriefPage, Happened, Job, JobFacets, JobPage, JobShown, Why, happened
 from roost.core.errors import BadRequest, NotPermitted
 from roost.core.results import Result
 from roost.core.states import WAITING, State
-from roost.messages import Message
 from roost.server.clock import now_ms, rfc3339
 from roost.server.identity.people import Caller, People
 from roost.server.rounds.engine import Engine
@@ -138,7 +137,7 @@ class JobReader:
         rows = await self._reader.read(reads.events, job)
         about = ({"at": rfc3339(row.at_ms), "kind": row.kind, "actor": row.actor} for row in rows)
         told = (msgspec.json.decode(row.data) | head for row, head in zip(rows, about, strict=True))
-        return [msgspec.convert(one, Happened, dec_hook=lambda _, text: Message.of_text(text)) for one in told]
+        return [happened(one) for one in told]
 
     async def environment(self, caller: Caller, job: int) -> dict[str, str]:
         """A job's environment, for its owner."""
