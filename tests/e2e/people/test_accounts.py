@@ -33,6 +33,19 @@ def test_a_job_is_its_submitters_in_all_that_it_is(lab: Lab) -> None:
     assert f"x{lab.ana.name}" in lab.ana.sh("id -Gn")[1].split()
 
 
+def test_users_have_jobs_on_a_machine_whose_gpus_are_not_simulated(lab: Lab) -> None:
+    """The programs of accounts are started there as on machines with real GPUs: without `--sim`."""
+    lab.box.do("down")
+    lab.box.up("--sim", "off")
+    try:
+        job = lab.ana.submit("-g", 0, "--", "id", "-u")
+        lab.ana.do("wait", "-q", "--timeout", 30, job)
+        assert lab.ana.do("log", job).split() == [str(lab.ana.account.uid)]
+    finally:
+        lab.box.do("down", "--kill")
+        lab.box.up()
+
+
 def test_the_umask_of_the_submitter_is_the_jobs(lab: Lab) -> None:
     for mask in (0o077, 0o002):
         _, said = lab.ana.sh("umask; rm -f made; touch made; stat -c '%a %U' made", umask=mask)

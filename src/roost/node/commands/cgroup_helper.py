@@ -74,7 +74,6 @@ class Helper:
 
     def serve(self) -> None:
         """Until the other end is closed."""
-        self._say({"devices": self._cgroups.devices})
         while True:
             data = self._connection.recv(MAX_BYTES)
             if not data:
@@ -87,6 +86,8 @@ class Helper:
     def _answer(self, data: bytes) -> Dict[str, Any]:
         try:
             message = json.loads(data)
+            if message["op"] == "hello":
+                return {"devices": self._cgroups.devices}
             name, act = message["name"], self._acts[message["op"]]
             if not is_run_name(name) or name == cgroup.DAEMON:
                 raise Bad("no name of a cgroup")

@@ -107,7 +107,7 @@ class Attachments:
         sim = wish.get("sim")
         if wish.get("program") not in (None, self.program):
             return True
-        return sim is not None and sim != self.sim and not self.life.is_busy
+        return sim not in (None, self.sim or "off") and not self.life.is_busy
 
     def _take_link(self, connection: socket.socket, fds: List[int]) -> None:
         link = Link(self.loop, connection, fds, self.dispatch.line, self._closed, self.followers.push_all)

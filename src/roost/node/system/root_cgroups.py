@@ -32,7 +32,8 @@ class RootCgroups(Cgroups):
         self.base = base
         self.helper = helper
         helper.settimeout(_PATIENCE_S)
-        self.devices = str(self._hear().get("devices", cgroup.NOT_ROOT))
+        # Asked, not waited for: a program that has made way may have spoken to the same helper.
+        self.devices = str(self._ask("hello", base).get("devices", cgroup.NOT_ROOT))
 
     def create(self, run: str) -> str:
         path = os.path.join(self.base, run)
@@ -61,15 +62,16 @@ class RootCgroups(Cgroups):
             self._ask("remove", path)
         return True
 
-    def _ask(self, op: str, path: str, **fields: Any) -> None:
+    def _ask(self, op: str, path: str, **fields: Any) -> Dict[str, Any]:
         message = json.dumps({"op": op, "name": os.path.basename(path), **fields}).encode()
         try:
             self.helper.send(message)
         except OSError as problem:
             raise HelperGone(f"root's helper has ended: {problem}") from None
-        error = self._hear().get("error")
-        if error is not None:
-            raise OSError(f"root's helper: {error}")
+        answer = self._hear()
+        if "error" in answer:
+            raise OSError(f"root's helper: {answer['error']}")
+        return answer
 
     def _hear(self) -> Dict[str, Any]:
         try:

@@ -43,3 +43,11 @@ def test_a_program_whose_server_is_only_away_stays(node: Node) -> None:
     attach_and_hang_up(node.state)
     assert alive(int(node.hello["pid"]))
     assert node.attach()["pid"] == node.hello["pid"]
+
+
+def test_a_first_contact_without_simulated_gpus_starts_one_program(tmp_path: Path) -> None:
+    node = Node(tmp_path / "state", "--sim", "off")
+    try:
+        assert (node.state / "node.log").read_text().count(" begins") == 1
+    finally:
+        node.end()
