@@ -10,7 +10,7 @@ Checked, with one line and exit status 1 for each breach:
 - long functions: no function in `src` or `tests` has more than 60 lines from `def` to its end, except tables: functions that
   only return one list or dict written out, and those listed in TABLES.
 - source lines: `src` holds at most MAX_SOURCE_LINES lines of Python. It had 44,763 when the house was laid out; since
-  then came messages in two languages, epochs and restores, enforced devices, scoped tokens, the chained audit, `roost doctor`.
+  came messages in two languages, epochs and restores, enforced devices, scoped tokens, the chained audit, `roost doctor`.
 
 An import whose module is computed at run time (`import_module("roost.cli." + name)`) cannot be followed; it is printed.
 """
