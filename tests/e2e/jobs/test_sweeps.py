@@ -65,7 +65,7 @@ def test_from_a_grid_to_a_table_of_results(box: Box) -> None:
 def test_extending_adds_only_what_is_new(box: Box) -> None:
     sweep = str(number(box.do("sweep", "-p", "a=1..2", "-p", "b=x", "-g", 0, "--env", "MARK=7", "echo {a} {b} $MARK")))
     assert len(box.json("sweep", "extend", sweep, "-p", "a=2..4")["ids"]) == 2
-    assert "nothing new" in box.do("sweep", "extend", sweep, "-p", "a=1..4")
+    assert "nothing to add" in box.do("sweep", "extend", sweep, "-p", "a=1..4")
     points = ended(box, sweep)["points"]
     assert [point["point"]["a"] for point in points] == ["1", "2", "3", "4"]
     assert box.do("log", points[3]["job"]) == "4 x 7\n"

@@ -11,7 +11,7 @@ from tests.pipe_node import PipeNode
 
 TRY_LATER = 75
 FOREVER = "while :; do sleep 0.05; done"
-LATER = "far cannot be reached; done when it is back\n"
+LATER = "far is unreachable; this is done when it is back\n"
 
 
 def begun(box: Box) -> int:

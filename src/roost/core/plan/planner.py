@@ -24,6 +24,7 @@ from roost.core.plan.holds import GONE, Holds
 from roost.core.plan.placement import Place, Space, impossible
 from roost.core.policy import find
 from roost.core.states import State
+from roost.messages import Message
 
 Head = tuple[tuple[float, ...], Job, Iterator[Job]]
 
@@ -328,7 +329,10 @@ def explain(
     first = first_users(cluster)
     if first and job.shape.user not in first:
         reasons.append(r.BehindUser(user=min(first)))
-    reasons.extend(r.NodeBarred(node=node, why=why) for node, why in sorted(nodes_barred(cluster, job.shape).items()))
+    reasons.extend(
+        r.NodeBarred(node=node, why=str(Message.of_text(why)))
+        for node, why in sorted(nodes_barred(cluster, job.shape).items())
+    )
     with_held = may_use_held(cluster, cluster.node_hold, job, now_ms)
     found = Space.of(cluster).place(effective(cluster, job.shape), with_held)
     if isinstance(found, r.Refusal):

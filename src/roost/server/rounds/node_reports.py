@@ -20,6 +20,7 @@ from roost.core.plan.retries import PREEMPT
 from roost.core.states import Outcome, State
 from roost.links import messages as m
 from roost.links.link import plain
+from roost.messages import Message
 from roost.server.rounds import recall
 from roost.server.rounds.actions import own_grace_ms, remove
 from roost.server.rounds.attempt_end import Causes, settle
@@ -101,7 +102,7 @@ def _shut_out(turn: Turn, active: Active, reason: str) -> None:
     """Nobody can be asked about a run any more. One that was only to begin waits again, where another node would do."""
     job, now = active.job.id, turn.now_ms
     if active.state is State.STARTING and impossible(turn.cluster, effective(turn.cluster, active.job.shape)) is None:
-        turn.record(ev.StartRefused(job, now, active.attempt, reason, now))
+        turn.record(ev.StartRefused(job, now, active.attempt, str(Message.of_text(reason)), now))
         return
     outcome = Outcome.CANNOT_START if active.state is State.STARTING else Outcome.LOST
     settle(turn, active, ev.Ended(job, now, outcome, None, reason), Causes())

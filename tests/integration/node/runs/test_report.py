@@ -187,7 +187,7 @@ def test_of_one_that_ended_unseen_the_results_come_before_the_end(node: Node, fl
         assert (known["1.1"]["op"], known["1.1"]["pid"]) == ("started", pid)
         assert (known["2.1"]["op"], known["2.1"]["status"]) == ("exited", 4)
         said = [node.expect_where(lambda m: m["op"] in ("reported", "exited")) for _ in range(2)]
-        assert said[0] == {"op": "reported", "run": "1.1", "results": {"loss": 0.5}}
+        assert said[0] == {"op": "reported", "run": "1.1", "nonce": "", "results": {"loss": 0.5}}
         assert (said[1]["op"], said[1]["run"], said[1]["status"]) == ("exited", "1.1", 3)
         node.detach()
     node.attach()
