@@ -62,7 +62,7 @@ def put_in_order(box: Box) -> None:
     box.http("POST", "/scheduler", {"paused": False})
     box.http("POST", "/gpus/actions", {"action": "release", "gpus": ["all"]})
     box.http("POST", "/gpus/actions", {"action": "set", "gpus": ["all"], "slots": 1})
-    box.http("PUT", "/settings", {"queue.max": 0})
+    box.http("PUT", "/settings", {"queue.max": 0, "policy": "swift"})
     for user in box.http("GET", "/users").json["users"]:
         box.http("PATCH", f"/users/{user['user']}", {"weight": 1, "max_gpus": None, "max_jobs": None, "max_queued": None})
         if user["added"]:
