@@ -225,7 +225,7 @@ class _Job:
 
 
 def _forgotten(earlier: Json, later: Json) -> Iterator[str]:
-    """What was once shown stays: the story goes on from there, and what became of an attempt does not change."""
+    """What was once shown stays: the story continues from there, and what became of an attempt does not change."""
     a, b = earlier["story"], later["story"]
     if len(b) < LONGEST_STORY and b[: len(a)] != a:
         yield f"what was read is no beginning of what was read later: {_short(a)} and then {_short(b)}"

@@ -19,7 +19,7 @@ from roost.store.restore import LOG
 from roost.store.store import Store
 
 MARGIN, SWEEP_MARGIN, ROUND = 10_000, 100, 1_000
-"""At least so many ids are passed over where nobody knows what was given since a backup."""
+"""The fewest ids that are skipped where nobody knows what was given since a backup."""
 MAX_FORGED = 100_000
 """Directories of accounts are their owners': they are believed no further ahead of the server's own."""
 
